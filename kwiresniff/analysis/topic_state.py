@@ -20,7 +20,7 @@ BATCH_BYTES: Final = 2 * NUMBER_BYTES
 ROW_BUCKETS = 16
 MORE_BUCKETS = 16
 
-#: Clients that are found quickly, of each speaker; then all are forgotten.
+#: Clients that are found quickly, of each sender; then all are forgotten.
 MAX_FOUND = 64
 
 #: Client id, address, software, principal: who somebody is, on however many connections.
@@ -113,7 +113,7 @@ class ClientState:
         self.last_ns = first_ns
 
 
-class Speaker:
+class Sender:
     """Who sends the requests of a connection: ``identity``, from what the connection says of its client's ``software``.
 
     ``clients`` are those that it was found to be, by role and topic; ``client`` the last of them, of that ``role`` and

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from kwiresniff.analysis.latency import BUCKET_BYTES
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMBER_BYTES, MemoryBudget, text_bytes
-from kwiresniff.analysis.topic_state import MORE_BUCKETS, ClientState, Identity, PartitionState, Speaker, TopicState
+from kwiresniff.analysis.topic_state import MORE_BUCKETS, ClientState, Identity, PartitionState, Sender, TopicState
 from kwiresniff.base.flows import host_of
 from kwiresniff.digest import TopicDigest
 from kwiresniff.model import Exchange
@@ -20,7 +20,7 @@ PARTITION_BYTES = 1_000
 #: Groups of a client, which its rows have under each of its topics.
 MAX_GROUPS = 100
 #: Connections of which it is remembered who speaks on them; then all are forgotten.
-MAX_SPEAKERS = 512
+MAX_SENDERS = 512
 
 
 class TopicTable:
@@ -31,8 +31,8 @@ class TopicTable:
         self.ids: dict[str, None] = {}
         self.groups: dict[Identity, dict[str, None]] = {}
         self.budget = MemoryBudget(MAX_REMEMBERED_BYTES)
-        self._speakers: dict[int, Speaker] = {}
-        self._speaker: Speaker | None = None
+        self._senders: dict[int, Sender] = {}
+        self._sender: Sender | None = None
 
     @property
     def left_out(self) -> int:
@@ -69,23 +69,23 @@ class TopicTable:
 
     def client(self, topic: TopicState, role: str, exchange: Exchange, ns: int) -> ClientState | None:
         """The client of the topic that sent the request of an exchange; None where there is no room for it."""
-        speaker = self.speaker(exchange)
-        client = speaker.client
-        if client is not None and speaker.topic is topic and speaker.role == role:
+        sender = self.sender(exchange)
+        client = sender.client
+        if client is not None and sender.topic is topic and sender.role == role:
             client.last_ns = ns
             return client
-        found = speaker.clients.get(role)
+        found = sender.clients.get(role)
         client = found.get(topic) if found is not None else None
         if client is None:
-            key = (role, speaker.identity)
+            key = (role, sender.identity)
             client = topic.clients.get(key)
             if client is None:
-                client_id, address, _, principal = speaker.identity
+                client_id, address, _, principal = sender.identity
                 if not self.budget.admit_or_count(ROW_BYTES + text_bytes(client_id, address, principal)):
                     return None
                 client = topic.clients[key] = ClientState(role, ns)
-            speaker.remember(role, topic, client)
-        speaker.role, speaker.topic, speaker.client = role, topic, client
+            sender.remember(role, topic, client)
+        sender.role, sender.topic, sender.client = role, topic, client
         client.last_ns = ns
         return client
 
@@ -121,27 +121,27 @@ class TopicTable:
 
     def begin(self) -> None:
         """What is asked from now on is about another exchange."""
-        self._speaker = None
+        self._sender = None
 
     def identity(self, exchange: Exchange) -> Identity:
         """The identity of the client that sent the request of an exchange, as far as its connection shows it."""
-        return self.speaker(exchange).identity
+        return self.sender(exchange).identity
 
-    def speaker(self, exchange: Exchange) -> Speaker:
+    def sender(self, exchange: Exchange) -> Sender:
         """Who sent the request of an exchange."""
-        speaker = self._speaker
-        if speaker is not None:
-            return speaker
+        sender = self._sender
+        if sender is not None:
+            return sender
         connection = exchange.connection
         software, sasl = connection.client_software, connection.sasl
         principal = None if sasl is None else sasl.get("principal")
-        speaker = self._speakers.get(connection.id)
-        if speaker is None or not speaker.is_by(exchange.client_id, software, principal):
+        sender = self._senders.get(connection.id)
+        if sender is None or not sender.is_by(exchange.client_id, software, principal):
             reported = software or {}
             named = (reported.get("name"), reported.get("version"))
-            speaker = Speaker((exchange.client_id, host_of(connection.client), named, principal), software)
-            if len(self._speakers) >= MAX_SPEAKERS:
-                self._speakers.clear()
-            self._speakers[connection.id] = speaker
-        self._speaker = speaker
-        return speaker
+            sender = Sender((exchange.client_id, host_of(connection.client), named, principal), software)
+            if len(self._senders) >= MAX_SENDERS:
+                self._senders.clear()
+            self._senders[connection.id] = sender
+        self._sender = sender
+        return sender

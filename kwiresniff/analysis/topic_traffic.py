@@ -185,11 +185,11 @@ class TopicTraffic:
         return poll
 
     def _poll_of(self, exchange: Exchange, role: str) -> Poll:
-        speaker = self._table.speaker(exchange)
-        poll = speaker.poll
+        sender = self._table.sender(exchange)
+        poll = sender.poll
         if poll is not None and not poll.dropped and poll.role == role:
             return poll
-        key = (exchange.connection.id, role, speaker.identity)
+        key = (exchange.connection.id, role, sender.identity)
         poll = self._polls.get(key)
         if poll is None:
             if len(self._polls) >= MAX_POLLS:
@@ -198,7 +198,7 @@ class TopicTraffic:
                     one.dropped = True
                 self._polls.clear()
             poll = self._polls[key] = Poll(role)
-        speaker.poll = poll
+        sender.poll = poll
         return poll
 
     def _settle(self) -> None:

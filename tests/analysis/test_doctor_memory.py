@@ -8,12 +8,13 @@ import pytest
 
 from kwiresniff.analysis.doctor import evidence, latency
 from kwiresniff.analysis.doctor.cluster import Cluster
+from kwiresniff.analysis.doctor.efficiency import EfficiencyRule
 from kwiresniff.analysis.doctor.rule import Context
 from kwiresniff.analysis.memory_budget import MemoryBudget
 from kwiresniff.model import Body, Problem
 from tests.support.digested import as_compiled
 from tests.support.exchanges import START_NS, connection, exchange
-from tests.support.incidents import findings
+from tests.support.incidents import findings, produce
 
 
 def test_what_brokers_took_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,3 +95,30 @@ def test_when_brokers_closed_connections_and_last_answered_on_them_is_remembered
     cluster.ended(answers[7].connection)
     assert cluster.ended_answer_ns == START_NS + 7
     assert budget.held_bytes < held
+
+
+def test_connections_with_unacknowledged_records_are_remembered_within_the_budget() -> None:
+    """The budget is charged for no less than the memory that they take, and those that have ended give it back."""
+    on = [connection(number) for number in range(5000)]
+    sent = [produce(number, on=one) for number, one in enumerate(on)]
+    for one in sent:
+        assert one.request is not None and one.request.body is not None
+        one.request.body["acks"] = 0
+    context = Context()
+    rule, budget = EfficiencyRule(context), context.budget
+    rule.exchange(sent[0])  # it has what it counts of the client from here on
+    before = budget.held_bytes
+    tracemalloc.start()
+    try:
+        for one in sent[1:]:
+            rule.exchange(one)
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert taken < budget.held_bytes - before < 6 * taken
+    for ended in on[1:]:
+        rule.connection(ended)
+    assert budget.held_bytes == before
+    budget.limit_bytes = budget.held_bytes
+    rule.exchange(sent[1])
+    assert budget.held_bytes == before

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from kwiresniff.analysis.doctor.speakers import Speaker, Speakers
+from kwiresniff.analysis.doctor.connection_notes import ConnectionNotes, NotesByConnection
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMBER_BYTES, MemoryBudget, text_bytes
 from kwiresniff.analysis.offered_versions import Offer, OfferReader
 from kwiresniff.base.api_keys import (
@@ -80,13 +80,13 @@ class Cluster:
         self.unauthenticated: set[str] = set()
         self.served: dict[tuple[str, str], set[str]] = {}
         self.old: set[str] = set()
-        self._speakers = Speakers(budget)
+        self._notes = NotesByConnection(budget)
         self._closed: dict[str, list[int]] = {}
         self.ended_answer_ns = 0
 
     def ended(self, connection: Connection) -> None:
         """Notes when a broker closed a connection, and when the last response came on it."""
-        self.ended_answer_ns = self._speakers.end(connection)
+        self.ended_answer_ns = self._notes.end(connection)
         if connection.closed_by != "broker":
             return
         broker = connection.broker
@@ -107,24 +107,25 @@ class Cluster:
         """When a broker closed connections, as far as that is remembered."""
         return self._closed.get(broker, [])
 
-    def answered(self, exchange: Exchange, ns: int) -> Speaker | None:
-        """Notes a response from a broker's address; returns its connection, None where there are too many."""
+    def answered(self, exchange: Exchange, ns: int) -> ConnectionNotes | None:
+        """Notes a response from a broker's address; returns what is noted of its connection, None where
+        there are too many."""
         broker = exchange.connection.broker
         known = self.last_answer_ns
         before = self.answer_before_ns = known.get(broker, 0)
         if before or len(known) < MAX_NODES:
             known[broker] = ns
-        speaker = self._speakers.of(exchange)
-        if speaker is not None:
-            speaker.answered_ns = ns
-            if not speaker.is_open and broker in known and exchange.api_key not in BEFORE_AUTHENTICATION:
+        notes = self._notes.of(exchange)
+        if notes is not None:
+            notes.answered_ns = ns
+            if not notes.is_open and broker in known and exchange.api_key not in BEFORE_AUTHENTICATION:
                 if exchange.connection.sasl is None:
                     self.unauthenticated.add(broker)
-                speaker.is_open = broker in self.unauthenticated
-            if not speaker.is_working and exchange.api_key in AT_ADVERTISED:
-                speaker.is_working = True
+                notes.is_open = broker in self.unauthenticated
+            if not notes.is_working and exchange.api_key in AT_ADVERTISED:
+                notes.is_working = True
                 self._works(exchange, broker)
-        return speaker
+        return notes
 
     def _works(self, exchange: Exchange, broker: str) -> None:
         """Notes a connection on which a client got from bootstrapping to work."""

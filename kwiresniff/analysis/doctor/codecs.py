@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from kwiresniff.analysis.doctor.evidence import client_of, clipped, is_replica
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
+from kwiresniff.analysis.doctor.selection import fetches_before
 from kwiresniff.analysis.doctor.wording import listed
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
@@ -36,7 +37,7 @@ class CodecRule(Rule):
 
     codes = ("zstd_not_known",)
     apis = frozenset({FETCH})
-    before_version = ZSTD_SINCE
+    selection = fetches_before(ZSTD_SINCE)
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kwiresniff.analysis.doctor.evidence import Case, client_of, client_text
+from kwiresniff.analysis.doctor.evidence import Case, Tally, client_of, client_text
 from kwiresniff.analysis.doctor.rule import INCIDENT, WASTE, Context, Rule, as_clients, found
 from kwiresniff.analysis.doctor.wording import times
+from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMBER_BYTES
 from kwiresniff.base.api_keys import FETCH, METADATA, OFFSET_COMMIT, PRODUCE
 from kwiresniff.base.field_values import field_text
+from kwiresniff.base.light_typing import Final
 from kwiresniff.model import Body, Connection, Exchange, Message
 from kwiresniff.results.findings import Finding
 
@@ -28,13 +30,14 @@ FEW_RECORDS = 2.0
 ENOUGH_FETCHES = 500
 EMPTY_FETCHES = 0.9
 EMPTY_PER_SECOND = 20.0
-#: Connections remembered on which records without acknowledgement were sent, how soon a broker closes one of which it
-#: refuses some, and how often that is no coincidence.
-MAX_UNASKED = 5_000
+#: How soon a broker closes a connection on which it refuses records that were sent without acknowledgement, and how
+#: often that is no coincidence.
 AT_ONCE_NS = 500_000_000
 OFTEN_REFUSED = 3
 #: Requests with messages of the old format above which their conversion is worth a warning.
 ENOUGH_OLD = 100
+#: What is remembered of the last records that were sent without acknowledgement on a connection.
+_UNASKED_BYTES: Final = ENTRY_BYTES + CONTAINER_BYTES + 3 * NUMBER_BYTES
 
 
 class EfficiencyRule(Rule):
@@ -64,8 +67,8 @@ class EfficiencyRule(Rule):
         request, response = exchange.request, exchange.response
         if request is None:
             return
-        speaker = self.context.speaker
-        subject = speaker.client if speaker is not None else client_of(exchange)
+        notes = self.context.notes
+        subject = notes.client if notes is not None else client_of(exchange)
         packet, ns = request.first_packet, request.first_ns
         api_key = exchange.api_key
         if api_key == METADATA:
@@ -84,10 +87,10 @@ class EfficiencyRule(Rule):
                 self._produce(subject, request.body, packet, ns)
                 acks = request.body.get("acks")
             number = exchange.connection.id
-            if acks == 0 and (number in self._unasked or len(self._unasked) < MAX_UNASKED):
+            if acks == 0 and (number in self._unasked or self.context.budget.admit(_UNASKED_BYTES)):
                 self._unasked[number] = request.last_ns, request.size_bytes
         elif api_key == FETCH and response is not None and not exchange.errors and _is_read(response):
-            self._fetched(subject).count += 1
+            self._counted(FETCH, self._fetches, subject).count += 1
             if not _brings_records(response):
                 case = self._empty.case(subject)
                 case.add(packet, ns, exchange.waiting == "long poll")
@@ -96,8 +99,12 @@ class EfficiencyRule(Rule):
 
     def connection(self, connection: Connection) -> None:
         """A broker has no other way to refuse what nobody waits for than to close the connection."""
-        asked_ns, size_bytes = self._unasked.pop(connection.id, (0, 0))
-        if asked_ns and connection.closed_by == "broker" and connection.closed_ns - asked_ns <= AT_ONCE_NS:
+        unasked = self._unasked.pop(connection.id, None)
+        if unasked is None:
+            return
+        self.context.budget.release(_UNASKED_BYTES)
+        asked_ns, size_bytes = unasked
+        if connection.closed_by == "broker" and connection.closed_ns - asked_ns <= AT_ONCE_NS:
             client = client_text(connection.client_id, connection.client)
             case = self._refused.case(client, connection.broker)
             # All of them at one moment are those of a broker that stops.
@@ -108,25 +115,18 @@ class EfficiencyRule(Rule):
         self, subject: str, packet: int, ns: int, has_batches: bool, records: int, acks: int | None
     ) -> None:
         if has_batches:
-            self._produced(subject).add(packet, ns, records)
+            self._counted(PRODUCE, self._produces, subject).add(packet, ns, records)
         if acks == 0:
             self._unsafe.case(subject).add(packet, ns)
 
-    def _produced(self, subject: str) -> Case:
-        speaker = self.context.speaker
-        if speaker is None:
-            return self._produces.case(subject)
-        if speaker.produces is None:
-            speaker.produces = self._produces.case(subject)
-        return speaker.produces
-
-    def _fetched(self, subject: str) -> Case:
-        speaker = self.context.speaker
-        if speaker is None:
-            return self._fetches.case(subject)
-        if speaker.fetches is None:
-            speaker.fetches = self._fetches.case(subject)
-        return speaker.fetches
+    def _counted(self, api_key: int, tally: Tally, subject: str) -> Case:
+        """What is counted of a client's requests of an API, which its connection sends all the time."""
+        notes = self.context.notes
+        if notes is None:
+            return tally.case(subject)
+        if notes.counted is None or notes.counted_api != api_key:
+            notes.counted_api, notes.counted = api_key, tally.case(subject)
+        return notes.counted
 
     def _produce(self, subject: str, body: Body, packet: int, ns: int) -> None:
         records = batches = sealed = 0

@@ -10,6 +10,7 @@ from kwiresniff.analysis.doctor.causes import arranged
 from kwiresniff.analysis.doctor.closed_by_broker import ClosedByBrokerRule
 from kwiresniff.analysis.doctor.codecs import CodecRule
 from kwiresniff.analysis.doctor.connection_limits import ConnectionLimitRule
+from kwiresniff.analysis.doctor.connection_notes import ConnectionNotes
 from kwiresniff.analysis.doctor.controller_listener import ControllerListenerRule
 from kwiresniff.analysis.doctor.efficiency import EfficiencyRule
 from kwiresniff.analysis.doctor.endings import Endings
@@ -35,9 +36,9 @@ from kwiresniff.analysis.doctor.quotas import QuotaRule
 from kwiresniff.analysis.doctor.replica_waits import ReplicaWaitRule
 from kwiresniff.analysis.doctor.replicas import ReplicaRule
 from kwiresniff.analysis.doctor.rereads import RereadRule
-from kwiresniff.analysis.doctor.rule import ALL_OF, THINNED, Context, Rule
+from kwiresniff.analysis.doctor.rule import ALL_OF, ONE_IN, Context, Rule
+from kwiresniff.analysis.doctor.selection import Kind
 from kwiresniff.analysis.doctor.shared_address import SharedAddressRule
-from kwiresniff.analysis.doctor.speakers import Speaker
 from kwiresniff.analysis.doctor.stalls import StallRule
 from kwiresniff.analysis.doctor.static_members import StaticMemberRule
 from kwiresniff.analysis.doctor.streams_status import StreamsStatusRule
@@ -50,9 +51,12 @@ from kwiresniff.analysis.doctor.unanswered import UnansweredRule
 from kwiresniff.analysis.doctor.versions import VersionRule
 from kwiresniff.analysis.late_names import renamer
 from kwiresniff.base.api_keys import API_VERSIONS, FETCH, METADATA, PRODUCE
-from kwiresniff.base.light_typing import Any, Final, TypeAlias
+from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final, TypeAlias
 from kwiresniff.model import Connection, ConnectionAttempt, Event, Exchange, Problem, TopicNames
 from kwiresniff.results.findings import Finding
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
 
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (
@@ -64,51 +68,80 @@ RULES: Final[tuple[type[Rule], ...]] = (
     NetworkRule, DamageRule, EfficiencyRule,
 )  # fmt: skip
 
-#: Answers that came sooner were not waited for.
-LONG_NS = 1_000_000_000
-#: Rules that look at samples are given one Produce or Fetch of a connection in so long; of connections that are not
-#: remembered, all of them.
-SAMPLE_NS = 100_000_000
+#: No wait or transfer for which a rule is called is shorter.
+LONG_NS: Final = 1_000_000_000
+#: Between two samples of the Produces and Fetches of a connection.
+SAMPLE_NS: Final = 100_000_000
 #: Multiples of the golden section, of which one in so many is small, stay out of step with producers that go round
 #: their partitions: every eighth request may be for the same one.
-_WHOLE: Final = 1 << 32
 _GOLDEN: Final = 2_654_435_769
+_WHOLE: Final = 1 << 32
 
 #: How a rule of a plugin is made and asked; see ``kwiresniff.plugins``.
 RuleMaker: TypeAlias = Callable[[Context], Rule]
+#: What is called with exchanges that are selected, and the limit that they have to reach where there is one.
+_Taker: TypeAlias = tuple[int, Callable[[Exchange], None]]
 
 
-class _RecordRules:
-    """The rules that are not given every Produce and Fetch, of which there are more than of all others."""
+class _Takers:
+    """The rules that are given exchanges of one API, by what decides whether they are."""
 
-    def __init__(self, rules: list[Rule]) -> None:
-        self._on_transaction = [rule.exchange for rule in rules if rule.transactional]
-        self._on_sample = [rule for rule in rules if rule.sampled]
-        self._on_thinned = [rule.exchange for rule in rules if rule.thinned]
-        self._produced = 0
-        self._on_old_fetch = [(rule.before_version, rule.exchange) for rule in rules if rule.before_version]
-        self._old_fetch = max([before for before, _ in self._on_old_fetch], default=0)
+    def __init__(self, rules: list[Rule], api_key: int) -> None:
+        self.api_key = api_key
+        self.is_of_records = api_key in (PRODUCE, FETCH)
+        takers: dict[Kind, list[_Taker]] = {kind: [] for kind in Kind}
+        for rule in rules:
+            if rule.apis is None or api_key in rule.apis:
+                selection = rule.selection
+                takers[selection.kind_for(api_key)].append((selection.limit, rule.exchange))
+        self.all = [take for _, take in takers[Kind.ALL]]
+        self._waited, self._transferred = takers[Kind.WAITED], takers[Kind.TRANSFERRED]
+        self._throttled, self._transactional = takers[Kind.THROTTLED], takers[Kind.TRANSACTIONAL]
+        self._sampled, self._thinned = takers[Kind.SAMPLED], takers[Kind.THINNED]
+        self._old_fetches = takers[Kind.OLD_FETCHES]
+        self._oldest = max([version for version, _ in self._old_fetches], default=0)
+        self._produced: i64 = 0
 
-    def exchange(self, exchange: Exchange, speaker: Speaker | None) -> None:
-        """A Produce or Fetch; ``speaker`` is its connection, None where it has no response or is not remembered."""
-        api_key, response = exchange.api_key, exchange.response
-        if is_transactional(exchange.request, api_key):
-            for take in self._on_transaction:
+    def select(self, exchange: Exchange, notes: ConnectionNotes | None) -> None:
+        """Gives an exchange to the rules that select it; ``notes`` are those on its connection, None where it has no
+        response or is not remembered.
+        """
+        if self.is_of_records:
+            self._select_of_records(exchange, notes)
+        request, response = exchange.request, exchange.response
+        if response is None:
+            return
+        if self._throttled and throttle_ms_of(response) > 0:
+            for _, take in self._throttled:
                 take(exchange)
-        if response is not None and (speaker is None or response.first_ns - speaker.sampled_ns >= SAMPLE_NS):
-            if speaker is not None:
-                speaker.sampled_ns = response.first_ns
-            for rule in self._on_sample:
-                if rule.apis is None or api_key in rule.apis:
-                    rule.exchange(exchange)
-        if api_key == PRODUCE:
-            self._produced += 1
-            if self._produced <= ALL_OF or self._produced * _GOLDEN % _WHOLE < _WHOLE // THINNED:
-                for take in self._on_thinned:
+        if request is not None and response.first_ns - request.last_ns >= LONG_NS:
+            for least_ns, take in self._waited:
+                if response.first_ns - request.last_ns >= least_ns:
                     take(exchange)
-        elif exchange.api_version < self._old_fetch:
-            for before_version, take in self._on_old_fetch:
-                if exchange.api_version < before_version:
+        if response.last_ns - response.first_ns >= LONG_NS:
+            for least_ns, take in self._transferred:
+                if response.last_ns - response.first_ns >= least_ns:
+                    take(exchange)
+
+    def _select_of_records(self, exchange: Exchange, notes: ConnectionNotes | None) -> None:
+        """A Produce or Fetch, of which there are more than of all others."""
+        response = exchange.response
+        if is_transactional(exchange.request, self.api_key):
+            for _, take in self._transactional:
+                take(exchange)
+        if response is not None and (notes is None or response.first_ns - notes.sampled_ns >= SAMPLE_NS):
+            if notes is not None:
+                notes.sampled_ns = response.first_ns
+            for _, take in self._sampled:
+                take(exchange)
+        if self._thinned:
+            self._produced += 1
+            if self._produced <= ALL_OF or self._produced * _GOLDEN % _WHOLE * ONE_IN < _WHOLE:
+                for _, take in self._thinned:
+                    take(exchange)
+        if exchange.api_version < self._oldest:
+            for version, take in self._old_fetches:
+                if exchange.api_version < version:
                     take(exchange)
 
 
@@ -124,17 +157,13 @@ class Doctor:
         rules.append(ErrorRule(context, judged))
         self._rules = rules
         self._on_failure = [rule.failure for rule in rules if _has(rule, "failure")]
-        self._on_throttle = [rule.exchange for rule in rules if rule.throttled]
-        self._of_records = _RecordRules(rules)
-        self._on_wait = [(rule.after_ns, rule.exchange) for rule in rules if rule.after_ns]
-        self._on_transfer = [(rule.transfers_ns, rule.exchange) for rule in rules if rule.transfers_ns]
         self._on_connection = [rule.connection for rule in rules if _has(rule, "connection")]
         self._on_ending = [rule.ending for rule in rules if _has(rule, "ending")]
         self._on_attempt = [rule.attempt for rule in rules if _has(rule, "attempt")]
         self._on_problem = [rule.problem for rule in rules if _has(rule, "problem")]
         named = frozenset({PRODUCE, FETCH}).union(*(rule.apis for rule in rules if rule.apis is not None))
-        self._on_api = {api_key: self._takers(api_key) for api_key in named}
-        self._on_others = self._takers(_UNNAMED)
+        self._takers = {api_key: _Takers(rules, api_key) for api_key in named}
+        self._others = _Takers(rules, _UNNAMED)
 
     def add(self, event: Event) -> None:
         """An exchange, an ended connection, an attempt at one, or a problem."""
@@ -168,30 +197,16 @@ class Doctor:
                 context.end_ns = message.last_ns
             if not context.begin_ns:
                 context.begin_ns = message.first_ns
-        speaker = context.cluster.answered(exchange, response.first_ns) if response is not None else None
-        context.speaker = speaker if speaker is not None and speaker.client_id == exchange.client_id else None
+        notes = context.cluster.answered(exchange, response.first_ns) if response is not None else None
+        context.notes = notes if notes is not None and notes.client_id == exchange.client_id else None
         if api_key in (METADATA, API_VERSIONS) or (exchange.errors and api_key in (PRODUCE, FETCH)):
             context.cluster.learn(exchange)
-        takers = self._on_api.get(api_key)
+        takers = self._takers.get(api_key)
         if takers is None:
-            takers = self._on_others
-        for take in takers:
+            takers = self._others
+        for take in takers.all:
             take(exchange)
-        request = exchange.request
-        if api_key == PRODUCE or api_key == FETCH:  # noqa: SIM109 - two comparisons when compiled
-            self._of_records.exchange(exchange, speaker)
-        if response is not None:
-            if throttle_ms_of(response) > 0:
-                for take in self._on_throttle:
-                    take(exchange)
-            if request is not None and response.first_ns - request.last_ns >= LONG_NS:
-                for after_ns, take in self._on_wait:
-                    if response.first_ns - request.last_ns >= after_ns:
-                        take(exchange)
-            if response.last_ns - response.first_ns >= LONG_NS:
-                for transfers_ns, take in self._on_transfer:
-                    if response.last_ns - response.first_ns >= transfers_ns:
-                        take(exchange)
+        takers.select(exchange, notes)
         if context.watching:
             for take in tuple(context.watching):
                 take(exchange)
@@ -202,20 +217,6 @@ class Doctor:
             self._endings.add(exchange)
             for take in self._on_failure if not exchange.problems else ():
                 take(exchange)
-
-    def _takers(self, api_key: int) -> list[Callable[[Exchange], None]]:
-        """What is called with each exchange of an API."""
-        return [rule.exchange for rule in self._rules if self._wants(rule, api_key)]
-
-    @staticmethod
-    def _wants(rule: Rule, api_key: int) -> bool:
-        if rule.after_ns or rule.transfers_ns or rule.throttled or (rule.transactional and api_key in (PRODUCE, FETCH)):
-            return False
-        if (rule.sampled and api_key in (PRODUCE, FETCH)) or (rule.thinned and api_key == PRODUCE):
-            return False
-        if rule.before_version and api_key == FETCH:
-            return False
-        return rule.apis is None or api_key in rule.apis
 
     def findings(self) -> list[Finding]:
         """The worst first, incidents before what follows from them, then the most frequent."""

@@ -12,6 +12,7 @@ from kwiresniff.analysis.doctor.errors import is_follower
 from kwiresniff.analysis.doctor.evidence import client_text
 from kwiresniff.analysis.doctor.network import is_node
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_clients, found
+from kwiresniff.analysis.doctor.selection import waited
 from kwiresniff.analysis.doctor.wording import duration, times
 from kwiresniff.base.time_units import OVERRUN_NS
 from kwiresniff.model import Connection, Exchange
@@ -31,7 +32,7 @@ class ImpatienceRule(Rule):
 
     codes = ("request_timeout",)
     apis = None
-    after_ns = WAITED_NS
+    selection = waited(WAITED_NS)
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

@@ -81,15 +81,15 @@ class LatencyRule(Rule):
 
     def _of(self, exchange: Exchange) -> Histogram | None:
         """What its broker took for the API of an exchange."""
-        speaker = None if self._closed else self.context.speaker
-        if speaker is not None and speaker.api_key == exchange.api_key:
-            return speaker.latencies
+        notes = None if self._closed else self.context.notes
+        if notes is not None and notes.api_key == exchange.api_key:
+            return notes.latencies
         key = (exchange.connection.broker, exchange.api)
         known = self._all.get(key)
         if known is None:
             known = self._new(key)
-        if speaker is not None and known is not None:
-            speaker.api_key, speaker.latencies = exchange.api_key, known
+        if notes is not None and known is not None:
+            notes.api_key, notes.latencies = exchange.api_key, known
         return known
 
     def _new(self, key: tuple[str, str]) -> Histogram | None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
+from kwiresniff.analysis.doctor.selection import TRANSACTIONAL
 from kwiresniff.analysis.doctor.transactions import producer_of
 from kwiresniff.analysis.doctor.wording import clock, duration, listed
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
@@ -64,7 +65,7 @@ class OpenTransactionRule(Rule):
 
     codes = ("transaction_open",)
     apis = frozenset({FETCH, PRODUCE, INIT_PRODUCER_ID, ADD_PARTITIONS_TO_TXN, END_TXN})
-    transactional = True
+    selection = TRANSACTIONAL
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

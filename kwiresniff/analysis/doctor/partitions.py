@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kwiresniff.analysis.doctor.evidence import Case, clipped
-from kwiresniff.analysis.doctor.rule import ALL_OF, INCIDENT, THINNED, Context, Rule, found
+from kwiresniff.analysis.doctor.rule import ALL_OF, INCIDENT, ONE_IN, Context, Rule, found
+from kwiresniff.analysis.doctor.selection import THINNED
 from kwiresniff.analysis.doctor.wording import listed
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.base.api_keys import METADATA, PRODUCE
@@ -56,7 +57,7 @@ class HotPartitionRule(Rule):
 
     codes = ("hot_partition",)
     apis = frozenset({PRODUCE, METADATA})
-    thinned = True
+    selection = THINNED
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -70,7 +71,7 @@ class HotPartitionRule(Rule):
             self._learn(exchange)
             return
         self._seen += 1
-        weight = 1 if self._seen <= ALL_OF else THINNED  # it stands for as many, so shares come out the same
+        weight = 1 if self._seen <= ALL_OF else ONE_IN  # it stands for as many, so shares come out the same
         request = exchange.request
         if request is None:
             return

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from kwiresniff.analysis.body_entities import throttle_ms_of
 from kwiresniff.analysis.doctor.evidence import Case, client_of
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, as_clients, found
+from kwiresniff.analysis.doctor.selection import THROTTLED
 from kwiresniff.analysis.doctor.wording import duration, listed
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import FETCH, PRODUCE
@@ -33,7 +34,7 @@ class QuotaRule(Rule):
 
     codes = ("throttled",)
     apis = None
-    throttled = True
+    selection = THROTTLED
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

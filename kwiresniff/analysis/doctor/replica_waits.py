@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from kwiresniff.analysis.doctor.evidence import client_of, clipped
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, found
+from kwiresniff.analysis.doctor.selection import waited
 from kwiresniff.analysis.doctor.stalls import is_prompt
 from kwiresniff.analysis.doctor.wording import clock, duration, listed, span, times
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, text_bytes
@@ -83,7 +84,8 @@ class ReplicaWaitRule(Rule):
     """Writes that wait for replicas, by what they wait for."""
 
     codes = ("replica_wait",)
-    after_ns = WAIT_NS
+    apis = None
+    selection = waited(WAIT_NS)
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterable, Iterator
 
 from kwiresniff.analysis.doctor.cluster import Cluster
 from kwiresniff.analysis.doctor.commits import Commits
+from kwiresniff.analysis.doctor.connection_notes import ConnectionNotes
 from kwiresniff.analysis.doctor.endings import Ending
 from kwiresniff.analysis.doctor.evidence import Case, Tally, is_cut, new_budget
 from kwiresniff.analysis.doctor.replica_table import ReplicaTable
-from kwiresniff.analysis.doctor.speakers import Speaker
+from kwiresniff.analysis.doctor.selection import ALL, Selection
 from kwiresniff.base.field_values import field_text
-from kwiresniff.base.light_typing import Any, ClassVar
+from kwiresniff.base.light_typing import Any, ClassVar, Final
 from kwiresniff.digest import TopicDigest
 from kwiresniff.model import Connection, ConnectionAttempt, Exchange, Problem, TopicNames
 from kwiresniff.results.findings import Explains, Finding, scope_of
@@ -34,9 +35,9 @@ SEVERITIES = ("error", "warning", "info")
 INCIDENT, ERROR, SYMPTOM, WASTE = range(4)
 
 
-#: After the first Produce requests one in so many is looked into, so that a busy producer costs little.
-ALL_OF = 512
-THINNED = 8
+#: Rules that are given some of the Produce requests get the first ``ALL_OF``, then one in ``ONE_IN``.
+ALL_OF: Final = 512
+ONE_IN: Final = 8
 #: Connections remembered whose responses are cut off.
 MAX_CUT = 20_000
 #: Gaps in what brokers sent, for each response that is missed, that make it doubtful: some of them are at the end of a
@@ -53,8 +54,8 @@ class Context:
         self.cluster = Cluster(self.budget)
         self.replicas = ReplicaTable(self.budget)
         self.commits = Commits(self.budget)
-        #: The connection of the exchange that is looked at, where it has a response and the client id of the first.
-        self.speaker: Speaker | None = None
+        #: On the connection of the exchange that is looked at, where it has a response and the first one's client id.
+        self.notes: ConnectionNotes | None = None
         #: What wants every exchange for a while.
         self.watching: list[Callable[[Exchange], None]] = []
         #: Clients whose transactions took longer than their timeout, and what is to be said of that.
@@ -106,13 +107,7 @@ class Context:
 class Rule:
     """One rule of the doctor; those that there are derive from it.
 
-    ``exchange`` is called with exchanges of ``apis`` (None: of all), or with ``after_ns``, a second or more, with those
-    that waited for so long, or with ``transfers_ns``, a second or more, with those whose response took so long from its
-    first to its last byte, or with ``throttled`` with those whose response throttles the client. With
-    ``transactional`` it is called with no Produce outside a transaction and no Fetch of what is not committed.
-    With ``sampled`` it is called with one Produce or Fetch of a connection in ``SAMPLE_NS``, with ``thinned`` with the
-    first Produce requests, ``ALL_OF``, and one in ``THINNED`` of those that follow, with ``before_version`` with no
-    Fetch of that version or a later one, and with all others.
+    ``exchange`` is called with exchanges of ``apis`` (None: of all), those of them that its ``selection`` names.
     ``failure`` is called with those that have an error, a problem or no answer, whatever their API. A rule that needs
     few exchanges costs nothing for the others. ``judges`` names error codes that need no finding of their own because
     this rule says what they mean. ``codes`` are those of its findings.
@@ -120,13 +115,7 @@ class Rule:
 
     codes: ClassVar[tuple[str, ...]] = ()
     apis: ClassVar[frozenset[int] | None] = frozenset()
-    after_ns: ClassVar[int] = 0
-    transfers_ns: ClassVar[int] = 0
-    throttled: ClassVar[bool] = False
-    transactional: ClassVar[bool] = False
-    sampled: ClassVar[bool] = False
-    thinned: ClassVar[bool] = False
-    before_version: ClassVar[int] = 0
+    selection: ClassVar[Selection] = ALL
     judges: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, context: Context) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from kwiresniff.analysis.doctor.endings import Ending, Reason, patience_of
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_of, client_text
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, found
+from kwiresniff.analysis.doctor.selection import waited
 from kwiresniff.analysis.doctor.wording import duration, listed, span
 from kwiresniff.base.api_keys import (
     API_VERSIONS,
@@ -61,7 +62,8 @@ class StallRule(Rule):
     """Brokers that stall, and those that waited for them."""
 
     codes = ("broker_stalled",)
-    after_ns = STALL_NS
+    apis = None
+    selection = waited(STALL_NS)
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

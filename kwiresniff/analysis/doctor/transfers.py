@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from kwiresniff.analysis.doctor.evidence import client_of
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_clients, found
+from kwiresniff.analysis.doctor.selection import transferred
 from kwiresniff.analysis.doctor.wording import duration, times
 from kwiresniff.model import Exchange
 from kwiresniff.results.findings import Finding
@@ -23,7 +24,7 @@ class TransferRule(Rule):
 
     codes = ("slow_transfer",)
     apis = None
-    transfers_ns = SLOW_NS
+    selection = transferred(SLOW_NS)
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

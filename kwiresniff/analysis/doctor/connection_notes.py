@@ -1,4 +1,4 @@
-"""Connections on which brokers answer: what is asked of them at every exchange is looked up once for all rules."""
+"""Notes on connections on which brokers answer: what rules ask of them at every exchange is looked up once for all."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from kwiresniff.base.light_typing import Final
 from kwiresniff.model import Connection, Exchange
 
 #: Connections remembered.
-MAX_SPEAKERS = 20_000
-#: One of them without the name of its client, in bytes of memory.
-SPEAKER_BYTES: Final = ENTRY_BYTES + 200
+MAX_CONNECTIONS = 20_000
+#: The notes on one of them without the name of its client, in bytes of memory.
+NOTES_BYTES: Final = ENTRY_BYTES + 200
 
 
-class Speaker:
-    """A connection, with the client of its first response.
+class ConnectionNotes:
+    """What is noted of a connection, with the client of its first response.
 
     ``answered_ns`` is when the last response came, ``sampled_ns`` of the last sample when it did. ``is_working`` says
     that its client got from bootstrapping to work, ``is_open`` that its broker is known to answer who has not
-    authenticated. ``latencies`` are those of its broker and ``api_key``, the API that was spoken last; ``produces`` and
-    ``fetches`` are what is counted of its client.
+    authenticated. ``latencies`` are those of its broker and ``api_key``, the API that was spoken last; ``counted`` is
+    what is counted of its client's requests of ``counted_api``, the last of which anything is.
     """
 
     __slots__ = (
-        "answered_ns", "api_key", "client", "client_id", "fetches", "is_open", "is_working", "latencies", "produces",
+        "answered_ns", "api_key", "client", "client_id", "counted", "counted_api", "is_open", "is_working", "latencies",
         "sampled_ns",
     )  # fmt: skip
 
@@ -37,25 +37,25 @@ class Speaker:
         self.is_open = False
         self.api_key = -1
         self.latencies: Histogram | None = None
-        self.produces: Case | None = None
-        self.fetches: Case | None = None
+        self.counted_api = -1
+        self.counted: Case | None = None
 
 
-class Speakers:
-    """The speakers of an examination, until their connections end."""
+class NotesByConnection:
+    """The notes of an examination, until their connections end."""
 
     def __init__(self, budget: MemoryBudget) -> None:
         self._budget = budget
-        self._on: dict[int, Speaker] = {}
+        self._on: dict[int, ConnectionNotes] = {}
 
-    def of(self, exchange: Exchange) -> Speaker | None:
-        """The connection of an exchange; None where there are too many."""
+    def of(self, exchange: Exchange) -> ConnectionNotes | None:
+        """Notes on the connection of an exchange; None where there are too many."""
         number = exchange.connection.id
         found = self._on.get(number)
-        if found is None and len(self._on) < MAX_SPEAKERS:
+        if found is None and len(self._on) < MAX_CONNECTIONS:
             client = client_text(exchange.client_id, exchange.connection.client)
-            if self._budget.admit(SPEAKER_BYTES + text_bytes(client)):
-                found = self._on[number] = Speaker(exchange.client_id, client)
+            if self._budget.admit(NOTES_BYTES + text_bytes(client)):
+                found = self._on[number] = ConnectionNotes(exchange.client_id, client)
         return found
 
     def end(self, connection: Connection) -> int:
@@ -63,5 +63,5 @@ class Speakers:
         found = self._on.pop(connection.id, None)
         if found is None:
             return 0
-        self._budget.release(SPEAKER_BYTES + text_bytes(found.client))
+        self._budget.release(NOTES_BYTES + text_bytes(found.client))
         return found.answered_ns
