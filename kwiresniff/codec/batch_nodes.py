@@ -15,14 +15,26 @@ from kwiresniff.model import Node, Problem
 #: Nodes of one record set. At some 250 bytes each this is 50 MB, and ten thousand times what anyone reads.
 MAX_NODES = 200_000
 
+#: Those of a batch without its records: itself, the fields of its header, and the one that holds the records.
+BATCH_NODES = 15
+
 _TYPES = {"q": "INT64", "i": "INT32", "I": "UINT32", "h": "INT16", "b": "INT8"}
 _NONE_AT_MINUS_ONE = frozenset({"partition_leader_epoch", "producer_id", "producer_epoch", "base_sequence"})
 
 
-class BatchNodes:
-    """The ``batches`` of one record set in ``buf``, the ``problems`` with them, and how many ``nodes`` there are."""
+def are_too_many(nodes: int) -> bool:
+    """Whether a record set with so many nodes gets no more."""
+    return nodes >= MAX_NODES
 
-    def __init__(self, buf: bytes, budget: RecordBudget) -> None:
+
+class BatchNodes:
+    """The ``batches`` of one record set in ``buf``, the ``problems`` with them, and how many ``nodes`` there are.
+
+    ``says_meanings`` is whether numbers have theirs.
+    """
+
+    def __init__(self, buf: bytes, budget: RecordBudget, says_meanings: bool = True) -> None:
+        self.says_meanings = says_meanings
         self.buf = buf
         self.batches: list[Node] = []
         self.problems: list[Problem] = []
@@ -31,12 +43,13 @@ class BatchNodes:
 
     def is_full(self) -> bool:
         """Whether the limit on nodes is reached, so that no more are made."""
-        return self.nodes >= MAX_NODES
+        return are_too_many(self.nodes)
 
     def header(self, node: Node, data: bytes, end: int) -> None:
         """Add the fields of the batch or message that begins at the node's offset in ``data[:end]``."""
         for name, code, at, width, value in header_fields(data, node.offset, end):
-            self.add(node, name, _TYPES[code], at, width, value, _field_meaning(name, value))
+            meaning = _field_meaning(name, value) if self.says_meanings else ""
+            self.add(node, name, _TYPES[code], at, width, value, meaning)
 
     def add(
         self, parent: Node, name: str, type: str, offset: int, length: int, value: Any = None, meaning: str = ""

@@ -19,7 +19,7 @@ from kwiresniff.codec import decode_errors
 from kwiresniff.codec.field_facts import ARRAY, FieldFacts, structure_facts
 from kwiresniff.codec.field_layout import UNALIGNED, check_nesting, default_value, null_mark, single
 from kwiresniff.codec.primitives import read_uvarint, too_many_tags
-from kwiresniff.codec.record_limits import MAX_NODES
+from kwiresniff.codec.record_limits import MAX_NODES, RecordBudget
 from kwiresniff.codec.value_labels import meaning_of
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Dissection, Node, Problem, TopicNames
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from mypy_extensions import i64
 
     from kwiresniff.codec.record_dissector import Folded
-    from kwiresniff.codec.record_limits import RecordBudget
 
 #: Nodes counted until the dissection stops: a few seconds' work.
 MAX_COUNTED = 2_000_000
@@ -130,7 +129,7 @@ class Dissector:
         self.topic_name = read.topic_name
         self.problems: list[Problem] = []
         self.nodes: i64 = 0
-        self.budget: RecordBudget | None = None
+        self.budget = RecordBudget()
         self.says_meanings = True
         self.failure = _NONE
         self.details = read.details
@@ -300,16 +299,14 @@ class Dissector:
         if not self.records or self.nodes > MAX_NODES:
             node.value = {"size_bytes": self.position - start}
             return
-        from kwiresniff.codec.record_limits import RecordBudget  # imported here: they bring the compression codecs
-        from kwiresniff.codec.records import dissect_record_set
+        from kwiresniff.codec.records import dissect_record_set  # imported here: it brings the compression codecs
 
-        self.budget = self.budget or RecordBudget()
         folded = self.folded_records()
         children, problems = dissect_record_set(
             self.frame, start, self.position, self.budget, unaligned=unaligned, folded=folded
         )
-        self.nodes += sum(map(count_nodes, children)) + (folded.nodes if folded is not None else 0)
         node.children = children
+        self.nodes += count_nodes(node) - 1 + (folded.nodes if folded is not None else 0)
         room = max(0, MAX_PROBLEMS - len(self.problems))
         self.problems += [
             problem._replace(path=f"{path}{problem.path}", details=self.details) for problem in problems[:room]
@@ -427,9 +424,12 @@ class Dissector:
         return child
 
 
-def count_nodes(node: Node) -> int:
+def count_nodes(node: Node) -> i64:
     """The nodes of a tree, itself included."""
-    return 1 + sum(map(count_nodes, node.children))
+    count: i64 = 1
+    for child in node.children:
+        count += count_nodes(child) if child.children else 1
+    return count
 
 
 def default_node(field: WireField, at: int, topic_name: TopicNames | None) -> Node:

@@ -245,6 +245,17 @@ class _Valued(_Folding):
         super().__init__(read)
         self.says_meanings = False
 
+    def record_set(self, node: Node, start: int, path: str, *, unaligned: bool) -> None:
+        if self.records and self.nodes <= MAX_NODES:
+            from kwiresniff.codec.records import decode_sound  # imported here: it brings the compression codecs
+
+            found = decode_sound(self.frame, start, self.position, self.budget, unaligned=unaligned)
+            if found is not None:
+                node.value, nodes = found
+                self.nodes += nodes
+                return
+        super().record_set(node, start, path, unaligned=unaligned)
+
     def elements(self, node: Node, entry: FieldFacts, count: int, path: str) -> bool:
         fixed = FIXED.get(entry.field.type)
         if fixed is None or self.nodes + count > MAX_NODES or self.position + count * fixed.size > self.end:

@@ -40,8 +40,10 @@ if TYPE_CHECKING:
 
 RECORD_BATCH, RECORD, HEADER_NODE = "RECORD_BATCH", "RECORD", "HEADER"
 
-#: Fields of a record, its length and its headers among them.
-RECORD_FIELDS = 7
+#: Nodes of a record: itself and its fields, its length and its headers among them. And of a header of it, which has a
+#: key and a value.
+RECORD_NODES = 8
+HEADER_NODES = 3
 
 
 def dissect_record_set(
@@ -55,8 +57,9 @@ def dissect_record_set(
 ) -> tuple[list[Node], list[Problem]]:
     """The batches of ``buf[start:end]`` as nodes, and what is wrong with them, paths from ``[0]`` on.
 
-    An ``unaligned`` set may begin inside a batch. The record sets of one message share a ``budget``. What is ``folded``
-    stands in the place of records that no tree shows; what they would have been made of is added to it.
+    An ``unaligned`` set may begin inside a batch. The record sets of one message share a ``budget``. ``folded`` stands
+    in the place of records that a tree does not show, and counts what they would have been made of. As little does such
+    a tree show what numbers mean, so nothing says it.
     """
     dissection = _RecordSetDissector(buf, budget or RecordBudget(), folded)
     pos = first_batch(buf, start, end) if unaligned else start
@@ -84,9 +87,14 @@ class Folded:
         self.shown = shown
 
 
+def record_nodes(headers: int) -> int:
+    """The nodes of a record with so many headers."""
+    return RECORD_NODES + HEADER_NODES * headers
+
+
 class _RecordSetDissector(MessageNodes):
     def __init__(self, buf: bytes, budget: RecordBudget, folded: Folded | None = None) -> None:
-        super().__init__(buf, budget)
+        super().__init__(buf, budget, says_meanings=folded is None)
         self.folded = folded
         self.reader = RecordReader()
 
@@ -122,10 +130,12 @@ class _RecordSetDissector(MessageNodes):
         start, stop = node.offset + HEADER_BYTES, node.offset + node.length
         attributes = fields["attributes"]
         codec = attributes & CODEC_MASK
-        child_of(node, "attributes").meaning = attributes_meaning(attributes)
-        child_of(node, "last_offset_delta").meaning = f"to offset {fields['base_offset'] + fields['last_offset_delta']}"
-        if attributes & DELETE_HORIZON:
-            child_of(node, "base_timestamp").meaning = f"delete horizon {time_meaning(fields['base_timestamp'])}"
+        if self.says_meanings:
+            last = fields["base_offset"] + fields["last_offset_delta"]
+            child_of(node, "attributes").meaning = attributes_meaning(attributes)
+            child_of(node, "last_offset_delta").meaning = f"to offset {last}"
+            if attributes & DELETE_HORIZON:
+                child_of(node, "base_timestamp").meaning = f"delete horizon {time_meaning(fields['base_timestamp'])}"
         crc = child_of(node, "crc")
         self.check_crc(node, crc.value, google_crc32c.value(self.buf[node.offset + ATTRIBUTES_AT : stop]), path)
         records = self.add(node, "records", "ARRAY", start, stop - start)
@@ -179,7 +189,7 @@ class _RecordSetDissector(MessageNodes):
         headers = headers_of_sound(self.reader, data, pos, end)
         if headers < 0:
             return -1
-        nodes = RECORD_FIELDS + 3 * headers  # each has a key and a value
+        nodes = record_nodes(headers) - 1  # what stands for it is one
         self.nodes += nodes
         folded.nodes += nodes
         parent.children.append(folded.node)
@@ -211,14 +221,15 @@ class _RecordSetDissector(MessageNodes):
             self.headers(node, field)
             return
         if name == "timestamp":
-            meaning = f"{value:+} ms"
-            value = wrapped(fields["base_timestamp"] + value)
+            delta = value
+            value = sent = wrapped(fields["base_timestamp"] + delta)
             if fields["attributes"] & LOG_APPEND_TIME:
-                meaning = append_time_meaning(value)
                 value = fields["max_timestamp"]
-            meaning = joined(time_meaning(value), meaning)
+            if self.says_meanings:
+                replaced = fields["attributes"] & LOG_APPEND_TIME
+                meaning = joined(time_meaning(value), append_time_meaning(sent) if replaced else f"{delta:+} ms")
         elif name == "offset":
-            meaning = f"{value:+}"
+            meaning = f"{value:+}" if self.says_meanings else ""
             value = wrapped(fields["base_offset"] + value)
         elif wire_type == "BYTES":
             meaning = bytes_meaning(name, value)

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kwiresniff.base.batch_layout import (
-    MAGIC_AT,
-)
+from kwiresniff.base.batch_layout import CODEC_MASK, MAGIC_AT
 from kwiresniff.base.light_typing import Any
 from kwiresniff.codec.alignment import first_batch
 from kwiresniff.codec.batch_header import LEAST_BYTES, batch_span, header_fields
+from kwiresniff.codec.batch_nodes import BATCH_NODES, are_too_many
 from kwiresniff.codec.message_set import decode_message, encode_message
 from kwiresniff.codec.record_batch import decode_batch
 from kwiresniff.codec.record_batch_encoder import encode_batch
-from kwiresniff.codec.record_dissector import dissect_record_set
+from kwiresniff.codec.record_dissector import dissect_record_set, record_nodes
 from kwiresniff.codec.record_limits import RecordBudget
 from kwiresniff.codec.record_values import plain_batches
 from kwiresniff.errors import EncodeError
@@ -70,6 +69,36 @@ def decode_record_set(
             batches.append({"truncated": True, "size_bytes": stop - pos, **_known(buf, pos, stop)})
         pos = stop
     return batches
+
+
+def decode_sound(
+    buf: bytes, start: int, end: int, budget: RecordBudget, *, unaligned: bool = False
+) -> tuple[list[dict[str, Any]], int] | None:
+    """The batches of a record set with which nothing is wrong, and how many nodes the dissector makes of them; None,
+    and the ``budget`` as it was, for any other.
+
+    It reads messages of magic 0 and 1, control records, and sets of more nodes than it keeps, itself.
+    """
+    before = budget.batches, budget.records, budget.decompressed_bytes
+    issues: list[Problem] = []
+    batches = decode_record_set(buf, start, end, "full", issues, budget, unaligned=unaligned)
+    if not issues and isinstance(batches, list):
+        counts = list(map(_node_count, batches))
+        if 0 not in counts and not are_too_many(sum(counts)):
+            return batches, sum(counts)
+    budget.batches, budget.records, budget.decompressed_bytes = before
+    return None
+
+
+def _node_count(batch: dict[str, Any]) -> int:
+    """The nodes that the dissector makes of a batch; 0 for one that it has to read itself."""
+    if batch.get("truncated"):
+        return len(batch) - 1  # itself and the fields that are there
+    if batch["magic"] < 2 or batch["is_control"]:
+        return 0
+    sized = 1 if batch["attributes"] & CODEC_MASK else 0  # its size before compression
+    records = [record_nodes(len(record["headers"])) for record in batch["records"]]
+    return BATCH_NODES + sized + sum(records)
 
 
 def _known(buf: bytes, pos: int, end: int) -> dict[str, int]:

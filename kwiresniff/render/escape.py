@@ -14,6 +14,7 @@ from __future__ import annotations
 from functools import cache
 
 from kwiresniff.base.light_typing import TYPE_CHECKING, Final
+from kwiresniff.base.utf8 import first_fault
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +32,9 @@ _INVISIBLE: Final = frozenset(
 #: Combining marks kept on one character. Vietnamese needs two and Hebrew with cantillation three; a pile of more only
 #: serves to smear over the lines above and below.
 MAX_COMBINING_MARKS = 3
+
+#: Printable characters in a row that are a word.
+SHORTEST_WORD: Final = 4
 
 
 def escape(text: str) -> str:
@@ -70,10 +74,9 @@ def text_of(data: bytes) -> str | None:
 
     Valid UTF-8 in which no more than one character in eight needs an escape.
     """
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:
+    if first_fault(data) >= 0:
         return None
+    text = data.decode()
     if text.isprintable():
         return text
     odd = sum([not char.isprintable() and char not in _SHORT for char in text])
@@ -85,7 +88,7 @@ def _words() -> Callable[[bytes], list[bytes]]:
     """What finds the words in binary data."""
     import re  # most captures have none, or nobody looks at it
 
-    return re.compile(rb"[ -~]{4,}").findall
+    return re.compile(rb"[ -~]{%d,}" % SHORTEST_WORD).findall
 
 
 def mixed(data: bytes) -> str | None:
@@ -93,6 +96,8 @@ def mixed(data: bytes) -> str | None:
 
     None when runs of four or more printable characters make up less than a sixth: fewer are chance.
     """
+    if 0 < len(data) < SHORTEST_WORD:
+        return None
     if sum([len(word) for word in _words()(data)]) * 6 < len(data):
         return None
     return "".join([chr(byte) if 32 <= byte < 127 else f"\\x{byte:02x}" for byte in data])

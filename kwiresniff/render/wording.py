@@ -121,8 +121,8 @@ class Words:
     def version_range(self, name: str, low: int, high: int) -> bytes:
         return self.chunk(version_range(name, low, high))
 
-    def hidden_elements(self, name: str, hidden: int, count: int) -> bytes:
-        return self.row([hidden_elements(escape(name), hidden, count, self._style, calm=True)])
+    def hidden_elements(self, name: str, hidden: int, count: int, calm: bool) -> bytes:
+        return self.row([hidden_elements(escape(name), hidden, count, self._style, calm=calm)])
 
     def hidden_batches(self, hidden: int, size: int) -> bytes:
         return self.row([hidden_batches(hidden, size, self._style, calm=True)])

@@ -192,11 +192,10 @@ class BodyDecoder:
                     self._malformed.report_trailing(exchange, message, direction, end)
                 return True
         if self._rows is not None and not side.names_topics:
-            errors = self._errors if direction == "response" else None
-            message.text = self._rows_of(exchange, message, direction, side, errors=errors)
+            message.text = self._rows_of(exchange, message, direction, side)
             if message.text is not None:
-                if errors:
-                    add_errors(exchange, errors)
+                if direction == "response":
+                    add_errors(exchange, self._errors)
                 return True
         if side.looks is not None and side.decode is not None and self._digests is not None and self._writer is None:
             errors = self._errors if direction == "response" and exchange.api_key not in _LOOKED_INTO else None
@@ -239,15 +238,9 @@ class BodyDecoder:
         request.body, _ = side.decode(request.frame, request.body_offset, [])
 
     def _rows_of(
-        self,
-        exchange: Exchange,
-        message: Message,
-        direction: Direction,
-        side: BodyPlan,
-        *,
-        errors: list[tuple[str, int]] | None = None,
+        self, exchange: Exchange, message: Message, direction: Direction, side: BodyPlan
     ) -> list[bytes] | None:
-        """The body as rows of a tree; None when the message has more to show than its rows."""
+        """The body as rows of a tree, error codes of an answer noted; None when the message has more to show."""
         if side.steps is None or self._rows is None or message.frame is None:
             return None
         if not _is_usual(exchange, message, direction):
@@ -257,6 +250,7 @@ class BodyDecoder:
                 self._rows.protocol_type = b""
             elif exchange.request is None or exchange.request.text is None:
                 return None
+        errors = self._errors if direction == "response" else None
         return self._rows.text(side.steps, message.frame, message.body_offset, errors)
 
     def _side(self, exchange: Exchange, direction: Direction, key: int, sides: dict[int, BodyPlan]) -> BodyPlan:

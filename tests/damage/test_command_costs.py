@@ -221,6 +221,41 @@ def test_small_messages_that_are_broken_cost_a_few_times_those_that_are_not(
     assert costs[1] < COMMANDS[command] * costs[0], f"{costs[1] / costs[0]:.1f} times"
 
 
+def fetched(name: bytes, code: int, missing: int) -> Wire:
+    """Fetch v4 of two records by the thousand, with this topic name and error code; so many topics more are missing."""
+    records = encode_record_set([batch(b"v1", b"v2")])
+    asked = pack(">iiiibi", -1, 500, 1, 1 << 20, 0, 1) + pack(">h", len(name)) + name + pack(">iiqi", 1, 0, 5, 1 << 20)
+    answered = pack(">iih", 0, 1 + missing, len(name)) + name
+    answered += pack(">iihqqii", 1, 0, code, 7, 7, -1, len(records)) + records
+    wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1))
+    for number in range(2, 2_002):
+        wire.up(request(1, 4, number, asked)).down(response(number, answered))
+    return wire
+
+
+#: Fetches with something unusual in each: topic name, error code of the partition, topics that are missing. How many
+#: times as much one may cost as a sound one, in a tree and in JSON, and what it took once.
+FETCHES: dict[str, tuple[bytes, int, int, dict[str, int]]] = {
+    "cut": (b"t", 0, 1, {"tree": 22, "jsonl": 9}),  # 25 and 13
+    "names that are no texts": (b"\xff", 0, 0, {"tree": 26, "jsonl": 10}),  # 30 and 15
+    "error codes": (b"t", 3, 0, {"tree": 5, "jsonl": 4}),  # 26 and 1.3
+}
+
+
+@pytest.mark.parametrize("output", ["tree", "jsonl"])
+@pytest.mark.parametrize("what", FETCHES)
+def test_fetches_with_something_unusual_cost_a_few_times_sound_ones(
+    what: str, output: str, kwiresniff: Run, tmp_path: Path
+) -> None:
+    """Their records are sound: they are decoded, and counted, without being dissected."""
+    topic, code, missing, bounds = FETCHES[what]
+    costs: list[float] = []
+    for name, change in {"sound": (b"t", 0, 0), what: (topic, code, missing)}.items():
+        path = save(tmp_path / f"{name}.pcap", fetched(*change))
+        costs.append(min(seconds_of(kwiresniff, "read", "-o", output, path) for _ in range(ROUNDS)))
+    assert costs[1] < bounds[output] * costs[0], f"{costs[1] / costs[0]:.1f} times"
+
+
 def seconds_of(kwiresniff: Run, *arguments: str) -> float:
     began = process_time()
     assert kwiresniff(*arguments).code == 0

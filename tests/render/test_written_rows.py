@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import random
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,7 @@ from tests.support.sample import mostly_slow, sampled
 CAPTURES = sorted(
     path for path in (Path(__file__).parents[2] / "captures").iterdir() if path.suffix in (".pcap", ".pcapng")
 )
-FETCH, REASSIGN = 1, 45
+FETCH, CREATE_TOPICS, REASSIGN = 1, 19, 45
 JOIN_GROUP, SYNC_GROUP = 11, 14
 INTERNAL_ID, NAMED_ID = "AAAAAAAAAAAAAAAAAAAAAQ", "ABEiM0RVZneImaq7zN3u_w"
 #: Columns of the terminal, None for a pipe, and whether there are colours.
@@ -53,7 +54,14 @@ class Both:
 
     def rows(self, api_key: int, version: int, direction: Any, frame: bytes) -> list[bytes] | None:
         steps = self._writer.plans.steps(api_key, version, direction)
-        return None if steps is None else self._writer.text(steps, frame, 0)
+        if steps is None:
+            return None
+        errors: list[tuple[str, int]] = []
+        rows = self._writer.text(steps, frame, 0, errors if direction == "response" else None)
+        if rows is not None and direction == "response":
+            body, _ = codec.decoder(api_key, version, direction)(frame, 0, [])
+            assert errors == codec.error_finder(api_key, version)(body)
+        return rows
 
     def written(self, api_key: int, version: int, direction: Any, frame: bytes) -> str | None:
         rows = self.rows(api_key, version, direction, frame)
@@ -91,33 +99,34 @@ def both(request: pytest.FixtureRequest) -> Both:
     return Both(*request.param)
 
 
-def usual(value: Any, fields: tuple[WireField, ...]) -> Any:
-    """A random body without what the rows are not made for: error codes, unknown tagged fields."""
+def usual(value: Any, fields: tuple[WireField, ...], code: Callable[[], int] = int) -> Any:
+    """A random body without what the rows are not made for: unknown tagged fields. Each error code is ``code()``."""
     value.pop("_tagged_fields", None)
     for field in fields:
         if field.name.endswith("error_code"):
-            value[field.name] = 0
+            value[field.name] = code()
         elif field.tag is not None and (field.type == "STRUCT" and not field.array and field.nullable):
             value[field.name] = default_value(field)
         elif field.type == "STRUCT" and value[field.name] is not None:
             for part in value[field.name] if field.array else [value[field.name]]:
-                usual(part, field.fields)
+                usual(part, field.fields, code)
     return value
 
 
 @pytest.mark.parametrize("api", sampled(schema.apis()), ids=lambda api: api.name)
 @pytest.mark.parametrize("direction", ["request", "response"])
 def test_every_message_at_every_version_is_drawn_as_the_walker_reads_it(api: Any, direction: Any) -> None:
-    """In a pipe and in terminals, with everything that a random body has but errors and tagged fields."""
+    """In a pipe and in terminals, with everything that a random body has but tagged fields."""
     boths = [Both(*place) for place in PLACES]
     first, last = getattr(api, f"{direction}_versions")
+    codes = (0, 0, 3, -1, 9999) if direction == "response" else (0,)
     rng = random.Random(f"{api.name} {direction}")
     for version in range(first, last + 1):
         definition = schema.message(api.key, version, direction)
         encode = codec.encoder(api.key, version, direction)
         which = (api.key, version, direction)
         for both in boths:
-            frame = encode(usual(random_body(definition, rng), definition.fields))
+            frame = encode(usual(random_body(definition, rng), definition.fields, lambda: rng.choice(codes)))
             if "FLOAT64" in repr(definition):
                 assert both.written(*which, frame) is None
                 continue
@@ -238,21 +247,29 @@ def test_damaged_record_sets_are_drawn_as_the_walker_reads_them_or_not_at_all(bo
 @pytest.mark.parametrize(
     "frame",
     [
-        pytest.param(fetch_response(b"", error_code=3), id="an error code"),
         pytest.param(fetch_response(b"").replace(b"orders", b"__cons"), id="an internal topic"),
         pytest.param(fetch_response(b"").replace(b"orders", b"orde\xffs"), id="a name that is not UTF-8"),
         pytest.param(fetch_response(vectors()[0]["wire"][:-1] + b"\x7f"), id="a wrong CRC"),
     ],
 )
 def test_what_the_walker_has_to_look_into_has_no_rows(frame: bytes) -> None:
-    """An error, something to open, something that is wrong."""
+    """Something to open, something that is wrong."""
     assert Both(None, False).rows(FETCH, 11, "response", frame) is None
 
 
 @pytest.mark.slow
 def test_many_elements_are_drawn_as_the_first_ones_and_how_many_there_are(both: Both) -> None:
-    """Of structures and of values."""
+    """Of structures and of values, and of errors as many again."""
     for count in (12, 13, 40):
+        for wrong in (0, 1, 12, 13, 28):
+            codes = [3 if index >= count - wrong else 0 for index in range(count)]
+            failed = [
+                {"name": f"t{index}", "error_code": code, "error_message": None} for index, code in enumerate(codes)
+            ]
+            frame = codec.encoder(CREATE_TOPICS, 1, "response")({"topics": failed})
+            assert both.written(CREATE_TOPICS, 1, "response", frame) == both.dissected(
+                CREATE_TOPICS, 1, "response", frame
+            )
         partitions = [{"partition_index": index, "replicas": list(range(count))} for index in range(count)]
         topics = [{"name": f"topic-{index}", "partitions": partitions} for index in range(count)]
         frame = codec.encoder(REASSIGN, 0, "request")({"timeout_ms": 60_000, "topics": topics})

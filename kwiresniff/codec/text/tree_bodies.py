@@ -35,7 +35,6 @@ from kwiresniff.codec.text.tree_batches import RecordSetRows
 from kwiresniff.codec.text.tree_labels import RangeTexts, TreePlans
 from kwiresniff.codec.text.tree_values import ValueRows
 from kwiresniff.codec.text.tree_wording import Words
-from kwiresniff.codec.value_labels import meaning_of
 from kwiresniff.errors import DecodeError
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ MAX_CONTENT: Final = 8000
 class RowWriter(ValueRows):
     """Writes the rows of one body after another by the ``plans`` of their messages.
 
-    ``errors`` gets the paths and codes of those of a whole message. ``protocol_type`` is what the last member of
+    ``errors`` gets the error codes, each with its path. ``protocol_type`` is what the last member of
     a group has said that its group is; whoever begins with another exchange forgets it.
     """
 
@@ -64,7 +63,8 @@ class RowWriter(ValueRows):
         self.record_sets = RecordSetRows(words, self.values, self.depths)
         self.rows: list[bytes] = []
         self.outs: list[BytesWriter] = [BytesWriter()]  # by level: the row of a structure as far as it has been read
-        self.names: list[int] = [0]  # and where what identifies it ends there
+        self.names: list[int] = [0]  # and where what identifies it ends there, and then what went wrong
+        self.failures: list[int] = [0]
         self.column: i64 = 0  # as wide the names of the message's fields are made, and as they should be
         self.widest: i64 = 0
         self.nodes: i64 = 0
@@ -76,18 +76,15 @@ class RowWriter(ValueRows):
     def text(
         self, steps: list[Step], frame: bytes, offset: i64, errors: list[tuple[str, int]] | None = None
     ) -> list[bytes] | None:
-        """The depths of the rows, one byte each, and then the rows; None for a body with anything unusual.
-
-        An error code of the whole message is nothing unusual where ``errors`` gets its path and itself.
+        """The depths of the rows, one byte each, and then the rows; None for a body with anything unusual. An error
+        code is nothing unusual where ``errors`` gets its path and itself.
         """
-        self.frame = frame
-        self.errors = errors
         # Most messages have the same fields as the one before.
         self.column = steps[0].column if steps else 0
-        end: i64 = self._read(steps, offset)
+        end: i64 = self._read(steps, frame, offset, errors)
         if end == len(frame) and self.widest != self.column:
             self.column = steps[0].column = self.widest
-            end = self._read(steps, offset)
+            end = self._read(steps, frame, offset, errors)
         if end != len(frame):
             for out in self.outs:
                 out.truncate(0)
@@ -96,9 +93,9 @@ class RowWriter(ValueRows):
         self.rows[0] = self.depths.getvalue()
         return self.rows
 
-    def _read(self, steps: list[Step], offset: i64) -> i64:
+    def _read(self, steps: list[Step], frame: bytes, offset: i64, errors: list[tuple[str, int]] | None) -> i64:
         """Make the rows; returns the position behind the body, or -1."""
-        self.begin(self.frame, self.errors)
+        self.begin(frame, errors)
         self.rows = [b""]
         self.record_sets.rows = self.rows
         self.record_sets.nodes = 0
@@ -141,7 +138,9 @@ class RowWriter(ValueRows):
         if step.array or kind in (STRUCTURE, RECORDS) or kind > JUMP:
             pos = self._container(step, kind, pos, 0)
         elif kind == ERROR_CODE and self.errors is not None and int16(self.frame, pos):
-            pos = self._failure(step, pos, out)
+            out.truncate(0)
+            out.write(self.failure(step, pos, self.column))
+            pos += 2
         else:
             pos = self.value(step, kind, pos, out)
         if self.inline and pos > 0:
@@ -155,16 +154,6 @@ class RowWriter(ValueRows):
             if length > 0:
                 self.protocol_type = self.frame[self.pos : pos]
         return pos
-
-    def _failure(self, step: Step, pos: i64, out: BytesWriter) -> i64:
-        """The error code of a message that says what went wrong."""
-        code: int = int16(self.frame, pos)
-        assert step.field is not None
-        if self.errors is not None:
-            self.errors.append((step.name, code))
-        out.truncate(0)
-        out.write(self.words.error(step.name, self.column, code, meaning_of(step.field, code)))
-        return pos + 2
 
     def _opened(self, step: Step, kind: i64, pos: i64, level: int) -> i64:
         """Bytes with what a consumer says to others, rows of their own; or none."""
@@ -249,7 +238,10 @@ class RowWriter(ValueRows):
                 return pos
             if mark != 1:
                 return -1
+        first: i64 = self.error_count()
         pos = self._structure(step.steps, step.labels[0], pos, level + 1)
+        if self.error_count() > first:
+            self.place_errors(first, step.name)
         self.inline = False
         return pos
 
@@ -271,24 +263,48 @@ class RowWriter(ValueRows):
             pos = self._ranges(step, pos, count, level)
             self.inline = False
             return pos
-        rows = 0
-        depths = 0
+        self.inline = False
+        errors: i64 = self.error_count()
         index: i64 = 0
-        while index < count:
-            if index == ELEMENTS_SHOWN:
-                rows = len(self.rows)
-                depths = len(self.depths)
-            pos = self._structure(step.steps, step.labels[index] if index < ELEMENTS_SHOWN else b"", pos, level + 1)
+        while index < count and index < ELEMENTS_SHOWN:
+            pos = self._structure(step.steps, step.labels[index], pos, level + 1)
             if pos < 0:
                 return -1
-            if index >= ELEMENTS_SHOWN:
+            if self.error_count() > errors:
+                errors = self.place_errors(errors, f"{step.name}[{index}]")
+            index += 1
+        if index < count:
+            pos = self._more_elements(step, pos, index, count, level)
+        self.inline = False
+        return pos
+
+    def _more_elements(self, step: Step, pos: i64, index: i64, count: i64, level: int) -> i64:
+        """The elements from ``index`` on, of which those have rows that say what went wrong, up to as many again."""
+        rows = len(self.rows)
+        depths = len(self.depths)
+        errors: i64 = self.error_count()
+        wrong: i64 = 0
+        while index < count:
+            pos = self._structure(step.steps, b"", pos, level + 1)
+            if pos < 0:
+                return -1
+            is_shown = False
+            if self.error_count() > errors:
+                place = f"{step.name}[{index}]"
+                errors = self.place_errors(errors, place)
+                wrong += 1
+                is_shown = wrong <= ELEMENTS_SHOWN
+                if is_shown:
+                    self.rows[rows] = self.words.key(place) + self.rows[rows]
+                    rows = len(self.rows)
+                    depths = len(self.depths)
+            if not is_shown:
                 del self.rows[rows:]
                 self.depths.truncate(depths)
             index += 1
-        if count > ELEMENTS_SHOWN:
-            assert step.field is not None
-            self._row(level, self.words.hidden_elements(step.field.name, count - ELEMENTS_SHOWN, count))
-        self.inline = False
+        hidden: i64 = count - ELEMENTS_SHOWN - (wrong if wrong < ELEMENTS_SHOWN else ELEMENTS_SHOWN)
+        if hidden:
+            self._row(level, self.words.hidden_elements(step.name, hidden, count, wrong <= ELEMENTS_SHOWN))
         return pos
 
     def _scalars(self, step: Step, kind: i64, pos: i64, count: i64, out: BytesWriter) -> i64:
@@ -370,6 +386,7 @@ class RowWriter(ValueRows):
         out = BytesWriter()
         self.outs.append(out)
         self.names.append(0)
+        self.failures.append(0)
         return out
 
     def _structure(self, steps: list[Step], label: bytes, pos: i64, level: int) -> i64:
@@ -378,7 +395,7 @@ class RowWriter(ValueRows):
         place = len(self.rows)
         self._row(level - 1, b"")
         out.write(label)
-        self.names[level] = len(out)
+        self.names[level] = self.failures[level] = len(out)
         for child in steps:
             if child.field is not None:
                 self.nodes += 1
@@ -396,6 +413,11 @@ class RowWriter(ValueRows):
         out = self.outs[level]
         start = len(out)
         kind: i64 = step.kind
+        if kind == ERROR_CODE and self.errors is not None and not step.array and int16(self.frame, pos):
+            out.write(self.marks.gap)
+            out.write(self.failure(step, pos, 0))
+            self.failures[level] = moved(out, start, self.failures[level])
+            return pos + 2
         out.write(step.label)
         if step.array or kind in (STRUCTURE, RECORDS) or kind > JUMP:
             pos = self._container(step, kind, pos, level)
@@ -404,13 +426,17 @@ class RowWriter(ValueRows):
             return pos
         pos = self.value(step, kind, pos, out)
         if step.identifies and self.is_distinctive and pos > 0:
-            names = self.names[level]
-            if start != names:
-                text = out.getvalue()
-                out.truncate(names)
-                out.write(text[start:])
-                out.write(text[names:start])
-                self.names[level] = names + len(text) - start
-            else:
-                self.names[level] = len(out)
+            self.failures[level] += len(out) - start
+            self.names[level] = moved(out, start, self.names[level])
         return pos
+
+
+def moved(out: BytesWriter, start: int, place: int) -> int:
+    """Moves what has been written from ``start`` on to an earlier place; returns where it ends there."""
+    if start == place:
+        return len(out)
+    text = out.getvalue()
+    out.truncate(place)
+    out.write(text[start:])
+    out.write(text[place:start])
+    return place + len(text) - start

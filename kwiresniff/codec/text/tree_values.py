@@ -10,7 +10,7 @@ from kwiresniff.base.json_text import write_number
 from kwiresniff.base.known_ids import ZERO_UUID
 from kwiresniff.base.light_typing import TYPE_CHECKING, Final
 from kwiresniff.codec.primitives import uuid_text
-from kwiresniff.codec.text.body_reader import BodyReader
+from kwiresniff.codec.text.body_reader import BodyReader, int16
 from kwiresniff.codec.text.plan import (
     BOOLEAN,
     BYTES,
@@ -113,6 +113,21 @@ class ValueRows(BodyReader):
         if step.array:
             return self.words.element(field.type, value, meaning)
         return self.words.value(field.name, field.type, value, meaning, step.identifies and value != ZERO_UUID)
+
+    def failure(self, step: Step, pos: i64, width: int) -> bytes:
+        """Notes the error code at a position; gives its name, as wide as others are, with its value and meaning."""
+        code: int = int16(self.frame, pos)
+        if self.errors is not None:
+            self.errors.append((step.name, code))
+        text = step.labelled.get(code) if not width else None
+        if text is None:
+            assert step.field is not None
+            text = self.words.error(step.name, width, code, meaning_of(step.field, code))
+            if not width:
+                if len(step.labelled) >= KEPT:
+                    step.labelled.clear()
+                step.labelled[code] = text
+        return text
 
     def _uuid(self, step: Step, kind: i64, pos: i64, out: BytesWriter) -> i64:
         stop: i64 = pos + 16

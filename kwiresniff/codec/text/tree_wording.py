@@ -51,7 +51,7 @@ class Words(Protocol):
         """The value of a field and its meaning."""
 
     def error(self, name: str, width: int, value: int, meaning: str) -> bytes:
-        """An error code, the ``value`` of its field, that says what went wrong; the name as wide as others are."""
+        """An error code, the ``value`` of its field, that says what went wrong; the name is ``width`` wide."""
 
     def opened(self, name: str, content: str, version: int) -> bytes:
         """What bytes are called by that hold something."""
@@ -84,8 +84,8 @@ class Words(Protocol):
     def version_range(self, name: str, low: int, high: int) -> bytes:
         """A version range in that row, from ``low`` to ``high``."""
 
-    def hidden_elements(self, name: str, hidden: int, count: int) -> bytes:
-        """The row that stands for ``hidden`` elements without one."""
+    def hidden_elements(self, name: str, hidden: int, count: int, calm: bool) -> bytes:
+        """The row that stands for ``hidden`` elements without one; ``calm`` says that nothing is wrong with them."""
 
     def hidden_batches(self, hidden: int, size: int) -> bytes:
         """The row that stands for ``hidden`` batches without one."""
