@@ -132,6 +132,7 @@ COMPILED = (
     "kwiresniff/session/analyzer.py",
     "kwiresniff/session/annotation.py",
     "kwiresniff/session/apis.py",
+    "kwiresniff/session/attempt.py",
     "kwiresniff/session/body_plan.py",
     "kwiresniff/session/channel.py",
     "kwiresniff/session/connection.py",
@@ -195,9 +196,9 @@ BUSY = (
 #: compiled without optimisation, in two thirds of the time.
 SELDOM = (
     "analysis/clients", "analysis/doctor/cluster", "analysis/doctor/rule", "analysis/record_counts",
-    "codec/batch_nodes", "codec/message_set_dissector", "codec/record_batch", "codec/record_limits",
-    "codec/scan_steps", "codec/text/plan", "codec/text/tree_marks", "export/arrow_arrays", "export/flat_columns",
-    "pipeline/shards", "render/line_wrapping", "session/annotation", "session/detection", "session/endpoint",
+    "codec/batch_nodes", "codec/message_set_dissector", "codec/record_batch", "codec/record_limits", "codec/scan_steps",
+    "codec/text/plan", "codec/text/tree_marks", "export/arrow_arrays", "export/flat_columns", "pipeline/shards",
+    "render/line_wrapping", "session/annotation", "session/attempt", "session/detection", "session/endpoint",
     "session/flow_table", "session/frame_confirmation", "session/handshake_buffer", "session/non_kafka",
     "session/phases", "session/problems", "session/readings", "session/response_reordering", "session/sasl_opaque",
     "session/sasl_phase", "session/services", "session/signatures", "session/tls_phase", "session/tls_record_layer",

@@ -168,7 +168,7 @@ class Analyzer(ConnectionServices):
         if (
             one is None
             or flags & UNUSUAL
-            or one.half.closed
+            or not (one.half.reading or one.begin(start < end or missing > 0))
             or not one.half.feed(one.connection, one.peer, packet, ns, seq, ack, buffer, start, end, missing)
         ):
             self.table.feed(packet, ns, flow, seq, ack, flags, buffer, start, end, missing)
@@ -188,7 +188,7 @@ class Analyzer(ConnectionServices):
             else:
                 assert isinstance(owner, ConnectionAnalyzer)
                 connection = owner
-            ns = max(connection.client.last_ns, connection.broker.last_ns)
+            ns = connection.last_ns()
             self.output.report(problems.too_much_held(connection.connection, what, size, self.budget.limit, ns))
 
     def count(self, sink: ExchangeSink) -> None:

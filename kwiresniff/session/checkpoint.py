@@ -26,6 +26,7 @@ from kwiresniff.base.light_typing import Any, TypeAlias
 from kwiresniff.errors import KwiresniffError
 from kwiresniff.model import Connection, Exchange, FetchedTopics, Message, Problem
 from kwiresniff.session.analyzer import Analyzer
+from kwiresniff.session.attempt import Attempt
 from kwiresniff.session.channel import Channel
 from kwiresniff.session.connection import ConnectionAnalyzer
 from kwiresniff.session.connection_state import UNIDENTIFIED_CONNECTION, Lifecycle
@@ -47,7 +48,6 @@ from kwiresniff.session.topic_ids import TopicNameTable
 from kwiresniff.stream.buffer_budget import BufferBudget
 from kwiresniff.stream.frame_reader import FrameReader
 from kwiresniff.stream.half_stream import HalfStream
-from kwiresniff.stream.out_of_order import OutOfOrderQueue
 from kwiresniff.stream.resync import Resynchronizer
 from kwiresniff.stream.resync_buffer import ResyncBuffer
 
@@ -61,15 +61,16 @@ def _placeholder() -> Analyzer:
 
 
 def _half() -> HalfStream:
-    return HalfStream(b"", 0, 0, _placeholder().budget)
+    return HalfStream(b"", 0, _placeholder().budget)
 
 
 def _connection() -> ConnectionAnalyzer:
-    return ConnectionAnalyzer(_placeholder(), b"", b"", 0, 0, 0)
+    return ConnectionAnalyzer(_placeholder(), b"", b"", 0, 0)
 
 
 #: Class -> how an empty one is made. Compiled classes are made by their constructors alone.
 EMPTY: dict[type, _Maker] = {
+    Attempt: lambda: Attempt(0, 0, b"", 0),
     BufferBudget: BufferBudget,
     Channel: Channel,
     Connection: lambda: Connection(0, "", ""),
@@ -96,7 +97,6 @@ EMPTY: dict[type, _Maker] = {
     Sasl: lambda: Sasl(UNIDENTIFIED_CONNECTION),
     NonKafkaTraffic: NonKafkaTraffic,
     TlsInspection: TlsInspection,
-    OutOfOrderQueue: OutOfOrderQueue,
 }
 
 

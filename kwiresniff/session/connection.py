@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar
 from kwiresniff.base.sequence_numbers import SEQ_MASK
+from kwiresniff.session.attempt import Attempt
 from kwiresniff.session.connection_state import UNIDENTIFIED_CONNECTION
 from kwiresniff.session.delays import LONG_POLL, under_way
 from kwiresniff.session.detection import ProtocolDetector, guess_from_both
@@ -42,12 +43,14 @@ class ConnectionAnalyzer(TlsPhase):
     STATE: ClassVar[tuple[str, ...]] = ("carried", "detector")
     __slots__ = STATE
 
-    def __init__(
-        self, services: ConnectionServices, flow: bytes, other_flow: bytes, keep: int, packet: int, ns: int
-    ) -> None:
-        super().__init__(services, flow, other_flow, keep, packet, ns)
-        self.detector = ProtocolDetector(flow, services.broker_ports)
+    def __init__(self, services: ConnectionServices, flow: bytes, other_flow: bytes, packet: int, ns: int) -> None:
+        super().__init__(services, flow, other_flow, packet, ns)
         self.carried: ConnectionAnalyzer | None = None
+
+    def start(self) -> None:
+        """Makes what reads data, and has it search for the first frame."""
+        super().start()
+        self.detector = ProtocolDetector(self.half(0).flow, self.services.broker_ports)
         self.client.desynchronize(LOST_MID_STREAM)
         self.broker.desynchronize(LOST_MID_STREAM)
 
@@ -56,6 +59,15 @@ class ConnectionAnalyzer(TlsPhase):
         self.set_client(client)
         self.life.opened_by_syn = True
         self.life.syn_ns = ns
+
+    def follow(self, attempt: Attempt) -> None:
+        """Takes over what was seen of the attempt that becomes this connection."""
+        client = self.client
+        self.on_syn(client, attempt.first_ns)
+        self.life.syn_retransmits = int(attempt.retransmits)
+        client.syn_seq, client.next_seq = attempt.seq, (attempt.seq + 1) & SEQ_MASK
+        client.packets, client.last_ns = 1 + attempt.copies, attempt.last_ns
+        client.retransmits, client.captured_twice = attempt.copies, attempt.captured_twice
 
     # -- frames and gaps, by phase ------------------------------------------------------------------------------
 
@@ -218,9 +230,9 @@ class ConnectionAnalyzer(TlsPhase):
 
     def _decrypted_connection(self) -> ConnectionAnalyzer:
         """The decrypted connection inside this TLS connection; it begins with the first byte of each direction."""
-        keep, ns = self.client.frames.keep, self.life.first_ns
-        carried = ConnectionAnalyzer(self.services, self.client.flow, self.broker.flow, keep, 0, ns)
+        carried = ConnectionAnalyzer(self.services, self.client.flow, self.broker.flow, 0, self.life.first_ns)
         carried.carrier = self.connection
+        carried.start()
         carried.on_syn(carried.client, -1)
         for half in (carried.client, carried.broker):
             half.syn_seq, half.next_seq = SEQ_MASK, 0
@@ -246,14 +258,14 @@ class ConnectionAnalyzer(TlsPhase):
         """Ends the analysis with the connection or the capture, and reports what was left unfinished."""
         if self.closed:
             return
-        if not self._flush():
-            self.services.paused[self] = True
-            return
-        client, broker = self.client, self.broker
-        for half in (client, broker, broker):
-            half.search(self)  # the other side may have shown since the last search what there is to find
-        self._search_in_the_end()
-        self.release_reordered()
+        if self.started:
+            if not self._flush():
+                self.services.paused[self] = True
+                return
+            for half in (self.client, self.broker, self.broker):
+                half.search(self)  # the other side may have shown since the last search what there is to find
+            self._search_in_the_end()
+            self.release_reordered()
         self.closed = True
         if self.phase == UNIDENTIFIED:
             self._close_unidentified()
@@ -293,7 +305,7 @@ class ConnectionAnalyzer(TlsPhase):
 
     def _close_unidentified(self) -> None:
         client, broker = self.client, self.broker
-        for half in (client, broker):
+        for half in (client, broker) if self.started else ():
             front = bytes(half.resync.buffer.data[:FIRST_BYTES])
             if front and self.phase == UNIDENTIFIED and guess_protocol(front) == "tls":
                 self.begin_tls(self.detector.tls(half, client, broker, 0, self.life.opened_by_syn))

@@ -60,27 +60,38 @@ class ConnectionState(FrameHandler):
     (see ``detection``) or a SYN was seen. ``connection`` is what is reported of it in the end. ``carrier`` is set when
     this is what a TLS connection carries: what is reported of that. ``responses_lost`` says that bytes from the broker
     were lost since its last frame.
+
+    A connection without data is little more than its handshake and its end: what reads it is made by ``start``.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
         "broker", "carrier", "client", "client_side", "closed", "connection", "life", "phase", "responses_lost",
-        "services",
+        "services", "started",
     )  # fmt: skip
     __slots__ = STATE
 
-    def __init__(
-        self, services: ConnectionServices, flow: bytes, other_flow: bytes, keep: int, packet: int, ns: int
-    ) -> None:
+    def __init__(self, services: ConnectionServices, flow: bytes, other_flow: bytes, packet: int, ns: int) -> None:
         self.services = services
-        self.client = HalfStream(flow, 0, keep, services.budget)
-        self.broker = HalfStream(other_flow, 1, keep, services.budget)
+        self.client = HalfStream(flow, 0, services.budget)
+        self.broker = HalfStream(other_flow, 1, services.budget)
         self.client_side: i64 = 0
         self.phase: i64 = UNIDENTIFIED
         self.connection = UNIDENTIFIED_CONNECTION
         self.carrier: Connection | None = None
         self.life = Lifecycle(packet, ns)
         self.responses_lost = False
+        self.started = False
         self.closed = False
+
+    def start(self) -> None:
+        """Makes what reads data, because the first of it has come."""
+        self.started = True
+        self.client.start(self.services.keep_request)
+        self.broker.start(self.services.keep_request)
+
+    def last_ns(self) -> int:
+        """When something was last seen of the connection; 0 before its first segment is counted."""
+        return max(self.client.last_ns, self.broker.last_ns)
 
     def half(self, side: i64) -> HalfStream:
         """The half stream of a side."""
@@ -164,7 +175,7 @@ class ConnectionState(FrameHandler):
         if self.carrier is not None:
             return
         connection, client, broker, life = self.connection, self.client, self.broker, self.life
-        connection.last_ns = max(connection.first_ns, client.last_ns, broker.last_ns)
+        connection.last_ns = max(connection.first_ns, self.last_ns())
         connection.bytes = [client.bytes, broker.bytes]
         connection.packets = [client.packets, broker.packets]
         connection.retransmits = [client.retransmits, broker.retransmits]
@@ -189,7 +200,7 @@ class ConnectionState(FrameHandler):
         if not self.services.attempts:
             return
         client, broker, life = self.client, self.broker, self.life
-        last_ns = max(client.last_ns, broker.last_ns, life.first_ns)
+        last_ns = max(self.last_ns(), life.first_ns)
         names = endpoints(client.flow)
         self.services.output.report(
             ConnectionAttempt(*names, life.first_packet, life.first_ns, last_ns, 1 + life.syn_retransmits, broker.fin)

@@ -13,6 +13,7 @@ from kwiresniff.base.flows import canonical_flow, reverse
 from kwiresniff.base.light_typing import ClassVar, Final
 from kwiresniff.base.sequence_numbers import SEQ_MASK
 from kwiresniff.model import ACK, DECRYPTED, FIN, RST, SYN, Segment
+from kwiresniff.session.attempt import SYN_TIMEOUT_NS, Attempt
 from kwiresniff.session.connection import ConnectionAnalyzer
 from kwiresniff.session.endpoint import Endpoint
 from kwiresniff.session.flow_table import FlowTable
@@ -28,8 +29,6 @@ MAX_CONNECTIONS = 50_000
 LINGER_NS: Final = 1_000_000_000
 #: Connections followed for that long at once; beyond it the first to be closed are ended.
 MAX_LINGERING: Final = 4_096
-#: A SYN is sent again after a second (RFC 6298, section 2.1); what comes sooner is the same packet, captured twice.
-SYN_TIMEOUT_NS = 100_000_000
 #: Data that a SYN may carry (RFC 7413) and its answer acknowledges: one segment.
 MAX_SYN_BYTES = 65_535
 #: Ended connections are remembered so long, so that their late retransmissions do not look like new ones, and so many.
@@ -63,9 +62,7 @@ class ConnectionTable(FlowTable):
         end: int,
         missing: int,
     ) -> None:
-        """Take a segment that is not simply the next one of an open connection: it begins or ends one, belongs to none
-        that is known, or carries decrypted bytes.
-        """
+        """Take a segment that begins or ends a connection, is of none that is known, or carries decrypted bytes."""
         self._end_late(packet, ns)
         handshakes = self._handshakes
         one = self.find(flow)
@@ -77,23 +74,27 @@ class ConnectionTable(FlowTable):
             if one is not None and one.connection.tls is not None:
                 one.connection.decrypted(one.half, packet, ns, seq, buffer, start, end)
             return
+        if one is None:
+            if flags & SYN:
+                if not data and self._is_attempt(packet, ns, flow, seq, flags):
+                    return
+            elif self._services.non_kafka.knows(flow, end - start):
+                return
+            one = self._pursue(flow)
         if flags & SYN:
             held = handshakes.pop(canonical_flow(flow)) if handshakes else []
             if held and not can_follow(held, flow, seq):
                 self._begin(held)
-                one, held = self.open.get(flow), []
+                one, held = self.find(flow), []
             one = self._synchronize(flow, one, packet, ns, seq, ack, flags)
             seq = (seq + 1) & SEQ_MASK
         elif one is None:
-            if self._services.non_kafka.knows(flow, end - start):
-                return
             if data or (handshakes and canonical_flow(flow) in handshakes):
                 self._hold_back((packet, ns, flow, seq, ack, flags, buffer, start, end, missing))
             return
         elif one.half.closed or (data and one.half.is_port_reuse(seq)):
             if data and self._is_of_another(one, seq):
-                one.connection.close()
-                self.remove(one.connection)
+                self._drop(one.connection)
                 self._hold_back((packet, ns, flow, seq, ack, flags, buffer, start, end, missing))
             return
         elif one.half.next_seq < 0 and one.peer.syn_seq >= 0:
@@ -147,11 +148,14 @@ class ConnectionTable(FlowTable):
         half.ack = ack if flags & ACK else -1
         if half.closed:
             return
-        if flags & ACK and peer.queue.segments:
+        if flags & ACK and peer.queued:
             peer.acknowledged(connection, packet, ns, ack)
         if flags & FIN and half.fin and not data:
             half.retransmits += 1
         elif data or (flags & (FIN | RST) and not half.fin and not half.out_of_window(seq)):
+            # An end in its place is no data; one that comes early is queued like any, and may show a gap.
+            if not half.reading and (data or (half.next_seq >= 0 and seq != half.next_seq)):
+                connection.start()
             half.bytes += end - start
             half.feed_anyhow(connection, packet, ns, seq, buffer, start, end, missing)
         if half.retransmits > retransmits and ns - before_ns < COPY_NS:
@@ -163,9 +167,9 @@ class ConnectionTable(FlowTable):
         """End the connections that have been silent for ``idle_ns`` at the last segment."""
         before_ns = self._services.now_ns - idle_ns
         for connection in self.connections():
-            if max(connection.client.last_ns, connection.broker.last_ns) < before_ns:
-                connection.close()
-                self.remove(connection)
+            if connection.last_ns() < before_ns:
+                self._drop(connection)
+        self._give_up_before(before_ns)
         while late := self._handshakes.pop_late(0, self._services.now_ns):
             self._begin(late)
 
@@ -177,8 +181,8 @@ class ConnectionTable(FlowTable):
             broker, life = connection.broker, connection.life
             unanswered = life.syn_ns >= 0 and broker.syn_seq < 0 and broker.next_seq < 0
             if unanswered and not connection.closed and max(connection.client.last_ns, life.first_ns) < before_ns:
-                connection.close()
-                self.remove(connection)
+                self._drop(connection)
+        self._give_up_before(before_ns)
 
     def close(self) -> None:
         """End every connection that is still open."""
@@ -188,14 +192,58 @@ class ConnectionTable(FlowTable):
             one.connection.close()
         self.open.clear()
         self.transient.clear()
+        for attempt in self.attempts.values():
+            self._give_up(attempt)
+        self.attempts.clear()
 
-    def _open(self, flow: bytes, packet: int, ns: int) -> Endpoint:
-        """A new connection of which ``flow`` is one direction."""
-        if len(self.open) + len(self.transient) >= 2 * MAX_CONNECTIONS:
-            self._end_idle(ns)
+    def _open(self, flow: bytes, packet: int, ns: int, *, opening: bool) -> Endpoint:
+        """A new connection of which ``flow`` is one direction; ``opening``: this is its SYN."""
+        self._make_room(ns)
         services = self._services
-        connection = ConnectionAnalyzer(services, flow, reverse(flow), services.keep_request, packet, ns)
-        return self.add(connection)
+        connection = ConnectionAnalyzer(services, flow, reverse(flow), packet, ns)
+        return self.add(connection, opening=opening)
+
+    def _is_attempt(self, packet: int, ns: int, flow: bytes, seq: int, flags: int) -> bool:
+        """Whether a SYN without data is one that nothing else is known of, or the same again: then it is noted."""
+        attempt = self.attempts.get(flow)
+        if attempt is not None:
+            if attempt.seq != seq or flags & (ACK | FIN | RST):
+                return False
+            attempt.seen_again(ns)
+            return True
+        peer_flow = reverse(flow)
+        if flags & (ACK | FIN | RST) or peer_flow in self.attempts or min(flow, peer_flow) in self._handshakes:
+            return False
+        self._make_room(ns)
+        self._services.non_kafka.forget(flow, peer_flow)
+        self.attempts[flow] = Attempt(packet, ns, flow, seq)
+        return True
+
+    def _pursue(self, flow: bytes) -> Endpoint | None:
+        """Makes a connection of the attempt that a segment on ``flow`` follows; None where there is none."""
+        attempts = self.attempts
+        if not attempts:
+            return None
+        attempt = attempts.pop(flow, None) or attempts.pop(reverse(flow), None)
+        if attempt is None:
+            return None
+        asked = attempt.flow
+        connection = ConnectionAnalyzer(self._services, asked, reverse(asked), attempt.packet, attempt.first_ns)
+        connection.follow(attempt)
+        self.add(connection, opening=True)
+        return self.find(flow)
+
+    def _give_up(self, attempt: Attempt) -> None:
+        """Reports an attempt that nobody has answered."""
+        if self._services.attempts:
+            self._services.output.report(attempt.event())
+
+    def _give_up_before(self, ns: int) -> None:
+        """Gives up the attempts of which nothing was seen since ``ns``."""
+        for attempt in list(self.attempts.values()):
+            if attempt.last_ns < ns:
+                del self.attempts[attempt.flow]
+                self._give_up(attempt)
 
     def _hold_back(self, segment: Segment) -> None:
         self._begin(self._handshakes.hold(canonical_flow(segment[2]), segment))
@@ -205,7 +253,7 @@ class ConnectionTable(FlowTable):
         if not held:
             return None
         flow = held[0][2]
-        begun = self.find(flow) or self._open(flow, held[0][0], held[0][1])
+        begun = self.find(flow) or self._open(flow, held[0][0], held[0][1], opening=False)
         for half in (begun.half, begun.peer):
             if half.next_seq < 0:
                 half.next_seq = first_seq(held, half.flow)
@@ -232,12 +280,11 @@ class ConnectionTable(FlowTable):
             or one.half.next_seq >= 0
             or (answers and answers_another(one.peer, ack))
         ):
-            one.connection.close()
-            self.remove(one.connection)
+            self._drop(one.connection)
             one = None
         if one is None:
-            self._services.non_kafka.forget(flow, reverse(flow))
-            one = self._open(flow, packet, ns)
+            one = self._open(flow, packet, ns, opening=not answers)
+            self._services.non_kafka.forget(flow, one.peer.flow)
         connection, half = one.connection, one.half
         half.syn_seq = seq
         half.next_seq = (seq + 1) & SEQ_MASK
@@ -254,8 +301,9 @@ class ConnectionTable(FlowTable):
         else:
             connection.on_syn(half, ns)
             # The client's next packet shows the round trip time, and the broker's where it begins to count.
-            self.move_to_transient(half)
-            self.move_to_transient(one.peer)
+            if flow in self.open:  # the answer was captured first
+                self.move_to_transient(half)
+                self.move_to_transient(one.peer)
         return one
 
     def _established(self, one: Endpoint, ns: int, seq: int, ack: int, flags: int) -> None:
@@ -275,7 +323,7 @@ class ConnectionTable(FlowTable):
         """A FIN, a RST, or any segment after one: the connection ends when everything before its end is there."""
         half, peer, connection = one.half, one.peer, one.connection
         if flags & (FIN | RST):
-            if half is connection.broker and not peer.fin and not half.queue.segments:
+            if half is connection.broker and not peer.fin and not half.queued:
                 connection.broker_left(ns)
             half.fin = True
             if connection.life.parting is None:
@@ -283,15 +331,20 @@ class ConnectionTable(FlowTable):
             self.move_to_transient(half)
             self.move_to_transient(peer)
         if flags & RST:
-            if half.bytes + peer.bytes or half.queue.segments:
+            if half.bytes + peer.bytes or half.queued:
                 self._linger(connection, ns)
             else:
                 self._end(connection)
         elif half.fin and peer.fin and not half.is_awaited() and not peer.is_awaited():
-            if flags & FIN or half.queue.segments or peer.queue.segments:
+            if flags & FIN or half.queued or peer.queued:
                 self._linger(connection, ns)
             else:
                 self._end(connection)
+
+    def _drop(self, connection: ConnectionAnalyzer) -> None:
+        """Ends a connection that nothing can reach any more."""
+        connection.close()
+        self.remove(connection)
 
     def _linger(self, connection: ConnectionAnalyzer, ns: int) -> None:
         if not connection.life.lingering:
@@ -305,15 +358,21 @@ class ConnectionTable(FlowTable):
         while len(ended) > MAX_ENDED or now_ns - ended[0][0] > ENDED_NS:
             self.remove(ended.popleft()[1])
 
-    def _end_idle(self, ns: int) -> None:
-        """Make room: end the tenth of the connections that has been idle longest."""
-        by_age = sorted(self.connections(), key=lambda one: max(one.client.last_ns, one.broker.last_ns))
-        idle = by_age[: max(len(by_age) // 10, 1)]
+    def _make_room(self, ns: int) -> None:
+        """Ends the tenth of the connections that has been idle longest, where there are too many."""
+        if len(self) < MAX_CONNECTIONS:
+            return
         evicted = 0
-        for connection in idle:
-            evicted += not connection.closed
-            connection.close()
-            self.remove(connection)
+        for _ in range(max(len(self) // 10, 1)):
+            flow = self.longest_idle()
+            attempt = self.attempts.pop(flow, None)
+            one = self.find(flow)
+            if attempt is not None:
+                evicted += 1
+                self._give_up(attempt)
+            elif one is not None:
+                evicted += not one.connection.closed
+                self._drop(one.connection)
         if evicted:
             self._services.output.report(too_many_connections(MAX_CONNECTIONS, evicted, ns))
 

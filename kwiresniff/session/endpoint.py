@@ -18,6 +18,14 @@ class Endpoint:
         self.peer = peer
         self.connection = connection
 
+    def begin(self, data: bool) -> bool:
+        """Have the half stream ready for a segment, with ``data`` or without; False when it has ended."""
+        if self.half.closed:
+            return False
+        if data:
+            self.connection.start()
+        return True
+
     def held_bytes(self) -> int:
         """Memory that the half stream holds."""
         return self.half.held_bytes()

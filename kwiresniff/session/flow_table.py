@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 
 from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar
+from kwiresniff.session.attempt import Attempt
 from kwiresniff.session.connection import ConnectionAnalyzer
 from kwiresniff.session.endpoint import Endpoint
 from kwiresniff.stream.half_stream import HalfStream
@@ -18,27 +20,32 @@ class FlowTable:
 
     ``open`` has those of connections that are simply open: a segment of one of them that neither begins nor ends
     anything need not come by here. ``transient`` has those whose connection is opening or ending: all their segments
-    come by here.
+    come by here. Both entries of a connection are there, or none. ``attempts`` has those that are no connections yet,
+    by the flow of their SYN.
     """
 
-    STATE: ClassVar[tuple[str, ...]] = ("open", "transient")
+    STATE: ClassVar[tuple[str, ...]] = ("_silent", "attempts", "open", "transient")
     __slots__ = STATE
 
     def __init__(self) -> None:
         self.open: dict[bytes, Endpoint] = {}
         self.transient: dict[bytes, Endpoint] = {}
+        self.attempts: dict[bytes, Attempt] = {}
+        self._silent: deque[tuple[int, bytes]] = deque()  # (since when, flow) of all, as they last were sorted
 
     def find(self, flow: bytes) -> Endpoint | None:
         """The entry of a flow, None where there is none."""
         return self.open.get(flow) or self.transient.get(flow)
 
-    def add(self, connection: ConnectionAnalyzer) -> Endpoint:
-        """Adds both directions of a connection, as open; returns the entry of its client, as far as that is known."""
+    def add(self, connection: ConnectionAnalyzer, *, opening: bool) -> Endpoint:
+        """Adds both directions of a connection, which is opening or simply open; returns the entry of its client, as
+        far as that is known.
+        """
         client, broker = connection.client, connection.broker
         added = Endpoint(client, broker, connection)
-        for one in (added, Endpoint(broker, client, connection)):
-            self.open[one.half.flow] = one
-            self.transient.pop(one.half.flow, None)
+        table = self.transient if opening else self.open
+        table[client.flow] = added
+        table[broker.flow] = Endpoint(broker, client, connection)
         return added
 
     def move_to_open(self, half: HalfStream) -> None:
@@ -68,11 +75,42 @@ class FlowTable:
         ends = [*self.open.values(), *self.transient.values()]
         return list({id(one.connection): one.connection for one in ends}.values())
 
+    def __len__(self) -> int:
+        """The number of connections and attempts."""
+        return (len(self.open) + len(self.transient)) // 2 + len(self.attempts)
+
+    def longest_idle(self) -> bytes:
+        """A flow of the connection, or the attempt, that has been silent longest. There must be one.
+
+        All are sorted when none is left of those sorted before that has been silent since: what has spoken or begun
+        since then comes behind them.
+        """
+        silent = self._silent
+        while True:
+            if not silent:
+                silent.extend(sorted(self._silences()))
+            since_ns, flow = silent.popleft()
+            if self._last_ns(flow) == since_ns:
+                return flow
+
+    def _silences(self) -> list[tuple[int, bytes]]:
+        """Since when each connection and attempt has been silent, and a flow of it."""
+        connections = [(one.last_ns(), one.client.flow) for one in self.connections()]
+        return connections + [(one.last_ns, one.flow) for one in self.attempts.values()]
+
+    def _last_ns(self, flow: bytes) -> int:
+        """When something was last seen of the connection or attempt with this flow; -1 where there is none."""
+        attempt = self.attempts.get(flow)
+        if attempt is not None:
+            return attempt.last_ns
+        one = self.find(flow)
+        return -1 if one is None else one.connection.last_ns()
+
     def owners(self) -> Iterator[BufferOwner]:
         """Everything that buffers bytes: connections, their half streams, and the connections inside TLS."""
         for connection in self.connections():
             for one in (connection, connection.carried):
-                if one is not None:
+                if one is not None and one.started:
                     yield Endpoint(one.client, one.broker, one)
                     yield Endpoint(one.broker, one.client, one)
                     yield one

@@ -36,7 +36,6 @@ from kwiresniff.session.response_reordering import (
     response_bytes,
 )
 from kwiresniff.session.sasl_phase import SaslPhase
-from kwiresniff.session.services import ConnectionServices
 from kwiresniff.stream.frame_handler import LOST_BAD_LENGTH, FrameFilter
 
 if TYPE_CHECKING:
@@ -62,11 +61,10 @@ class KafkaMessages(SaslPhase):
     )  # fmt: skip
     __slots__ = STATE
 
-    def __init__(
-        self, services: ConnectionServices, flow: bytes, other_flow: bytes, keep: int, packet: int, ns: int
-    ) -> None:
-        super().__init__(services, flow, other_flow, keep, packet, ns)
-        self.client_ids = services.client_ids
+    def start(self) -> None:
+        """Makes what reads messages, too."""
+        super().start()
+        self.client_ids = self.services.client_ids
         self.in_flight = InFlightRequests()
         self.reordering = ResponseReorderBuffer()
         self.releasing = False

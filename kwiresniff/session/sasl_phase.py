@@ -25,10 +25,8 @@ class SaslPhase(ConnectionState):
     STATE: ClassVar[tuple[str, ...]] = ("opaque", "sasl")
     __slots__ = STATE
 
-    def __init__(
-        self, services: ConnectionServices, flow: bytes, other_flow: bytes, keep: int, packet: int, ns: int
-    ) -> None:
-        super().__init__(services, flow, other_flow, keep, packet, ns)
+    def __init__(self, services: ConnectionServices, flow: bytes, other_flow: bytes, packet: int, ns: int) -> None:
+        super().__init__(services, flow, other_flow, packet, ns)
         self.sasl: Sasl | None = None
         self.opaque: OpaqueTokens | None = None
 

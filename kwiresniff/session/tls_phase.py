@@ -18,10 +18,8 @@ class TlsPhase(KafkaMessages):
     STATE: ClassVar[tuple[str, ...]] = ("tls",)
     __slots__ = STATE
 
-    def __init__(
-        self, services: ConnectionServices, flow: bytes, other_flow: bytes, keep: int, packet: int, ns: int
-    ) -> None:
-        super().__init__(services, flow, other_flow, keep, packet, ns)
+    def __init__(self, services: ConnectionServices, flow: bytes, other_flow: bytes, packet: int, ns: int) -> None:
+        super().__init__(services, flow, other_flow, packet, ns)
         self.tls: TlsInspection | None = None
 
     def begin_tls(self, verdict: Verdict) -> None:

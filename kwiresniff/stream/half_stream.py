@@ -32,22 +32,31 @@ PORT_REUSED: Final = False
 class HalfStream(Reassembler):
     """One direction; see the module.
 
+    Before its connection's first data a direction is little more than its counts: ``frames`` and ``resync`` are made by
+    ``start``. From then on, until it has ended, it is ``reading``.
     ``unreported_bytes`` were skipped and are not reported yet, ``unreported_gap`` has packet and time of the first
     and the number of all bytes that are not in the capture and not reported yet. ``beyond`` counts,
     while a frame that was found by a search is handed on, the bytes under search behind its last segment.
     """
 
-    STATE: ClassVar[tuple[str, ...]] = ("beyond", "frames", "resync", "side", "unreported_bytes", "unreported_gap")
+    STATE: ClassVar[tuple[str, ...]] = (
+        "beyond", "frames", "reading", "resync", "side", "unreported_bytes", "unreported_gap",
+    )  # fmt: skip
     __slots__ = STATE
 
-    def __init__(self, flow: bytes, side: i64, keep: int, budget: BufferBudget) -> None:
+    def __init__(self, flow: bytes, side: i64, budget: BufferBudget) -> None:
         super().__init__(flow, budget)
         self.side = side
-        self.frames = FrameReader(side, keep, budget)
-        self.resync = Resynchronizer(side, budget)
+        self.reading = False
         self.beyond: i64 = 0
         self.unreported_bytes: i64 = 0
         self.unreported_gap: tuple[int, int, int] | None = None
+
+    def start(self, keep: int) -> None:
+        """Makes what reads data, the first byte of which begins a frame; ``keep`` bytes are kept of each."""
+        self.frames = FrameReader(self.side, keep, self.budget)
+        self.resync = Resynchronizer(self.side, self.budget)
+        self.reading = True
 
     # -- segments -----------------------------------------------------------------------------------------------
 
@@ -73,13 +82,13 @@ class HalfStream(Reassembler):
         before_ns = self.last_ns
         self.last_ns = ns
         self.ack = ack
-        if peer.queue.segments:
+        if peer.queued:
             peer.acknowledged(handler, packet, ns, ack)
         length = end - start
         if not length and not missing:
             return ACCEPTED
         self.bytes += length
-        if seq == self.next_seq and not missing and not self.queue.segments:
+        if seq == self.next_seq and not missing and not self.queued:
             self.next_seq = (seq + length) & SEQ_MASK
             frames = self.frames
             if length < frames.remaining:
@@ -115,16 +124,16 @@ class HalfStream(Reassembler):
         piece = self.arrange(packet, ns, seq, buffer, start, end, missing)
         if piece is not None:
             self._deliver_piece(handler, piece)
-            if self.queue.segments:
+            if self.queued:
                 self.deliver_queued(handler)
         else:
-            while self.queue.is_too_much():
+            while self.is_queue_full():
                 if not self.skip_gap(handler):
                     return
 
     def deliver_queued(self, handler: FrameHandler) -> bool:
         """Hand on what was queued and is in order now; False when some of it has to wait (``must_pause``)."""
-        while self.queue.is_next(self.stream_offset):
+        while self.is_next(self.stream_offset):
             if handler.must_pause():
                 return False
             piece = self.pop()
@@ -148,20 +157,19 @@ class HalfStream(Reassembler):
 
         Gaps before that are given up when their grace has passed. To be called while something is in the queue.
         """
-        queue = self.queue
-        if queue.is_confirmed():
-            if queue.is_in_grace(packet, ns):
+        if self.is_confirmed():
+            if self.is_in_grace(packet, ns):
                 return
-            while queue.is_confirmed():
+            while self.is_confirmed():
                 if not self.skip_gap(handler):
                     return
-        queue.confirm(self.stream_offset + self.distance(ack), packet, ns)
+        self.confirm(self.stream_offset + self.distance(ack), packet, ns)
 
     def skip_gap(self, handler: FrameHandler) -> bool:
         """Declares the bytes before the first queued segment lost and goes on behind them; False when that has to wait
         (``must_pause``).
         """
-        if not self.queue.is_next(self.stream_offset):
+        if not self.is_next(self.stream_offset):
             if not self.frames.synchronized:
                 self.search(handler)  # the other side may have shown since the last search what there is to find
             packet, ns, missing = self.skip()
@@ -172,7 +180,7 @@ class HalfStream(Reassembler):
         """Skips every gap, because nothing more will come; False when some of what is queued has to wait
         (``must_pause``).
         """
-        while self.queue.segments:
+        while self.queued:
             if not self.skip_gap(handler):
                 return False
         return True
@@ -270,8 +278,7 @@ class HalfStream(Reassembler):
 
     def held_bytes(self) -> int:
         """Bytes of memory of queued segments, of the frame being assembled and of the bytes under search."""
-        queue = self.queue
-        queued = queue.bytes + SEGMENT_BYTES * len(queue)
+        queued = self.queued_bytes + SEGMENT_BYTES * len(self.queued)
         return queued + self.resync.held_bytes() + self.frames.held_bytes()
 
     def release(self, handler: FrameHandler) -> None:
@@ -284,5 +291,7 @@ class HalfStream(Reassembler):
     def end(self) -> None:
         """Ends the stream and drops all that is buffered."""
         self.closed = True
-        self.frames.end()
-        self.resync.buffer.clear()
+        if self.reading:
+            self.reading = False
+            self.frames.end()
+            self.resync.buffer.clear()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar, TypeAlias
+from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -22,46 +22,46 @@ GRACE_PACKETS = 256
 
 #: Place, packet, time, data, bytes behind it that are not in the capture, and what the segment acknowledged.
 QueuedSegment: TypeAlias = "tuple[int, int, int, bytes, int, int]"
+#: What waits in most directions most of the time. Never added to.
+NOTHING: Final[list[QueuedSegment]] = []
 
 
 class OutOfOrderQueue:
     """Segments ordered by their place in the stream, counted in bytes without wrapping (``stream_offset``).
 
-    ``segments`` is a heap; ``bytes`` is what its segments hold together.
+    ``queued`` is a heap of segments, ``queued_bytes`` what they hold together.
     """
 
-    STATE: ClassVar[tuple[str, ...]] = ("_acked", "_acked_ns", "_acked_packet", "bytes", "segments")
+    STATE: ClassVar[tuple[str, ...]] = ("_acked", "_acked_ns", "_acked_packet", "queued", "queued_bytes")
     __slots__ = STATE
 
     def __init__(self) -> None:
-        self.segments: list[QueuedSegment] = []
-        self.bytes: i64 = 0
+        self.queued: list[QueuedSegment] = NOTHING
+        self.queued_bytes: i64 = 0
         self._acked: i64 = -1  # up to there the receiver has everything, known since:
         self._acked_packet: i64 = 0
         self._acked_ns = 0
 
-    def __len__(self) -> int:
-        return len(self.segments)
-
     def push(self, segment: QueuedSegment) -> None:
         """Queue a segment; O(log n) in the number of segments."""
-        if not self.segments:
+        if not self.queued:
+            self.queued = []
             self._acked = -1  # whatever was acknowledged, this gap was not
-        heappush(self.segments, segment)
-        self.bytes += len(segment[3])
+        heappush(self.queued, segment)
+        self.queued_bytes += len(segment[3])
 
-    def is_too_much(self) -> bool:
+    def is_queue_full(self) -> bool:
         """Whether the queue exceeds its limit, so that the gap in front must be skipped."""
-        return self.bytes > MAX_QUEUED_BYTES or len(self.segments) > MAX_QUEUED_SEGMENTS
+        return self.queued_bytes > MAX_QUEUED_BYTES or len(self.queued) > MAX_QUEUED_SEGMENTS
 
     def is_next(self, place: i64) -> bool:
         """Whether the first segment begins at ``place`` or before it."""
-        return len(self.segments) > 0 and self.segments[0][0] <= place
+        return len(self.queued) > 0 and self.queued[0][0] <= place
 
-    def pop(self) -> QueuedSegment:
+    def pop_first(self) -> QueuedSegment:
         """Remove and return the first segment. The queue must not be empty."""
-        segment = heappop(self.segments)
-        self.bytes -= len(segment[3])
+        segment = heappop(self.queued)
+        self.queued_bytes -= len(segment[3])
         return segment
 
     def confirm(self, place: i64, packet: i64, ns: int) -> None:

@@ -22,7 +22,7 @@ MAX_WINDOW_BYTES: Final = 0x10000000
 Piece: TypeAlias = "tuple[int, int, bytes, int, int, int]"
 
 
-class Reassembler:
+class Reassembler(OutOfOrderQueue):
     """The sequence numbers of one direction, and its out-of-order segments.
 
     ``next_seq`` and ``syn_seq`` are -1 until they are known; ``ack`` is what the segment acknowledges that is being
@@ -34,18 +34,18 @@ class Reassembler:
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
-        "ack", "budget", "bytes", "captured_twice", "closed", "fin", "flow", "last_ns", "next_seq", "packets", "queue",
+        "ack", "budget", "bytes", "captured_twice", "closed", "fin", "flow", "last_ns", "next_seq", "packets",
         "resent", "retransmits", "stream_offset", "syn_seq",
     )  # fmt: skip
     __slots__ = STATE
 
     def __init__(self, flow: bytes, budget: BufferBudget) -> None:
+        super().__init__()
         self.flow = flow
         self.budget = budget
         self.next_seq: i64 = -1
         self.syn_seq: i64 = -1
         self.stream_offset: i64 = 0
-        self.queue = OutOfOrderQueue()
         self.ack: i64 = -1
         self.packets: i64 = 0
         self.bytes: i64 = 0
@@ -68,7 +68,7 @@ class Reassembler:
     def is_port_reuse(self, seq: i64) -> bool:
         """Whether data at ``seq`` belongs to another connection on the same ports: far away, or behind the end."""
         return self.out_of_window(seq) or (
-            self.fin and not self.queue.segments and self.next_seq >= 0 and self.distance(seq) > 1
+            self.fin and not self.queued and self.next_seq >= 0 and self.distance(seq) > 1
         )
 
     def advance(self, length: i64) -> None:
@@ -105,16 +105,15 @@ class Reassembler:
                 start = end
         elif behind < 0:
             data = buffer[start:end]
-            self.queue.push((self.stream_offset - behind, packet, ns, data, missing, self.ack))
+            self.push((self.stream_offset - behind, packet, ns, data, missing, self.ack))
             self.budget.held += len(data) + SEGMENT_BYTES
             return None
         return packet, ns, buffer, start, end, missing
 
     def pop(self) -> Piece | None:
         """Removes and returns a queued segment that is in order now, or None; sets ``ack`` to what it acknowledges."""
-        queue = self.queue
-        while queue.is_next(self.stream_offset):
-            offset, packet, ns, data, missing, self.ack = queue.pop()
+        while self.is_next(self.stream_offset):
+            offset, packet, ns, data, missing, self.ack = self.pop_first()
             start: i64 = self.stream_offset - offset
             end: i64 = len(data)
             if start >= end + missing:
@@ -130,11 +129,11 @@ class Reassembler:
         """Skips the gap before the first queued segment; returns ``(packet, ns, size_bytes)``: the packet and time of
         that segment, and the bytes skipped.
         """
-        offset, packet, ns, *_ = self.queue.segments[0]
+        offset, packet, ns, *_ = self.queued[0]
         missing = offset - self.stream_offset
         self.advance(missing)
         return packet, ns, missing
 
     def is_awaited(self) -> bool:
         """Whether bytes are missing that the receiver has not acknowledged, so that they will be sent again."""
-        return len(self.queue) > 0 and not self.queue.is_confirmed()
+        return len(self.queued) > 0 and not self.is_confirmed()

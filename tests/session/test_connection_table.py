@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import gc
+import tracemalloc
 from struct import pack
 
 import pytest
 
-from kwiresniff.model import ACK, FIN, RST, SYN, Connection, ConnectionAttempt
-from kwiresniff.session import Analyzer
+from kwiresniff.model import ACK, FIN, RST, SYN, Connection, ConnectionAttempt, Event
+from kwiresniff.session import Analyzer, connection_table
 from kwiresniff.session.connection import ConnectionAnalyzer
 from tests.support.conversation import (
     Wire,
@@ -72,6 +73,16 @@ def test_port_reuse_is_a_new_connection_at_its_syn_or_at_a_jump() -> None:
     found = events(first, second, third)
     assert [facts(x)[2:] for x in exchanges(found)] == [(1, "ok"), (2, "unanswered"), (2, "ok"), (3, "ok")]
     assert [event.id for event in found if isinstance(event, Connection)] == [1, 2, 3]
+
+
+def test_a_connection_that_ends_while_its_opening_is_awaited_is_reported_when_its_ports_are_used_again() -> None:
+    """The capture begins in the middle of it; a tenth of a second has not passed when another one follows."""
+    first = Wire(isn=(100, 5000)).up(heartbeat(1)).down(heartbeat_response(1))
+    first.send(0, flags=FIN | ACK)
+    second = Wire(isn=(1_000_000_000, 2_000_000_000)).open().up(heartbeat(2)).down(heartbeat_response(2))
+    found = events(first, second)
+    assert [facts(x)[2:] for x in exchanges(found)] == [(1, "ok"), (2, "ok")]
+    assert [event.id for event in found if isinstance(event, Connection)] == [1, 2]
 
 
 def test_the_same_packets_seen_twice_count_once() -> None:
@@ -201,3 +212,66 @@ def test_a_connection_whose_ports_are_used_again_is_free_without_a_search_for_ga
         gc.enable()
     assert connections <= 2
     assert len(exchanges(analyzer.events())) == 100
+
+
+#: Objects that the search for garbage has to look at, and bytes of memory: a SYN is one object, with its flow and its
+#: time; a connection is its two directions, their entries in the table, and how it began. What reads data is as much
+#: again and more.
+LIGHT = {"attempt": (1, 200), "handshake": (6, 1500)}
+
+
+@pytest.mark.parametrize("kind", LIGHT)
+def test_little_is_kept_of_a_connection_before_its_first_data(kind: str) -> None:
+    """A thousand SYNs that nobody answers, and a thousand handshakes that nothing follows."""
+    analyzer = Analyzer("errors")
+    wires = [Wire(client_port=10_000 + number).open() for number in range(1_000)]
+    segments = [segment for wire in wires for segment in wire.segments[: 1 if kind == "attempt" else 3]]
+    gc.collect()
+    gc.disable()
+    tracemalloc.start()
+    try:
+        before = sum(type(one).__module__.startswith("kwiresniff.") for one in gc.get_objects())
+        for segment in segments:
+            analyzer.segment(*segment)
+        kept = sum(type(one).__module__.startswith("kwiresniff.") for one in gc.get_objects()) - before
+        held = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+    objects, memory = LIGHT[kind]
+    assert kept <= 1_000 * objects
+    assert held <= 1_000 * memory
+
+
+def test_who_has_spoken_since_is_not_the_longest_idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of ten connections speaks time and again among SYNs without an answer: it gives way when it has gone silent,
+    and not before, though the others are not sorted anew each time.
+    """
+    monkeypatch.setattr(connection_table, "MAX_CONNECTIONS", 10)
+    analyzer = Analyzer("errors", attempts=True)
+    wires = [Wire(client_port=40_000 + number).open() for number in range(10)]
+    speaker = wires[0].up(heartbeat(1)).down(heartbeat_response(1))
+    clock = iter(range(1, 10_000))
+
+    def feed(*fed: Wire) -> list[Event]:
+        for wire in fed:
+            for segment in wire.segments:
+                packet = next(clock)
+                analyzer.segment(packet, packet * 1_000_000_000, *segment[2:])
+            wire.segments.clear()
+        return analyzer.events()
+
+    feed(*wires[1:], speaker)
+    for number in range(30):
+        wire = Wire(client_port=50_000 + number)
+        wire.send(0, flags=SYN)
+        told = feed(wire, speaker.up(heartbeat(2 + number)).down(heartbeat_response(2 + number)))
+        assert [event for event in told if isinstance(event, Connection)] == []
+        attempts = [event.client for event in told if isinstance(event, ConnectionAttempt)]
+        assert attempts == ([f"10.0.0.1:{50_000 + number - 9}"] if number >= 9 else []), "the oldest of the SYNs"
+    for number in range(10):
+        wire = Wire(client_port=60_000 + number)
+        wire.send(0, flags=SYN)
+        told = feed(wire)
+        ended = [event.client for event in told if isinstance(event, Connection)]
+        assert ended == (["10.0.0.1:40000"] if number == 9 else [])

@@ -177,7 +177,8 @@ def sides(up: bytes, down: bytes = b"", *, syn: bool = True) -> tuple[HalfStream
     """The half streams of a client and its broker with so many bytes under search."""
     halves = []
     for side, (flow, data) in enumerate(((FLOW, up), (reverse(FLOW), down))):
-        half = HalfStream(flow, side, 1 << 20, BufferBudget())
+        half = HalfStream(flow, side, BufferBudget())
+        half.start(1 << 20)
         half.desynchronize("mid_stream")
         half.next_seq = 1
         half.syn_seq = 0 if syn else -1

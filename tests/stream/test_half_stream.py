@@ -22,7 +22,8 @@ class Listener:
 
     def __init__(self, *, keep: int = 1 << 20, found: int = 0) -> None:
         self.recorder = FrameRecorder(found)
-        self.half = HalfStream(b"flow", 0, keep, BufferBudget())
+        self.half = HalfStream(b"flow", 0, BufferBudget())
+        self.half.start(keep)
 
     @property
     def frames(self) -> list[Frame]:
@@ -229,7 +230,7 @@ def test_waiting_segments_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     listener.segment(1, 1, 0, framed(b"good"), 0, 8, 0)
     for number in range(100):
         listener.segment(2 + number, 0, 1000 + 200 * number, b"z" * 100, 0, 100, 0)
-        assert listener.half.queue.bytes <= 1000
+        assert listener.half.queued_bytes <= 1000
     assert listener.losses[0] == (992, 0, "gap")
 
 
@@ -271,7 +272,7 @@ def test_the_usual_way_and_the_full_way_hand_on_the_same(step: int) -> None:
     """Segments in order by ``feed``, which takes a short way, and by ``feed_anyhow``, which has none."""
     stream = framed(*BODIES)
     short, full = Listener(), Listener()
-    peer = HalfStream(b"peer", 1, 0, BufferBudget())
+    peer = HalfStream(b"peer", 1, BufferBudget())
     short.half.next_seq = 0
     for number, at in enumerate(range(0, len(stream), step), 1):
         end = min(at + step, len(stream))
@@ -285,7 +286,7 @@ def test_the_usual_way_and_the_full_way_hand_on_the_same(step: int) -> None:
 def test_what_is_far_outside_the_window_is_not_taken() -> None:
     """A segment that far away belongs to another connection on the same ports."""
     listener = Listener()
-    peer = HalfStream(b"peer", 1, 0, BufferBudget())
+    peer = HalfStream(b"peer", 1, BufferBudget())
     listener.half.next_seq = 0
     assert not listener.half.feed(listener.recorder, peer, 1, 1, 0x20000000, 0, framed(b"abcd"), 0, 8, 0)
     assert listener.half.feed(listener.recorder, peer, 2, 2, 0, 0, framed(b"abcd"), 0, 8, 0)
