@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 
@@ -19,6 +20,8 @@ def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
         home = homes.get(name)
         if home is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(f"{package}.{home}"), name)
+        found = getattr(import_module(f"{package}.{home}"), name)
+        setattr(sys.modules[package], name, found)  # from now on nobody asks here
+        return found
 
     return find

@@ -102,6 +102,7 @@ class PcapReader(FileReader):
         ack: i64
         words: i64
         flags: i64
+        cut: i64
         while size - offset >= record_bytes:
             if not COMPILED:
                 seconds, fraction, captured, _ = record(buffer, offset)
@@ -135,10 +136,12 @@ class PcapReader(FileReader):
                 if common and version == 0x45 and protocol == 6 and not fragment & 0x3FFF:
                     payload = network + 20 + (words >> 4) * 4
                     stop = network + total
-                    if payload <= stop <= end and words >= 0x50:
+                    if payload <= stop and payload <= end and words >= 0x50:
                         packet += 1
                         offset = end
-                        if sink.segment(packet, timestamp_ns, flow, seq, ack, flags, buffer, payload, stop, 0):
+                        cut = stop - end if stop > end else 0
+                        stop -= cut
+                        if sink.segment(packet, timestamp_ns, flow, seq, ack, flags, buffer, payload, stop, cut):
                             needed = 0
                             break
                         continue

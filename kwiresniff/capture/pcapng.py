@@ -97,6 +97,7 @@ class PcapngReader(FileReader):
         ack: i64
         words: i64
         flags: i64
+        cut: i64
         while size - offset >= _SMALLEST_BLOCK:
             if size - offset >= PACKET_HEADER_BYTES:
                 if not COMPILED:
@@ -153,8 +154,12 @@ class PcapngReader(FileReader):
                         if common and version == 0x45 and protocol == 6 and not fragment & 0x3FFF:
                             payload = network + 20 + (words >> 4) * 4
                             stop = network + total
-                            if payload <= stop <= end and words >= 0x50:
-                                if sink.segment(packet, timestamp_ns, flow, seq, ack, flags, buffer, payload, stop, 0):
+                            if payload <= stop and payload <= end and words >= 0x50:
+                                cut = stop - end if stop > end else 0
+                                stop -= cut
+                                if sink.segment(
+                                    packet, timestamp_ns, flow, seq, ack, flags, buffer, payload, stop, cut
+                                ):
                                     needed = 0
                                     break
                                 continue

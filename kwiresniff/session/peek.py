@@ -38,7 +38,7 @@ SECRET_REQUESTS = frozenset({
 def missing_bytes(which: str, lost: int, size: int) -> Problem:
     """The problem of a frame with a gap in it."""
     what = f"{lost} of the {which}'s {size} bytes are missing from the capture"
-    return Problem(LOST_GAP, what, path=which, details={"missing_bytes": lost})
+    return Problem(LOST_GAP, what, None, which, None, None, {"missing_bytes": lost})
 
 
 def peek_body(exchange: Exchange, direction: Direction) -> Body | None:

@@ -46,18 +46,10 @@ def lost_bytes(
         parts.append(f"{missing} bytes are missing from the capture")
     if skipped:
         parts.append(f"{skipped} bytes skipped in search of the next message")
-    return Problem(
-        code,
-        f"{way}: {', '.join(parts) or 'lost count of the messages'}",
-        packet=packet or None,
-        timestamp_ns=ns,
-        details={
-            **_where(connection),
-            "direction": direction,
-            "missing_bytes": missing,
-            "skipped_bytes": skipped,
-        },
-    )
+    details = _where(connection)
+    details |= {"direction": direction, "missing_bytes": missing, "skipped_bytes": skipped}
+    text = f"{way}: {', '.join(parts) or 'lost count of the messages'}"
+    return Problem(code, text, None, "", packet or None, ns, details)
 
 
 def too_many_connections(limit: int, evicted: int, ns: int) -> Problem:

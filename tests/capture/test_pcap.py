@@ -95,6 +95,22 @@ def test_what_the_snap_length_cut_is_counted_as_missing() -> None:
     assert segments == [] and captures.other_packets == {"tcp_header_cut": 1}
 
 
+@pytest.mark.parametrize("form", ["pcap", "pcapng"])
+def test_what_the_snap_length_cut_takes_the_short_way_of_whole_packets(
+    form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No packet of Ethernet, IPv4 and TCP is read layer by layer while its headers are there."""
+    packet = packet_builder.ethernet(packet_builder.ipv4(packet_builder.tcp(b"0123456789")))
+    written = packet_builder.Pcapng()
+    blocks = [written.section(), written.interface(), *(written.enhanced(packet[:end]) for end in (64, 60, 54))]
+    whole = b"".join(blocks)
+    if form == "pcap":
+        whole = packet_builder.pcap([packet[:end] for end in (64, 60, 54)], wire=len(packet))
+    monkeypatch.setattr(LayerDecoder, "segment", lambda *_: pytest.fail("read layer by layer"))
+    segments, _ = read(whole)
+    assert [(seen(one).payload, one[9]) for one in segments] == [(b"0123456789", 0), (b"012345", 4), (b"", 10)]
+
+
 def test_a_cut_at_every_byte_gives_all_before_it() -> None:
     """A file cut off in a record gives the packets before, one problem, and where."""
     data = packet_builder.pcap(PACKETS)
