@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -24,12 +23,10 @@ MIN_JAVA = 17
 _TIMEOUT = 20
 #: Seconds for an archive of Java's own classes; without one the start is slower, no more.
 _DUMP_TIMEOUT = 60
-#: An archive that has not grown for so long is complete when nobody is known to write it.
-_ARCHIVE_SECONDS = 2
-#: Who begins while another Java may still be writing one makes none of its own: it takes ten seconds of both cores.
-_MAKING_SECONDS = 60
-#: A process that has the number of a Java for longer than that is another one.
-_WRITING_SECONDS = 600
+#: Seconds in which an archive that was asked for is left to who asked: to write one takes ten of both cores.
+_WRITING_SECONDS = 120
+#: An archive that nobody has used for so long goes: they take 150 MB, and each installation of Spark has its own.
+_UNUSED_SECONDS = 30 * 86_400
 #: What ``nice`` calls it.
 _LEAST_PRIORITY = 19
 
@@ -87,32 +84,31 @@ class Java:
         text = _WRAPPER.format(unwanted=unwanted, java=self.program)
         return str(cached(f"java-{self._id}/bin/java", text, executable=True).parent.parent)
 
-    def archive_options(self, classes: str, process: Callable[[], int | None] = lambda: None) -> str:
+    def archive_options(self, classes: str) -> str:
         """Options that make and use an archive of loaded classes, which halves the start from the second run on.
 
         ``classes`` names what is loaded (see ``fingerprint``): Java refuses an archive of other jars, and then starts
-        more slowly than without any. An archive is written when Java exits, and used under another name, so that nobody
-        ever finds half of one. ``process`` gives the id of that Java, when this process ends.
+        more slowly than without any. An archive is written when Java exits.
         """
         archive = cache_folder() / f"{classes}-{self._id}.jsa"
-        fresh, making = archive.with_suffix(".new"), archive.with_suffix(".making")
-        if fresh.exists() and not _is_written(making) and _age(fresh) > _ARCHIVE_SECONDS:
-            with suppress(OSError):
-                fresh.replace(archive)
-                making.unlink(missing_ok=True)
         base = self._base_archive()
         # On an archive of our own Java calls every option of Spark's an error, and goes on.
         quiet = "-Xlog:disable" if base else "-Xlog:disable -Xlog:all=error:stderr"
-        if archive.exists():
+        if _is_complete(archive):
+            with suppress(OSError):
+                os.utime(archive)
             files = f"{base}:{archive}" if base else archive
             return f"-XX:SharedArchiveFile={files} {quiet}"
-        if fresh.exists() or _is_written(making) or _age(making) < _MAKING_SECONDS:
+        if _age(archive) < _WRITING_SECONDS:
             return ""
-        making.parent.mkdir(parents=True, exist_ok=True)
-        making.write_text("")
-        atexit.register(_leave_writing, making, process)  # which may be hours from now
+        archive.parent.mkdir(parents=True, exist_ok=True)
+        for other in archive.parent.glob("spark-*"):
+            if _age(other) > _UNUSED_SECONDS:
+                other.unlink(missing_ok=True)
+        archive.unlink(missing_ok=True)
+        archive.touch()  # for others to see; Java makes another file of that name
         under = f"-XX:SharedArchiveFile={base} " if base else ""
-        return f"{under}-XX:ArchiveClassesAtExit={fresh} {quiet}"
+        return f"{under}-XX:ArchiveClassesAtExit={archive} {quiet}"
 
     def _base_archive(self) -> Path | None:
         """The archive of Java's own classes for a Java that was delivered without, as small runtimes are.
@@ -140,21 +136,13 @@ def lower_priority(process: int) -> None:
             os.setpriority(os.PRIO_PROCESS, thread, _LEAST_PRIORITY)
 
 
-def _leave_writing(making: Path, process: Callable[[], int | None]) -> None:
-    """Leaves Java alone with its archive, behind whatever else is to be done: the next run may begin at once."""
-    number = process()
-    with suppress(OSError):
-        making.write_text("" if number is None else str(number))
-    if number is not None:
-        lower_priority(number)
-
-
-def _is_written(making: Path) -> bool:
-    """Whether the Java is still there that was left writing."""
-    with suppress(OSError, ValueError):
-        os.kill(int(making.read_text()), 0)
-        return _age(making) < _WRITING_SECONDS
-    return False
+def _is_complete(archive: Path) -> bool:
+    """Whether an archive has been written to its end: Java leaves room for its beginning, and writes that last."""
+    try:
+        with archive.open("rb") as file:
+            return any(file.read(4))
+    except OSError:
+        return False
 
 
 def _age(path: Path) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import socket
@@ -15,7 +16,7 @@ from urllib.parse import urlsplit
 
 from kwiresniff.errors import KwiresniffError
 from kwiresniff.pipeline.failures import first_line
-from kwiresniff.pipeline.java import cached, find_java, fingerprint
+from kwiresniff.pipeline.java import cached, find_java, fingerprint, lower_priority
 
 #: In local mode the driver is the executor. Decoding happens in Python beside it, so the JVM only moves rows.
 DRIVER_MEMORY = "1g"
@@ -148,7 +149,12 @@ def _classic(builder: Any, master: str, ui: bool) -> Any:
             builder = builder.config("spark.python.daemon.module", "kwiresniff.pipeline.worker_daemon")
     level = "error" if ui else "off"
     logging = cached(f"log4j2-{level}.properties", _LOGGING.format(level=level))
-    archive = java.archive_options(f"spark-{version('pyspark')}-{fingerprint(_jars())}", _java_process)
+    # That folder is on the class path. Java archives classes of jars alone, and refuses where there is anything else.
+    archive = ""
+    if "SPARK_CONF_DIR" not in os.environ:
+        archive = java.archive_options(f"spark-{version('pyspark')}-{fingerprint(_jars())}")
+    if "AtExit" in archive:
+        atexit.register(_leave_writing)
     options = f"{_JVM_OPTIONS} -Dlog4j2.configurationFile={logging} {archive}"
     return (
         builder.master(master)
@@ -164,9 +170,10 @@ def _classic(builder: Any, master: str, ui: bool) -> Any:
     )
 
 
-def _java_process() -> int | None:
-    """The id of the Java that this process has started, None before that."""
+def _leave_writing() -> None:
+    """Leaves Java alone with its archive, behind whatever else is to be done: the next run may begin at once."""
     from pyspark import SparkContext
 
     process = getattr(getattr(SparkContext, "_gateway", None), "proc", None)
-    return None if process is None else int(process.pid)
+    if process is not None:
+        lower_priority(process.pid)

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import ModuleType
+from unittest.mock import Mock
 
 import pytest
 
 from kwiresniff.errors import KwiresniffError
+from kwiresniff.pipeline import spark_session
 from kwiresniff.pipeline.java import Java, find_java, fingerprint, java_version, lower_priority
 from kwiresniff.pipeline.spark_session import start_session
+
+#: The one that is installed.
+JAVA = shutil.which("java")
 
 
 def fake_java(home: Path, version: str) -> Path:
@@ -134,33 +141,84 @@ def test_a_java_without_an_archive_of_its_own_classes_gets_one(bare: Path) -> No
     assert "-Xshare:dump" in base.read_text()
     assert options.startswith(f"-XX:SharedArchiveFile={base} -XX:ArchiveClassesAtExit=")
     archive = base.with_name(f"spark-1-{java._id}.jsa")
-    archive.touch()
+    archive.write_bytes(b"complete")
     assert f"-XX:SharedArchiveFile={base}:{archive} " in java.archive_options("spark-1")
+
+
+def java_with_an_archive(home: Path) -> Java:
+    """A Java that was delivered with an archive of its own classes."""
+    own = home / "lib" / "server" / "classes.jsa"
+    own.parent.mkdir(parents=True)
+    own.touch()
+    return Java(str(home / "bin" / "java"), 17)
 
 
 def test_an_archive_of_classes_is_used_when_it_is_complete(bare: Path) -> None:
     """Made by the first run, in the way of nobody while it is being written, used after that."""
-    own = bare / "x" / "lib" / "server" / "classes.jsa"
-    own.parent.mkdir(parents=True)
-    own.touch()
-    java = Java(str(bare / "x" / "bin" / "java"), 17)
-    (cache := bare / "cache" / "kwiresniff").mkdir(parents=True)
+    java = java_with_an_archive(bare / "x")
     asked = java.archive_options("spark-1")
     assert "-XX:ArchiveClassesAtExit=" in asked
-    fresh = Path(asked.split("=")[1].split()[0])
+    archive = Path(asked.split("=")[1].split()[0])
     assert java.archive_options("spark-1") == "", "somebody is making one"
-    os.utime(fresh.with_suffix(".making"), (1, 1))
-    assert "-XX:ArchiveClassesAtExit=" in java.archive_options("spark-1"), "and never came to it"
-    fresh.write_bytes(b"half")
-    assert java.archive_options("spark-1") == ""
-    fresh.with_suffix(".making").write_text(str(os.getpid()))
-    os.utime(fresh, (1, 1))
-    assert java.archive_options("spark-1") == "", "who writes it is still there, however slow it is"
-    fresh.with_suffix(".making").write_text("")
-    os.utime(fresh, (1, 1))
-    assert f"-XX:SharedArchiveFile={fresh.with_suffix('.jsa')}" in java.archive_options("spark-1")
-    assert [path.suffix for path in cache.iterdir()] == [".jsa"]
+    archive.write_bytes(bytes(1000))
+    assert java.archive_options("spark-1") == "", "and is about to end it"
+    os.utime(archive, (1, 1))
+    assert java.archive_options("spark-1") == asked, "and never came to it"
+    archive.write_bytes(b"whole")
+    assert f"-XX:SharedArchiveFile={archive} " in java.archive_options("spark-1")
     assert "-XX:ArchiveClassesAtExit=" in java.archive_options("spark-2")
+
+
+@pytest.mark.parametrize("configured", [False, True])
+def test_no_archive_where_settings_are_in_a_folder(
+    bare: Path, monkeypatch: pytest.MonkeyPatch, configured: bool
+) -> None:
+    """Spark has Java look for classes in it first, and Java makes no archive then, and says so on stderr."""
+    pytest.importorskip("pyspark")
+    java = java_with_an_archive(bare / "x")
+    monkeypatch.setattr(spark_session, "find_java", lambda: java)
+    monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
+    if configured:
+        monkeypatch.setenv("SPARK_CONF_DIR", str(bare))
+    for name in ("PYSPARK_PYTHON", "SPARK_LOCAL_IP"):  # which it sets
+        monkeypatch.setenv(name, "")
+    builder = Mock()
+    builder.config.return_value = builder.master.return_value = builder
+    spark_session._classic(builder, "local[1]", ui=False)
+    (options,) = [
+        call.args[1] for call in builder.config.mock_calls if call.args[0].endswith("driver.extraJavaOptions")
+    ]
+    assert ("Archive" in options) is not configured
+
+
+def test_archives_that_nobody_uses_any_more_go(bare: Path) -> None:
+    """Of other jars, or another Java, when the next one is made: after thirty days without a run that used them."""
+    java, now = java_with_an_archive(bare / "x"), time.time()
+    days = {"used": 40, "old": 31, "young": 29}
+    for name in days:
+        java.archive_options(f"spark-{name}")
+    for archive in (bare / "cache" / "kwiresniff").glob("spark-*"):
+        archive.write_bytes(b"whole")
+        os.utime(archive, (now - days[archive.name.split("-")[1]] * 86_400,) * 2)
+    assert "SharedArchiveFile" in java.archive_options("spark-used")
+    java.archive_options("spark-new")
+    names = {path.name.split("-")[1] for path in (bare / "cache" / "kwiresniff").glob("spark-*")}
+    assert names == {"used", "young", "new"}
+
+
+@pytest.mark.skipif(JAVA is None, reason="needs Java")
+def test_java_writes_the_beginning_of_an_archive_last(tmp_path: Path) -> None:
+    """So one that has it is complete; and what is not complete Java passes over."""
+    java, archive = str(JAVA), tmp_path / "x.jsa"
+    made = subprocess.run([java, f"-XX:ArchiveClassesAtExit={archive}", "-version"], capture_output=True, check=False)
+    if made.returncode or not archive.exists():
+        pytest.skip("a Java without archives")
+    assert any(archive.read_bytes()[:4])
+    half = tmp_path / "half.jsa"
+    half.write_bytes(bytes(4096) + archive.read_bytes()[4096:])
+    options = [f"-XX:SharedArchiveFile={half}", "-Xlog:disable", "-Xlog:all=error:stderr"]
+    done = subprocess.run([java, *options, "-version"], capture_output=True, text=True, check=True)
+    assert "rror" not in done.stderr
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="Linux alone has a priority for each thread")
