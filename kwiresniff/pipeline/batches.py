@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
-from itertools import chain
 from typing import Any, TypeVar
 
 from kwiresniff.export.arrow_arrays import arrow_array
@@ -14,7 +13,7 @@ from kwiresniff.pipeline.columns import SKETCH, TABLES, arrow_schema
 from kwiresniff.pipeline.entities import Entities
 from kwiresniff.pipeline.exchange_table import ExchangeRows
 from kwiresniff.pipeline.plan import WorkUnit
-from kwiresniff.pipeline.rows import Block, Row, rows_of
+from kwiresniff.pipeline.rows import Row, rows_of
 from kwiresniff.pipeline.unit_reader import Reading, Settings, UnitReader
 
 #: Rows of a batch for Spark. Large bodies end it sooner: a batch is held as rows, as columns and on the way.
@@ -22,8 +21,6 @@ BATCH_ROWS = 4_096
 BATCH_BYTES = 8 << 20
 #: Columns that tell what bodies speak of.
 ENTITY_COLUMNS = frozenset({"topics", "partitions", "groups"})
-#: The place of the first of the texts of a record: key, value, headers.
-_KEY = [column.name for column in TABLES["records"]].index("key")
 #: What a row takes besides its texts, about.
 ROW_BYTES = 256
 
@@ -37,37 +34,30 @@ class RowBuffer:
         self.rows = 0
         self.held_bytes = 0
         self._rows: list[Row] = []
-        self._blocks: list[Block] = []
 
     def add(self, row: Row) -> int:
         """One more row; returns about what it takes in memory."""
+        size = ROW_BYTES
+        for value in row:
+            kind = value.__class__
+            if kind is str or kind is bytes:
+                size += len(value)
         self._rows.append(row)
-        return self._hold(1, [len(value) for value in row if value.__class__ is str or value.__class__ is bytes])
-
-    def add_records(self, block: Block) -> int:
-        """Some more rows of ``records``; returns about what they take in memory."""
-        self._blocks.append(block)
-        texts = [len(value) for column in block[_KEY : _KEY + 3] for value in column if value is not None]
-        return self._hold(len(block[0]), texts)
-
-    def _hold(self, rows: int, texts: list[int]) -> int:
-        size = ROW_BYTES * rows + sum(texts)
-        self.rows += rows
+        self.rows += 1
         self.held_bytes += size
         return size
 
     def arrays(self, schema: Any) -> list[Any]:
         """The columns of a schema as arrays."""
-        blocks = [*self._blocks, list(zip(*self._rows, strict=True))] if self._rows else self._blocks
         found = []
-        for column, parts in zip(TABLES[self.table], zip(*blocks, strict=True), strict=True):
+        for column, values in zip(TABLES[self.table], zip(*self._rows, strict=True), strict=True):
             if column.name in schema.names:
-                kind = schema.field(column.name).type
-                found.append((_sketches if column.type == SKETCH else arrow_array)(list(chain(*parts)), kind))
+                make = _sketches if column.type == SKETCH else arrow_array
+                found.append(make(values, schema.field(column.name).type))
         return found
 
 
-def _sketches(histograms: list[Any], kind: Any) -> Any:
+def _sketches(histograms: Sequence[Any], kind: Any) -> Any:
     column = SketchColumn()
     for one in histograms:
         column.add(one)
@@ -78,26 +68,22 @@ def table_batches(table: str, unit: WorkUnit, settings: Settings, names: Sequenc
     """The rows of one table that a unit gives, as ``pyarrow.RecordBatch``, in order; of some columns or of all."""
     reading = UnitReader(unit, settings, text=table == "exchanges")
     if table == "segments":
-        return _row_batches(table, names, map(reading.rows.segment, reading.segments()), RowBuffer.add)
+        return _row_batches(table, names, map(reading.rows.segment, reading.segments()))
     return event_batches(table, reading, names)
 
 
 def event_batches(table: str, reading: Reading, names: Sequence[str] = ()) -> Iterator[Any]:
     """The rows of one table that events give; of some columns or of all."""
-    rows, events = reading.rows, reading.events()
     if table == "exchanges":
         return _exchange_batches(reading, names)
-    if table == "records":
-        blocks = (block for event in events if isinstance(event, Exchange) for block in rows.records(event))
-        return _row_batches(table, names, blocks, RowBuffer.add_records)
-    return _row_batches(table, names, (row for event in events for row in rows_of(table, event, rows)), RowBuffer.add)
+    return _row_batches(
+        table, names, (row for event in reading.events() for row in rows_of(table, event, reading.rows))
+    )
 
 
-def _row_batches(
-    table: str, names: Sequence[str], pieces: Iterable[Any], add: Callable[[RowBuffer, Any], int]
-) -> Iterator[Any]:
+def _row_batches(table: str, names: Sequence[str], rows: Iterable[Row]) -> Iterator[Any]:
     schema = arrow_schema(table)
-    for batch in _batches(pieces, lambda: RowBuffer(table), add, schema):
+    for batch in _batches(rows, lambda: RowBuffer(table), RowBuffer.add, schema):
         yield batch.select(names or schema.names)
 
 

@@ -29,13 +29,11 @@ from kwiresniff.results.topics import Topic, TopicClient
 from kwiresniff.session import endpoints
 
 Row = tuple[Any, ...]
-#: Columns with equally many values, in that order.
-Block = list[Sequence[Any]]
-#: Records of a batch that become rows at once.
-MAX_BLOCK_ROWS = 4_096
 
 #: Where the partition index stands beside a record set, in this order.
 _PARTITION_FIELDS = ("partition_index", "index", "partition")
+#: What ``records`` has of the batch that a record came in.
+_BATCH_FIELDS = ("compression", "producer_id", "is_transactional", "is_control")
 
 
 class Rows:
@@ -93,9 +91,8 @@ class Rows:
             self._json(details),
         )
 
-    def records(self, exchange: Exchange) -> Iterator[Block]:
-        """The rows of ``records``, some at a time: whatever either body carries, batches that could not be read left
-        out."""
+    def records(self, exchange: Exchange) -> Iterator[Row]:
+        """The rows of ``records``: whatever either body carries, batches that could not be read left out."""
         for message in (exchange.request, exchange.response):
             if message is None or not _may_have_records(message) or message.body is None:
                 continue
@@ -111,9 +108,9 @@ class Rows:
             for topic, holder, batches in record_sets(message.body, self.topic_name):
                 partition = next((holder[name] for name in _PARTITION_FIELDS if name in holder), None)
                 for batch in batches if isinstance(batches, list) else ():
-                    records = batch.get("records") or ()
-                    for at in range(0, len(records), MAX_BLOCK_ROWS):
-                        yield self._block((*head, topic, partition), batch, records[at : at + MAX_BLOCK_ROWS])
+                    of_batch = [batch.get(name) for name in _BATCH_FIELDS]
+                    for record in batch.get("records") or ():
+                        yield (*head, topic, partition, *self._record(record), *of_batch)
 
     def client(self, client: Client) -> Row:
         """The row of ``clients``."""
@@ -182,18 +179,15 @@ class Rows:
             missing,
         )
 
-    def _block(self, head: Row, batch: Body, records: Sequence[Body]) -> Block:
-        count = len(records)
-        headers = [record.get("headers") for record in records]
-        return [
-            *([value] * count for value in head),
-            [record.get("offset") for record in records],
-            [record.get("timestamp") for record in records],
-            [self._bytes(record.get("key")) for record in records],
-            [self._bytes(record.get("value")) for record in records],
-            [self._json(value) if value else None for value in headers],
-            *([batch.get(name)] * count for name in ("compression", "producer_id", "is_transactional", "is_control")),
-        ]
+    def _record(self, record: Body) -> Row:
+        headers = record.get("headers")
+        return (
+            record.get("offset"),
+            record.get("timestamp"),
+            self._bytes(record.get("key")),
+            self._bytes(record.get("value")),
+            self._json(headers) if headers else None,
+        )
 
     def _bytes(self, value: Any) -> bytes | None:
         """A key or value as it was; redacted ones are objects, and stay readable."""
@@ -210,7 +204,9 @@ class Rows:
 
 
 def rows_of(table: str, event: Event, rows: Rows) -> Iterable[Row]:
-    """The rows of one table that an event gives; exchanges and records are no rows but columns."""
+    """The rows of one table that an event gives; those of exchanges are no rows but columns."""
+    if isinstance(event, Exchange):
+        return rows.records(event) if table == "records" else ()
     if isinstance(event, Problem):
         return (rows.problem(event),) if table == "problems" else ()
     return (rows.connection(event),) if table == "connections" and isinstance(event, Connection) else ()

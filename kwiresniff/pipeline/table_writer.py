@@ -16,7 +16,7 @@ from kwiresniff.base.time_units import EPOCH_ORDINAL
 from kwiresniff.pipeline.batches import RowBuffer
 from kwiresniff.pipeline.columns import PARTITIONED_BY, TABLES, arrow_schema
 from kwiresniff.pipeline.exchange_table import NO_DAY, ExchangeRows, ExchangeTable
-from kwiresniff.pipeline.rows import Block, Row
+from kwiresniff.pipeline.rows import Row
 
 #: What a unit holds before it writes the fullest folder; a process then takes some 200 MB at most.
 BUFFER_BYTES = 16 << 20
@@ -47,24 +47,13 @@ class TableWriter:
         os.makedirs(staging)
 
     def add(self, table: str, row: Row) -> None:
-        """One more row of a table that has no folders by day."""
-        self._hold(self._buffer(table, table).add(row))
-        self.counts[table] += 1
-
-    def add_records(self, block: Block) -> None:
-        """Some more rows of ``records``, of one day."""
-        folder = self._files.folder("records", block[0][0])
-        self._hold(self._buffer("records", folder).add_records(block))
-        self.counts["records"] += len(block[0])
-
-    def _buffer(self, table: str, folder: str) -> RowBuffer:
+        """One more row of a table other than ``exchanges``."""
+        folder = self._files.folder(table, row[0]) if table in PARTITIONED_BY else table
         buffer = self._buffers.get(folder)
         if buffer is None:
             buffer = self._buffers[folder] = RowBuffer(table)
-        return buffer
-
-    def _hold(self, size: int) -> None:
-        self._held += size
+        self._held += buffer.add(row)
+        self.counts[table] += 1
         if self._held >= BUFFER_BYTES:
             self._write(max(self._buffers, key=lambda folder: self._buffers[folder].held_bytes))
 
@@ -132,9 +121,9 @@ class _Files:
 
     def folder(self, table: str, day: int | None) -> str:
         """The folder of a day; that of no day for one too many."""
-        folder = os.path.join(table, f"date={_folder_value(day)}")
+        folder = _day_folder(table, day)
         if folder not in self._numbers and len(self._numbers) >= MAX_PARTITIONS:
-            return os.path.join(table, f"date={NO_VALUE}")
+            return _day_folder(table, None)
         return folder
 
     def append(self, folder: str, table: Any) -> None:
@@ -209,5 +198,6 @@ def _repeats(types: Any, kind: Any) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _folder_value(day: int | None) -> str:
-    return NO_VALUE if day is None else date.fromordinal(EPOCH_ORDINAL + day).isoformat()
+def _day_folder(table: str, day: int | None) -> str:
+    value = NO_VALUE if day is None else date.fromordinal(EPOCH_ORDINAL + day).isoformat()
+    return os.path.join(table, f"date={value}")

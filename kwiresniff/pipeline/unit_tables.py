@@ -77,8 +77,7 @@ class UnitTables(Intake):
         if self._topics is not None:
             self._topics.exchange(exchange)
         if self._records:
-            for block in self._rows.records(exchange):
-                self._writer.add_records(block)
+            self._put("records", self._rows.records(exchange))
 
     def _put(self, table: str, rows: Iterable[Row]) -> None:
         for row in rows:

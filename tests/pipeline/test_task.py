@@ -237,7 +237,7 @@ def test_days_without_end_make_few_folders_and_fewer_open_files(
     days = [(datetime.date(2026, 1, day) - datetime.date(1970, 1, 1)).days for day in range(1, 9)] * 2
     width = len(TABLES["records"])
     for number, day in enumerate(days):
-        writer.add_records([[day], *[[None]] * (width - 1)])
+        writer.add("records", (day, *[None] * (width - 1)))
         assert len(writer._files._open) <= 2, number
     names = writer.publish()
     rows = Counter({name: parquet.ParquetFile(tmp_path / "out" / name).metadata.num_rows for name in names})
