@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from kwiresniff import __version__
-from kwiresniff.errors import ExportError
+from kwiresniff.errors import ExportError, KwiresniffError
 from kwiresniff.pipeline.columns import WRITTEN
 from kwiresniff.pipeline.failures import spark_errors, wait_for
 from kwiresniff.pipeline.hadoop import is_remote, local_path
@@ -17,6 +17,11 @@ from kwiresniff.pipeline.output_store import OutputStore
 from kwiresniff.pipeline.software import software
 from kwiresniff.pipeline.task import add_totals, totals
 from kwiresniff.pipeline.unit_reader import Settings
+
+#: Spark waits ten seconds for a new Python, which no setting changes: now and then too short on a busy machine. A query
+#: that has ended so goes on where it stopped.
+STARTS = 3
+_LATE = "failed to connect back"
 
 
 class Watch:
@@ -73,9 +78,15 @@ class Watch:
             self.store.clean()
             self._before = self._new_totals()
             spark = start_session()
-            with spark_errors():
-                query = self._start(spark)
-            wait_for(query.awaitTermination, lambda: self._report(progress), query.stop)
+            for left in reversed(range(STARTS)):
+                try:
+                    with spark_errors():
+                        query = self._start(spark)
+                    wait_for(query.awaitTermination, lambda: self._report(progress), query.stop)
+                    break
+                except KwiresniffError as error:
+                    if not left or _LATE not in str(error):
+                        raise
             return self._manifest()
 
     def _start(self, spark: Any) -> Any:

@@ -8,6 +8,7 @@ import os
 import shutil
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -19,6 +20,7 @@ from kwiresniff.pipeline.open_state import batches, run_batch
 from kwiresniff.pipeline.output_store import OutputStore
 from kwiresniff.pipeline.plan import file_at
 from kwiresniff.pipeline.unit_reader import Settings
+from kwiresniff.pipeline.watch import Watch
 from tests.support.exported import Json, exchange_of, exchanges, export, packets, recorded
 from tests.support.paths import CAPTURES
 from tests.support.sample import mostly_slow
@@ -309,3 +311,23 @@ def test_a_lost_checkpoint_does_not_read_anything_twice(folder: Folder) -> None:
     shutil.rmtree(folder.inputs)
     folder.inputs.mkdir()
     assert folder.step() == []
+
+
+@pytest.mark.parametrize(("failures", "said"), [(2, None), (3, "failed to connect back"), (1, "boom")])
+def test_a_python_that_starts_too_slowly_is_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failures: int, said: str | None
+) -> None:
+    """Twice, as Spark gives each ten seconds; whatever else ends a query ends the watch."""
+    text = "[STREAM_FAILED] Query terminated with exception: "
+    text += "boom" if said == "boom" else "Python worker failed to connect back. SQLSTATE: XXKST"
+    queries = [Mock(**{"awaitTermination.side_effect": RuntimeError(text)}) for _ in range(failures)] + [Mock()]
+    (tmp_path / "in").mkdir()
+    watch = Watch(str(tmp_path / "in"), str(tmp_path / "out"), settings=Settings(), idle_ns=1, settle_s=1, every_s=None)
+    started = iter(queries)
+    monkeypatch.setattr(Watch, "_start", lambda *_: next(started))
+    if said is None:
+        assert watch.execute(Mock, Mock())["total"]["files"] == 0
+        assert list(started) == []
+    else:
+        with pytest.raises(KwiresniffError, match=said):
+            watch.execute(Mock, Mock())
