@@ -33,10 +33,18 @@ def write_text(out: BytesWriter, data: bytes, start: i64, stop: i64) -> bool:
 
     The caller has made sure that ``0 <= start <= stop <= len(data)``.
     """
+    out.append(34)
+    if not write_characters(out, data, start, stop):
+        return False
+    out.append(34)
+    return True
+
+
+def write_characters(out: BytesWriter, data: bytes, start: i64, stop: i64) -> bool:
+    """Write ``data[start:stop]`` as it stands inside a string, as ``write_text`` does."""
     at: i64 = start
     half: i64 = _HALF_BACKSLASHES
     backslashes: i64 = half << 1
-    out.append(34)
     while at + 8 <= stop:
         word: i64 = read_i64_le(data, at)
         if (word >> 7) & ONES:
@@ -63,7 +71,6 @@ def write_text(out: BytesWriter, data: bytes, start: i64, stop: i64) -> bool:
             return False
         write_character(out, byte)
         at += 1
-    out.append(34)
     return True
 
 

@@ -162,7 +162,10 @@ class TextColumn(Column):
 
     def array(self, arrow: Any, kind: Any) -> Any:
         buffers = self._buffers(arrow, self.ends)
-        buffers.append(arrow.py_buffer(b"".join([*self._pieces, self._data.getvalue()])))
+        self._pieces.append(self._data.getvalue())
+        self._data.truncate(0)
+        self._pieces = [b"".join(self._pieces)]  # those of a long text are not held besides
+        buffers.append(arrow.py_buffer(self._pieces[0]))
         return arrow.Array.from_buffers(kind, self.count, buffers, self.nulls)
 
 

@@ -55,10 +55,11 @@ class ParquetWriter:
     def write(self, event: Event) -> None:
         if not isinstance(event, Exchange):
             return
-        rows = self._rows
-        rows.add(event)
-        if rows.exchanges.rows >= ROW_GROUP_ROWS or rows.exchanges.held_bytes >= ROW_GROUP_BYTES:
+        # Before a row is added, when nobody holds the texts of the last one any more.
+        exchanges = self._rows.exchanges
+        if exchanges.rows >= ROW_GROUP_ROWS or exchanges.held_bytes >= ROW_GROUP_BYTES:
             self._flush()
+        self._rows.add(event)
 
     def close(self) -> None:
         self._flush()

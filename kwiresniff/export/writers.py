@@ -59,8 +59,12 @@ class JsonArrayWriter:
 
     def write(self, event: Event) -> None:
         pieces = self._text_line(event) if isinstance(event, Exchange) and self._text_line is not None else None
-        line = self._line(event_json(event, self._files)) if pieces is None else b"".join(pieces)
-        self._write(self._separator + line[:-1])
+        if pieces is None:
+            pieces = [self._line(event_json(event, self._files))]
+        self._write(self._separator)
+        for piece in pieces[:-1]:
+            self._write(piece)
+        self._write(pieces[-1][:-1])
         self._separator = b",\n"
 
     def close(self) -> None:

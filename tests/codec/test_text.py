@@ -22,9 +22,8 @@ from kwiresniff.codec.record import decode_records
 from kwiresniff.codec.record_limits import MAX_DECOMPRESSED_BYTES, RecordBudget
 from kwiresniff.codec.records import encode_record_set
 from kwiresniff.codec.text.batch_reader import BatchReader
-from kwiresniff.codec.text.json_batches import PIECE_BYTES
 from kwiresniff.codec.text.json_bodies import BodyWriter
-from kwiresniff.codec.text.json_records import RecordWriter
+from kwiresniff.codec.text.json_records import PIECE_BYTES, RecordWriter
 from kwiresniff.errors import DecodeError
 from kwiresniff.export import JsonEncoder, event_json
 from kwiresniff.model import Connection, Exchange
@@ -157,6 +156,27 @@ def test_records_of_kafkas_clients_are_written_as_decoded(row: dict[str, Any]) -
     assert text_of(FETCH, 11, "response", frame) == decoded(FETCH, 11, "response", frame)
 
 
+@pytest.mark.parametrize(
+    "value",
+    [bytes(300_001), b'plain "text" ' * 20_000, bytes(200_000) + "ü".encode(), b"a" * 200_000 + b"\xff"],
+    ids=["zeros", "plain", "not ASCII", "not UTF-8"],
+)
+@pytest.mark.parametrize("late", [1, 1 << 40], ids=["sound", "for the decoder"])
+def test_long_values_are_written_as_decoded(value: bytes, late: int) -> None:
+    """Behind a batch and before a record, whose timestamp may be one that only the decoder reads. What is escaped is
+    never in one piece.
+    """
+    records = [{**RECORD, "value": value, "key": value[:70_000]}, {**RECORD, "offset": 1, "timestamp": late}]
+    wire = encode_record_set([{"base_offset": 0, "attributes": 0, "records": one} for one in ([RECORD], records)])
+    frame = fetch_response(wire + wire)
+    steps = codec.text_steps(FETCH, 11, "response")
+    assert steps is not None
+    pieces = BodyWriter(ENCODE, INTERNAL_ID.__eq__).text(steps, frame, 0)
+    assert pieces is not None and b"".join(pieces) == decoded(FETCH, 11, "response", frame)
+    if not value[-1] and late == 1:
+        assert max(map(len, pieces)) < 2 * PIECE_BYTES
+
+
 def test_long_text_comes_in_pieces() -> None:
     wire = encode_record_set([{"base_offset": 0, "attributes": 0, "records": [RECORD]}])
     frame = fetch_response(wire * 300)
@@ -217,7 +237,7 @@ def written_records(data: bytes, batch: dict[str, Any], append_time: int | None 
     opened.data, opened.last, opened.count = data, len(data), batch["records_count"]
     opened.base_offset, opened.base_timestamp = batch["base_offset"], batch["base_timestamp"]
     opened.max_timestamp, opened.append_time = append_time or 0, append_time is not None
-    done = RecordWriter(out, ENCODE).write(opened)
+    done = RecordWriter(out, ENCODE).write(opened, [])
     return out.getvalue() if done else None
 
 

@@ -23,23 +23,23 @@ from kwiresniff.codec.record_limits import RecordBudget
 from kwiresniff.codec.records import decode_record_set
 from kwiresniff.codec.text.batch_reader import UNUSUAL, BatchReader
 from kwiresniff.codec.text.body_reader import int16, int32
-from kwiresniff.codec.text.json_records import RecordWriter
+from kwiresniff.codec.text.json_records import PIECE_BYTES, RecordWriter, hand_over
 from kwiresniff.model import Problem
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-#: A piece of text is handed over when it is as long as this. Larger ones would have to get their memory from the system
-#: each time, which takes as long as filling it.
-PIECE_BYTES: Final = 64 << 10
-
 COMPRESSION: Final = [f',"compression":"{codec_name(codec)}"'.encode() for codec in range(CODEC_MASK + 1)]
 
 
-def hand_over(out: BytesWriter, pieces: list[bytes]) -> None:
-    """Moves the text written so far to ``pieces``."""
-    pieces.append(out.getvalue())
-    out.truncate(0)
+def take_back(out: BytesWriter, pieces: list[bytes], size: int, count: int) -> None:
+    """Leaves what had been written when there were ``count`` pieces, and ``size`` bytes behind them."""
+    if len(pieces) > count:
+        begun = pieces[count]
+        del pieces[count:]
+        out.truncate(0)
+        out.write(begun)
+    out.truncate(size)
 
 
 @final
@@ -55,7 +55,7 @@ class RecordSetWriter:
     def write(self, frame: bytes, pos: i64, end: i64, budget: RecordBudget, pieces: list[bytes]) -> bool:
         """The batches of ``frame[pos:end]`` as an array; False for a problem in one of them.
 
-        Text that has become long is moved to ``pieces`` between two batches.
+        Text that has become long is moved to ``pieces`` between two batches, and in a long record.
         """
         out = self.out
         out.append(91)
@@ -65,11 +65,11 @@ class RecordSetWriter:
                 out.append(44)
                 if len(out) > PIECE_BYTES:
                     hand_over(out, pieces)
-            size = len(out)
-            stop: i64 = self._batch(frame, pos, end, budget)
+            size, count = len(out), len(pieces)
+            stop: i64 = self._batch(frame, pos, end, budget, pieces)
             if stop < 0:
                 # Cut short, a message set, control records: whatever it is, it is written as the decoder gives it.
-                out.truncate(size)
+                take_back(out, pieces, size, count)
                 issues: list[Problem] = []
                 batches = decode_record_set(frame, pos, end, "full", issues, budget)
                 if issues:
@@ -80,7 +80,7 @@ class RecordSetWriter:
         out.append(93)
         return True
 
-    def _batch(self, frame: bytes, pos: i64, end: i64, budget: RecordBudget) -> i64:
+    def _batch(self, frame: bytes, pos: i64, end: i64, budget: RecordBudget, pieces: list[bytes]) -> i64:
         """A batch of magic 2 with nothing unusual about it, as ``decode_batch`` reads it; where it ends, or below 0."""
         out = self.out
         batch = self.batch
@@ -120,7 +120,7 @@ class RecordSetWriter:
         out.write(b',"uncompressed_size_bytes":')
         write_number(out, batch.last - batch.first)
         out.write(b',"crc_valid":true,"records":')
-        if not self.records.write(batch):
+        if not self.records.write(batch, pieces):
             return UNUSUAL
         out.append(125)
         return stop

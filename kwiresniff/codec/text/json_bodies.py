@@ -16,7 +16,8 @@ from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final, final
 from kwiresniff.codec.primitives import uuid_text
 from kwiresniff.codec.record_limits import RecordBudget
 from kwiresniff.codec.text.body_reader import BodyReader, int16, int32
-from kwiresniff.codec.text.json_batches import RecordSetWriter, hand_over
+from kwiresniff.codec.text.json_batches import RecordSetWriter
+from kwiresniff.codec.text.json_records import hand_over
 from kwiresniff.codec.text.plan import (
     BOOLEAN,
     BYTES,

@@ -6,13 +6,26 @@ from collections.abc import Callable
 
 from librt.strings import BytesWriter
 
-from kwiresniff.base.json_text import write_number, write_text
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, final
+from kwiresniff.base.json_text import write_characters, write_number, write_text
+from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final, final
 from kwiresniff.codec.record_reader import VARINT_BYTES, RecordReader, is_sane
 from kwiresniff.codec.text.batch_reader import BatchReader
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
+
+
+#: A piece of text is handed over when it is as long as this. Larger ones would have to get their memory from the system
+#: each time, which takes as long as filling it.
+PIECE_BYTES: Final = 64 << 10
+#: Bytes of a long value that become a piece: at most six characters each.
+PART_BYTES: Final = PIECE_BYTES >> 2
+
+
+def hand_over(out: BytesWriter, pieces: list[bytes]) -> None:
+    """Moves the text written so far to ``pieces``."""
+    pieces.append(out.getvalue())
+    out.truncate(0)
 
 
 @final
@@ -23,9 +36,10 @@ class RecordWriter(RecordReader):
         super().__init__()
         self.out = out
         self.encode = encode
+        self.pieces: list[bytes] | None = None
 
-    def write(self, batch: BatchReader) -> bool:
-        """Write the records of a batch as an array.
+    def write(self, batch: BatchReader, pieces: list[bytes]) -> bool:
+        """Write the records of a batch as an array, what is there so far of long ones to ``pieces``.
 
         False as soon as there is any doubt; then a part of them may have been written.
         """
@@ -37,6 +51,7 @@ class RecordWriter(RecordReader):
         timestamp: i64 = batch.max_timestamp
         pos: i64 = batch.first
         separator = b'[{"offset":'
+        self.pieces = pieces
         left: i64 = count
         while left:
             left -= 1
@@ -66,6 +81,7 @@ class RecordWriter(RecordReader):
                 pos = self._headers(data, pos, stop)
             if pos != stop:
                 return False
+        self.pieces = None  # they may be many
         if not count:
             out.append(91)
         out.append(93)
@@ -84,11 +100,33 @@ class RecordWriter(RecordReader):
         end: i64 = pos + length
         if end > stop:
             return -1
+        if length > PIECE_BYTES:
+            self._long_value(data, pos, end)
+            return end
         size = len(out)
         if not write_text(out, data, pos, end):
             out.truncate(size)
             out.write(self.encode(data[pos:end]))
         return end
+
+    def _long_value(self, data: bytes, start: i64, stop: i64) -> None:
+        """Writes bytes whose text would be held several times as a whole: here, and by whoever gets it."""
+        out, pieces = self.out, self.pieces
+        assert pieces is not None
+        hand_over(out, pieces)
+        count = len(pieces)
+        out.append(34)
+        at: i64 = start
+        while at < stop:
+            end: i64 = at + PART_BYTES if at + PART_BYTES < stop else stop
+            if not write_characters(out, data, at, end):
+                del pieces[count:]
+                out.truncate(0)
+                out.write(self.encode(data[start:stop]))
+                return
+            hand_over(out, pieces)
+            at = end
+        out.append(34)
 
     def _headers(self, data: bytes, pos: i64, stop: i64) -> i64:
         """Write the headers and the end of their record; returns the position behind them, or -1."""

@@ -63,8 +63,8 @@ class RowWriter(ValueRows):
         self.record_sets = RecordSetRows(words, self.values, self.depths)
         self.rows: list[bytes] = []
         self.outs: list[BytesWriter] = [BytesWriter()]  # by level: the row of a structure as far as it has been read
-        self.names: list[int] = [0]  # and where what identifies it ends there, and then what went wrong
-        self.failures: list[int] = [0]
+        self.named: i64 = 0  # where on the row of the innermost one what identifies it ends
+        self.failed: i64 = 0  # and how many bytes behind it say what went wrong
         self.column: i64 = 0  # as wide the names of the message's fields are made, and as they should be
         self.widest: i64 = 0
         self.nodes: i64 = 0
@@ -270,7 +270,7 @@ class RowWriter(ValueRows):
             pos = self._structure(step.steps, step.labels[index], pos, level + 1)
             if pos < 0:
                 return -1
-            if self.error_count() > errors:
+            if self.errors is not None and len(self.errors) > errors:
                 errors = self.place_errors(errors, f"{step.name}[{index}]")
             index += 1
         if index < count:
@@ -385,8 +385,6 @@ class RowWriter(ValueRows):
     def _more_outs(self) -> BytesWriter:
         out = BytesWriter()
         self.outs.append(out)
-        self.names.append(0)
-        self.failures.append(0)
         return out
 
     def _structure(self, steps: list[Step], label: bytes, pos: i64, level: int) -> i64:
@@ -395,7 +393,10 @@ class RowWriter(ValueRows):
         place = len(self.rows)
         self._row(level - 1, b"")
         out.write(label)
-        self.names[level] = self.failures[level] = len(out)
+        named: i64 = self.named
+        failed: i64 = self.failed
+        self.named = len(out)
+        self.failed = 0
         for child in steps:
             if child.field is not None:
                 self.nodes += 1
@@ -406,17 +407,19 @@ class RowWriter(ValueRows):
                 return -1
         self.rows[place] = out.getvalue()
         out.truncate(0)
+        self.named = named
+        self.failed = failed
         return pos
 
     def _field(self, step: Step, pos: i64, level: int) -> i64:
         """A field of the structure of ``level``."""
         out = self.outs[level]
-        start = len(out)
+        start: i64 = len(out)
         kind: i64 = step.kind
         if kind == ERROR_CODE and self.errors is not None and not step.array and int16(self.frame, pos):
             out.write(self.marks.gap)
             out.write(self.failure(step, pos, 0))
-            self.failures[level] = moved(out, start, self.failures[level])
+            self.failed = moved(out, start, self.named + self.failed) - self.named
             return pos + 2
         out.write(step.label)
         if step.array or kind in (STRUCTURE, RECORDS) or kind > JUMP:
@@ -426,12 +429,11 @@ class RowWriter(ValueRows):
             return pos
         pos = self.value(step, kind, pos, out)
         if step.identifies and self.is_distinctive and pos > 0:
-            self.failures[level] += len(out) - start
-            self.names[level] = moved(out, start, self.names[level])
+            self.named = moved(out, start, self.named)
         return pos
 
 
-def moved(out: BytesWriter, start: int, place: int) -> int:
+def moved(out: BytesWriter, start: i64, place: i64) -> i64:
     """Moves what has been written from ``start`` on to an earlier place; returns where it ends there."""
     if start == place:
         return len(out)

@@ -1,0 +1,75 @@
+"""Records that are long, of bytes that take six characters each: an export holds their text once."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+from struct import pack
+from typing import Any
+
+import pytest
+
+from kwiresniff.base.fastint import COMPILED
+from kwiresniff.codec.records import encode_record_set
+from kwiresniff.export.column_buffers import LARGE_TEXT
+from kwiresniff.export.parquet import ParquetWriter
+from kwiresniff.model import Connection, Exchange, Message
+from tests.support.capture_files import save
+from tests.support.conversation import Wire, heartbeat, heartbeat_response, request, response
+from tests.support.made_up_bodies import batch
+from tests.support.resident import resident
+
+SIZE = 20_000_000
+
+#: Bytes of memory for each byte of the record: the byte itself, its six characters, and what an export takes of any
+#: capture. JSON took 18 and 30 of them once, CSV, which has no text, 14.
+MOST = {"jsonl": 9, "json": 9, "csv": 9}
+
+
+@pytest.fixture
+def zeros(tmp_path: Path) -> str:
+    """A Produce of one record of twenty million zeros in gzip, and traffic behind it."""
+    records = encode_record_set([{**batch(bytes(SIZE)), "attributes": 1}])
+    body = pack(">hhii", -1, -1, 1000, 1) + b"\0\1t" + pack(">iii", 1, 0, len(records)) + records
+    wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1))
+    wire.up(request(0, 3, 2, body)).down(response(2, pack(">i", 1) + b"\0\1t" + pack(">iihqqi", 1, 0, 0, 0, -1, 0)))
+    for number in range(3, 9):
+        wire.up(heartbeat(number)).down(heartbeat_response(number))
+    return str(save(tmp_path / "zeros.pcap", wire))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not COMPILED, reason="interpreted, texts are made of decoded values")
+@pytest.mark.parametrize("form", MOST)
+def test_the_text_of_a_long_record_is_held_once(form: str, zeros: str, tmp_path: Path) -> None:
+    """Measured in a process of its own."""
+    out = tmp_path / f"out.{form}"
+    program = f"with suppress(SystemExit): main(['export', {zeros!r}, '-O', {str(out)!r}])"
+    grown, _ = resident("from contextlib import suppress\nfrom kwiresniff.cli.main import main", program)
+    assert grown < MOST[form] * SIZE, f"{grown / SIZE:.1f} bytes"
+    assert form == "csv" or out.read_bytes().count(b"\\u0000") == SIZE
+
+
+def test_parquet_is_written_when_nobody_holds_the_pieces_of_a_text_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row group that one long text fills is written before the next row; of its text there is one copy then."""
+    pytest.importorskip("pyarrow")
+    monkeypatch.setattr("kwiresniff.export.parquet.ROW_GROUP_BYTES", 1)
+    writer = ParquetWriter(io.BytesIO())
+    piece = bytes(LARGE_TEXT)
+    held: list[int] = []
+    write_table = writer._writer.write_table
+
+    def counting(table: Any) -> None:
+        held.append(sys.getrefcount(piece))
+        write_table(table)
+
+    monkeypatch.setattr(writer._writer, "write_table", counting)
+    alone = sys.getrefcount(piece)
+    for is_long in (True, False):
+        message = Message(1, 0, 1, 0, 4, b"")
+        message.text = [piece, piece] if is_long else None
+        writer.write(Exchange(Connection(1, "10.0.0.1:1", "10.0.0.2:9092"), 0, 3, 1, None, message, None))
+        del message
+    writer.close()
+    assert held == [alone, alone]
