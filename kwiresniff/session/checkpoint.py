@@ -38,6 +38,7 @@ from kwiresniff.session.handshake_buffer import HandshakeBuffer
 from kwiresniff.session.in_flight import InFlightRequests
 from kwiresniff.session.non_kafka import NonKafkaTraffic
 from kwiresniff.session.output import EventOutput
+from kwiresniff.session.repeated_fetches import NamedPartition
 from kwiresniff.session.response_reordering import ResponseReorderBuffer
 from kwiresniff.session.sasl import Sasl
 from kwiresniff.session.sasl_opaque import OpaqueTokens
@@ -86,6 +87,7 @@ EMPTY: dict[type, _Maker] = {
     HalfStream: _half,
     Lifecycle: lambda: Lifecycle(0, 0),
     Message: lambda: Message(0, 0, 0, 0, 0, None),
+    NamedPartition: lambda: NamedPartition(b"", 0, 0, 0),
     OpaqueTokens: OpaqueTokens,
     HandshakeBuffer: HandshakeBuffer,
     InFlightRequests: InFlightRequests,

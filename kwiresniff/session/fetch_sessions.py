@@ -23,6 +23,7 @@ from kwiresniff.digest import Digest, TopicDigest
 from kwiresniff.model import Body, Direction, Exchange, FetchedTopics, Message
 from kwiresniff.session.apis import read_version
 from kwiresniff.session.peek import peek_body
+from kwiresniff.session.repeated_fetches import COMPACT_SINCE, NamedPartition, named_partition
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 #: The first version of Fetch that has sessions, and the first whose body does not begin with replica_id.
 SESSIONS_SINCE: Final = 7
 WITHOUT_REPLICA_ID_SINCE: Final = 15
-#: The first version whose arrays are compact.
-COMPACT_SINCE: Final = 12
 #: Bytes of memory of all sessions. A partition takes some 130, so there is room for 250,000 of them.
 MAX_SESSION_BYTES = 32 << 20
 #: Topics and partitions remembered of one session: a fetch of a hundred bytes may stand for all of them.
@@ -58,17 +57,19 @@ class FetchSession:
 
     ``fetched`` is what exchanges get as theirs, made anew when something has changed, of the lists ``names`` and
     ``numbers``, which are extended, and made anew when some of theirs was forgotten. ``known_numbers`` tells how many
-    topics have a partition of a number. ``size_bytes`` is its memory.
+    topics have a partition of a number. ``repeated`` is the partition that the last fetch named, if it was no more than
+    one. ``size_bytes`` is its memory.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
         "fetched", "has_fewer_numbers", "has_fewer_topics", "is_whole", "known_numbers", "names", "numbers",
-        "partitions", "size_bytes", "topics",
+        "partitions", "repeated", "size_bytes", "topics",
     )  # fmt: skip
     __slots__ = STATE
 
     def __init__(self, is_whole: bool) -> None:
         self.is_whole = is_whole
+        self.repeated: NamedPartition | None = None
         self.topics: dict[str, dict[int, bool]] = {}
         self.partitions = 0  # of all of them
         self.names: list[str] = []
@@ -113,6 +114,13 @@ class FetchSession:
                     self.numbers.append(index)
                     self.fetched = None
         self.size_bytes += _topic_bytes(name, known) - before
+
+    def change(self, body: Body) -> bool:
+        """Applies the body of an incremental fetch; whether it forgets anything."""
+        gone = body.get("forgotten_topics_data") or []
+        self.forget(gone)
+        self.add(body.get("topics") or [])
+        return len(gone) > 0
 
     def forget(self, topics: list[Body]) -> None:
         """Removes the partitions that a fetch forgets, and topics that have none left."""
@@ -193,11 +201,26 @@ class FetchSessions:
                 self._begin((broker, given), _body(exchange, "request"))
             return
         key = (broker, session_id)
-        says_nothing = _says_nothing(frame, at + 8, exchange.api_version)
-        parts = None if says_nothing or not COMPILED else _named_parts(exchange)
-        self._go_on(exchange, key, None if says_nothing or parts is not None else _body(exchange, "request"), parts)
+        session = self._use(key)
+        before = session.size_bytes
+        repeated = session.repeated
+        if not (repeated is not None and repeated.is_in(frame, at + 8)) and not _says_nothing(
+            frame, at + 8, exchange.api_version
+        ):
+            self._change(session, exchange, frame, at + 8)
+        self._finish(exchange, session, before)
         if epoch > 0 and _has_failed(exchange):
             self._end(key)
+
+    def _change(self, session: FetchSession, exchange: Exchange, frame: bytes, start: int) -> None:
+        """Applies what an incremental fetch adds and forgets, in arrays that begin at ``start``."""
+        session.repeated = None
+        parts = _named_parts(exchange) if COMPILED else None
+        if parts is not None:
+            session.add_parts(parts)
+        elif (body := _body(exchange, "request")) is None or session.change(body):
+            return
+        session.repeated = named_partition(frame, start, exchange.api_version)
 
     def _share(self, exchange: Exchange, request: Message) -> None:
         body = _body(exchange, "request")
@@ -210,7 +233,10 @@ class FetchSessions:
             if exchange.response is not None and not _has_failed(exchange):
                 self._begin(key, body)
             return
-        self._go_on(exchange, key, body)
+        session = self._use(key)
+        before = session.size_bytes
+        session.change(body)
+        self._finish(exchange, session, before)
         if epoch == FINAL_EPOCH or _has_failed(exchange):
             self._end(key)
 
@@ -221,20 +247,18 @@ class FetchSessions:
             session.add(body.get("topics") or [])
         self._charge(session.size_bytes)
 
-    def _go_on(self, exchange: Exchange, key: Key, body: Body | None, parts: list[TopicDigest] | None = None) -> None:
-        """Applies an incremental fetch to its session, and sets ``exchange.fetched``."""
+    def _use(self, key: Key) -> FetchSession:
+        """The session that goes on, behind all others: it is used last."""
         session = self.sessions.pop(key, None)
-        before = 0
-        if session is None:
-            session = FetchSession(is_whole=False)
-        else:
-            before = session.size_bytes
-        self.sessions[key] = session  # behind all others: it was used last
-        if body is not None:
-            session.forget(body.get("forgotten_topics_data") or [])
-            session.add(body.get("topics") or [])
-        elif parts is not None:
-            session.add_parts(parts)
+        if session is not None:
+            self.sessions[key] = session
+            return session
+        session = self.sessions[key] = FetchSession(is_whole=False)
+        self._charge(session.size_bytes)
+        return session
+
+    def _finish(self, exchange: Exchange, session: FetchSession, before: int) -> None:
+        """Sets ``exchange.fetched`` when its fetch has been applied to its session of ``before`` bytes."""
         if not session.is_whole:
             self._learn(exchange, session)
         exchange.fetched = session.content()

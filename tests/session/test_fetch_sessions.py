@@ -17,6 +17,7 @@ from kwiresniff.codec.text.digest_bodies import DigestReader
 from kwiresniff.model import Event, Exchange, FetchedTopics
 from kwiresniff.session import checkpoint, fetch_sessions
 from kwiresniff.session.analyzer import Analyzer
+from kwiresniff.session.repeated_fetches import named_partition
 from tests.support.conversation import Wire, events, exchanges, heartbeat, heartbeat_response, request, response
 
 SESSION = 77
@@ -274,6 +275,64 @@ def test_sessions_are_bounded_in_bytes_the_least_lately_used_goes_first(monkeypa
     assert found[21] == (("t1",), (0,), True)
     assert found[23] == (("t3",), (0,), True)
     assert found[22] == ((), (), False)
+
+
+def named_at(version: int, epoch: int, position: int, *partitions: tuple[str, int], rack: str = "") -> bytes:
+    """The frame of a fetch that names partitions, all to be read from the same position."""
+    asked = [
+        {
+            "topic": name, "topic_id": name.ljust(22, "A"),
+            "partitions": [{
+                "partition": index, "current_leader_epoch": position, "fetch_offset": position,
+                "last_fetched_epoch": position, "log_start_offset": position, "partition_max_bytes": 1 << 20,
+            }],
+        }
+        for name, index in partitions
+    ]  # fmt: skip
+    body = {
+        "replica_id": -1, "max_wait_ms": 500, "min_bytes": 1, "max_bytes": 1 << 20, "isolation_level": 0,
+        "session_id": SESSION, "session_epoch": epoch, "topics": asked, "forgotten_topics_data": [], "rack_id": rack,
+    }  # fmt: skip
+    return b"head" + codec.encoder(1, version, "request")(body)
+
+
+@pytest.mark.parametrize("version", range(7, 19))
+def test_a_fetch_that_names_the_same_partition_again_is_known_by_its_bytes(version: int) -> None:
+    """Whatever its position is; one that names another, one more, or none is not, nor one with another rack."""
+    one = named_at(version, 1, 5, ("orders", 3))
+    start = next(at for at in range(len(one)) if one[at : at + 1] != named_at(version, 1, 5)[at : at + 1])
+    start -= 0 if version >= 12 else 3  # the count of topics, INT32 or compact
+    known = named_partition(one, start, version)
+    assert known is not None
+    assert known.is_in(named_at(version, 2, 1 << 40 if version < 9 else 77, ("orders", 3)), start)
+    others: list[bytes] = [
+        named_at(version, 2, 5, ("orders", 4)), named_at(version, 2, 5, ("orderz", 3)), named_at(version, 2, 5),
+        named_at(version, 2, 5, ("orders", 3), ("bills", 3)),
+    ]  # fmt: skip
+    if version >= 11:
+        others.append(named_at(version, 2, 5, ("orders", 3), rack="a"))
+    for other in others:
+        assert not known.is_in(other, start)
+    assert named_partition(others[3], start, version) is None
+    assert not known.is_in(one[:-1], start)
+    assert not known.is_in(b"-" + one, start)
+
+
+def test_a_fetch_that_repeats_one_that_was_forgotten_adds_it_again() -> None:
+    """The bytes of a fetch stand for what it names for as long as the session has that."""
+    found = fetched_by_id(
+        conversation(
+            BEGIN,
+            (fetch(2, 1, topic("goods", 9)), fetched(2)),
+            (fetch(3, 2, topic("goods", 9)), fetched(3)),
+            (fetch(4, 3, topic("goods", 9), forgets=[forgotten("orders", 0, 1)]), fetched(4)),
+            (fetch(5, 4, forgets=[forgotten("goods", 9)]), fetched(5)),
+            (fetch(6, 5, topic("goods", 9)), fetched(6)),
+        )
+    )
+    assert [one[0] for one in found.values() if one is not None] == [
+        ("orders", "bills", "goods"), ("orders", "bills", "goods"), ("bills", "goods"), ("bills",), ("bills", "goods"),
+    ]  # fmt: skip
 
 
 def test_a_session_is_bounded_in_topics_and_partitions() -> None:
