@@ -30,12 +30,13 @@ Plans = Callable[[int, int, Direction], "list[Step] | None"]
 class BodyPlan:
     """How one direction of an (API, version) is read: looked up once, used for every message.
 
-    ``has_failed`` says that a body could not be decoded.
+    ``has_failed`` says that a body could not be decoded, ``late`` that rows are written only of one that has been
+    decoded and holds no secret.
     """
 
     __slots__ = (
-        "_skipper", "decode", "guess", "has_failed", "hides", "look", "looks", "names_topics",
-        "open", "opened", "secret", "steps", "trouble", "version",
+        "_skipper", "decode", "guess", "has_failed", "hides", "late", "look", "looks",
+        "names_topics", "open", "opened", "secret", "steps", "trouble", "version",
     )  # fmt: skip
 
     def __init__(
@@ -60,6 +61,7 @@ class BodyPlan:
         self.open = OPENERS.get((exchange.api_key, direction))
         self.look = QUICK_LOOKS.get((exchange.api_key, direction))
         self.hides = may_hide(exchange.api_key, direction)
+        self.late = False
         self.opened = False
         self.steps: list[Step] | None = None
         self.looks: list[Step] | None = None
@@ -70,16 +72,17 @@ class BodyPlan:
             return
         api_key = exchange.api_key
         # Whatever looks into a body needs more than its text. Where a quick look decides that, the writer decides; some
-        # of what is opened the writer opens itself.
+        # of what is opened the writer opens itself, and of what may hold secrets rows can wait until that is known.
         closed = (self.open is not None or self.secret) and self.look is None
-        if closed:
+        self.late = self.secret and closed and self.open is None and opening is not None
+        if closed and not self.late:
             plans = None if self.secret else opening
             if self.open is not None or teaches(exchange.api_key, direction):
                 digests = None
         if not self.guess:
             if plans is not None:
                 self.steps = plans(api_key, version, direction)
-                self.opened = closed and self.steps is not None
+                self.opened = closed and not self.late and self.steps is not None
             if digests is not None and not may_name:
                 self.looks = digests.steps(api_key, version, direction)
             if self.steps is not None or self.looks is not None:  # few bodies will be decoded then

@@ -140,7 +140,7 @@ class BodyDecoder:
             self._topics.learn(api_key, direction, body)
             if self._rows is not None:
                 self._rows.forget_names()
-                if not issues:
+                if not issues and not side.late:
                     message.text = self._rows_of(exchange, message, direction, side)
         if side.look is not None and not side.look(body, self._topics.name):
             return understood
@@ -148,11 +148,14 @@ class BodyDecoder:
         if side.open is not None and understood:
             side.open(BodyView(body, inside), exchange, self._topics.name)
             exchange.problems += (problem._replace(details={"direction": direction}) for problem in inside)
+        has_secret = False
         if side.secret and not self._show_secrets:
             inner_sound = _inner_is_sound(inside, direction)
-            conceal(
+            has_secret = conceal(
                 api_key, direction, body, sound=sound, inner_sound=inner_sound, sensitive=self._topics.sensitive_configs
             )
+        if side.late and understood and not has_secret:
+            message.text = self._rows_of(exchange, message, direction, side)
         return understood
 
     def _decoded(
@@ -191,7 +194,7 @@ class BodyDecoder:
                 if end < len(frame):
                     self._malformed.report_trailing(exchange, message, direction, end)
                 return True
-        if self._rows is not None and not side.names_topics:
+        if self._rows is not None and not side.names_topics and not side.late:
             message.text = self._rows_of(exchange, message, direction, side)
             if message.text is not None:
                 if direction == "response":

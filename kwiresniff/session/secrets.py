@@ -96,9 +96,11 @@ def conceal(
     sound: bool = True,
     inner_sound: bool = True,
     sensitive: SensitiveNames | None = None,
-) -> None:
+) -> bool:
     """Replace every secret in a decoded body, in place; ``inner_sound`` is about the message inside an Envelope,
-    ``sensitive`` are the names of configs that earlier messages have called so, and learns more."""
+    ``sensitive`` are the names of configs that earlier messages have called so, and learns more. Returns whether there
+    may have been any.
+    """
     where = (api_key, direction)
     if where in _FETCHES:
         from kwiresniff.session.secret_records import conceal_metadata_records  # few bodies with records come here
@@ -111,7 +113,8 @@ def conceal(
     elif where in _SECRET_FIELDS:
         _conceal_fields(body, _SECRET_FIELDS[where])
     elif where in _CONFIG_APIS:
-        _conceal_configs(body, sensitive)
+        return _conceal_configs(body, sensitive)
+    return True
 
 
 def _conceal_envelope(direction: str, body: Body, inner_sound: bool, sensitive: SensitiveNames | None) -> None:
@@ -141,12 +144,16 @@ def _conceal_fields(value: Any, names: frozenset[str]) -> None:
                 member[name] = withheld(member[name])
 
 
-def _conceal_configs(body: Body, sensitive: SensitiveNames | None) -> None:
+def _conceal_configs(body: Body, sensitive: SensitiveNames | None) -> bool:
+    """Withholds the values of configs that are secrets; whether there are any, and not only null."""
+    found = False
     for member in _structures(body):
         if _is_config(member, sensitive):
             _conceal_values(member)
             for synonym in member.get("synonyms") or ():
                 _conceal_values(synonym)
+            found = found or any(part.get(name) for part in _structures(member) for name in _CONFIG_VALUES)
+    return found
 
 
 def _is_config(member: Body, sensitive: SensitiveNames | None) -> bool:

@@ -24,6 +24,7 @@ from kwiresniff.render import TreeWriter
 from kwiresniff.render.tree import words_of
 from kwiresniff.schema.types import WireField
 from kwiresniff.session import Analyzer, dissect_message
+from tests.support.conversation import Wire, heartbeat, heartbeat_response, request, response
 from tests.support.random_bodies import random_body
 from tests.support.record_vectors import vectors
 from tests.support.sample import mostly_slow, sampled
@@ -33,6 +34,7 @@ CAPTURES = sorted(
 )
 FETCH, CREATE_TOPICS, REASSIGN = 1, 19, 45
 JOIN_GROUP, SYNC_GROUP = 11, 14
+DESCRIBE_CONFIGS = 32
 INTERNAL_ID, NAMED_ID = "AAAAAAAAAAAAAAAAAAAAAQ", "ABEiM0RVZneImaq7zN3u_w"
 #: Columns of the terminal, None for a pipe, and whether there are colours.
 PLACES = [(None, False), (None, True), (80, True), (160, False)]
@@ -80,9 +82,9 @@ class Both:
         if rows is None:
             return None
         found = dissect(schema.message(api_key, version, direction), frame, 0, topic_name=topic_name)
-        request = Message(1, 0, 1, 0, 0, b"")
-        request.body = {"protocol_type": "consumer"}
-        exchange = Exchange(Connection(1, "", ""), api_key, version, 1, None, request, None)
+        asked = Message(1, 0, 1, 0, 0, b"")
+        asked.body = {"protocol_type": "consumer"}
+        exchange = Exchange(Connection(1, "", ""), api_key, version, 1, None, asked, None)
         OPENERS[api_key, direction](NodeView(found.root, found.problems), exchange, topic_name)
         body, _ = codec.decoder(api_key, version, direction)(frame, 0, [])
         assert errors == codec.error_finder(api_key, version)(body) or direction == "request"
@@ -284,6 +286,51 @@ def test_version_ranges_are_drawn_on_one_row_up_to_a_number(count: int, both: Bo
     written = both.written(18, 0, "response", frame)
     assert written == both.dissected(18, 0, "response", frame)
     assert written is not None and ("more of 257" in written) == (count > RANGES_SHOWN)
+
+
+def described(**said: Any) -> Wire:
+    """DescribeConfigs v1 of one topic with one config, of which the broker says this."""
+    config = {"name": "cleanup.policy", "value": "hunter2", "read_only": False, "config_source": 1,
+              "is_sensitive": False, "synonyms": [], **said}  # fmt: skip
+    asked = {"resources": [{"resource_type": 2, "resource_name": "t", "configuration_keys": None}],
+             "include_synonyms": True}  # fmt: skip
+    results = [{"error_code": 0, "error_message": None, "resource_type": 2, "resource_name": "t", "configs": [config]}]
+    answered = {"throttle_time_ms": 0, "results": results}
+    wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1))
+    wire.up(request(DESCRIBE_CONFIGS, 1, 2, codec.encoder(DESCRIBE_CONFIGS, 1, "request")(asked)))
+    return wire.down(response(2, codec.encoder(DESCRIBE_CONFIGS, 1, "response")(answered)))
+
+
+@pytest.mark.parametrize(
+    ("said", "in_rows", "shown"),
+    [
+        ({}, True, True),
+        ({"is_sensitive": True, "value": None}, True, False),
+        ({"is_sensitive": True}, False, False),
+        ({"name": "ssl.keystore.password"}, False, False),
+        ({"synonyms": [{"name": "b.secret", "value": "hunter2", "source": 5}]}, False, True),
+        (
+            {"name": "a.token", "value": None, "synonyms": [{"name": "b", "value": "hunter2", "source": 5}]},
+            False,
+            False,
+        ),
+    ],
+)
+def test_configs_have_rows_when_none_of_their_values_is_a_secret(
+    said: dict[str, Any], in_rows: bool, shown: bool
+) -> None:
+    """Brokers describe themselves so that what they call sensitive is null. The tree is that of the nodes."""
+    direct, careful = Analyzer(words=words_of(io.StringIO(), None, False)), Analyzer()
+    found, other = (
+        [event for event in one.analyze(described(**said).segments) if isinstance(event, Exchange)][1]
+        for one in (direct, careful)
+    )
+    assert found.response is not None and (found.response.text is not None) == in_rows
+    tree = TreeWriter(io.StringIO(), None, False)
+    drawn = tree.text(found, *(rows(found, which, direct) for which in ("request", "response"))).decode()
+    asked, answered = (dissect_message(other, which, careful.topics) for which in ("request", "response"))
+    assert drawn == TreeWriter(io.StringIO(), None, False).text(other, asked, answered).decode()
+    assert ("hunter2" in drawn) == shown
 
 
 @pytest.mark.parametrize("capture", mostly_slow(CAPTURES), ids=lambda path: path.name)
