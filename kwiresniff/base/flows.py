@@ -32,7 +32,7 @@ def host_of(endpoint: str) -> str:
 
 def _text(raw: bytes, port: bytes) -> str:
     if len(raw) == 4:
-        return f"{raw[0]}.{raw[1]}.{raw[2]}.{raw[3]}:{int.from_bytes(port, 'big')}"
+        return f"{raw[0]}.{raw[1]}.{raw[2]}.{raw[3]}:{port[0] << 8 | port[1]}"
     from ipaddress import ip_address  # 1 ms of start-up
 
     return f"[{ip_address(raw)}]:{int.from_bytes(port, 'big')}"

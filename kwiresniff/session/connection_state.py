@@ -149,7 +149,7 @@ class ConnectionState(FrameHandler):
 
     def is_answered(self) -> bool:
         """Whether the broker has sent a response."""
-        return not self.connection.exchanges.keys() <= _WITHOUT_ANSWER
+        return any(outcome not in _WITHOUT_ANSWER for outcome in self.connection.exchanges)
 
     def report_unfinished(self) -> None:
         """Reports frames that had begun and have no end."""
@@ -181,9 +181,8 @@ class ConnectionState(FrameHandler):
         connection.retransmits = [client.retransmits, broker.retransmits]
         connection.captured_twice = client.captured_twice + broker.captured_twice
         for side, half, peer in ((0, client, broker), (1, broker, client)):
-            seq, *resent = half.resent
-            if seq >= 0 and seq == peer.ack:
-                connection.unacknowledged = Unacknowledged(side, *resent)
+            if half.resent[0] >= 0 and half.resent[0] == peer.ack:
+                connection.unacknowledged = Unacknowledged(side, *half.resent[1:])
         connection.handshake_seen = life.opened_by_syn
         connection.handshake_rtt_ns = life.handshake_rtt_ns
         connection.first_packet = life.first_packet

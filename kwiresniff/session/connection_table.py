@@ -224,11 +224,12 @@ class ConnectionTable(FlowTable):
         attempts = self.attempts
         if not attempts:
             return None
-        attempt = attempts.pop(flow, None) or attempts.pop(reverse(flow), None)
+        peer_flow = reverse(flow)
+        attempt = attempts.pop(flow, None) or attempts.pop(peer_flow, None)
         if attempt is None:
             return None
-        asked = attempt.flow
-        connection = ConnectionAnalyzer(self._services, asked, reverse(asked), attempt.packet, attempt.first_ns)
+        answer = peer_flow if attempt.flow == flow else flow
+        connection = ConnectionAnalyzer(self._services, attempt.flow, answer, attempt.packet, attempt.first_ns)
         connection.follow(attempt)
         self.add(connection, opening=True)
         return self.find(flow)

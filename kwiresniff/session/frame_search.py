@@ -89,6 +89,8 @@ def score_request_header(data: bytes | bytearray, offset: int, versions: Version
         return NO
     start = offset + REQUEST_FRONT_BYTES
     client_id = bytes(data[start : start + client_id_length])
+    if client_id.isascii() and client_id.decode().isprintable():
+        return STRONG if exists and size <= SOUND_FRAME_BYTES else WEAK
     if client_id.translate(None, _TEXT):
         return WEAK if exists and (opening or b"\0" not in client_id) else NO
     try:

@@ -8,7 +8,7 @@ back until its request is there or has had its time.
 from __future__ import annotations
 
 from kwiresniff.base.header_fields import unpack_correlation_id
-from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar, TypeAlias
+from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 from kwiresniff.session.in_flight import Outstanding
 from kwiresniff.stream.buffer_budget import EXCHANGE_BYTES
 from kwiresniff.stream.out_of_order import GRACE_NS, GRACE_PACKETS
@@ -24,6 +24,9 @@ MAX_REORDERED_BYTES = 256 << 10
 #: First packet, its time, last packet, its time, size, data and lost bytes of a frame, and what the segment
 #: acknowledged that completed it.
 Response: TypeAlias = tuple[int, int, int, int, int, bytes, int, int]
+#: What is buffered on most connections. Never added to.
+NOTHING: Final[list[Response]] = []
+NO_IDS: Final[dict[int, int]] = {}
 
 
 class ResponseReorderBuffer:
@@ -33,8 +36,8 @@ class ResponseReorderBuffer:
     __slots__ = STATE
 
     def __init__(self) -> None:
-        self.held: list[Response] = []
-        self._ids: dict[int, int] = {}  # their correlation ids, and how many have each
+        self.held: list[Response] = NOTHING
+        self._ids: dict[int, int] = NO_IDS  # their correlation ids, and how many have each
         self.held_bytes: i64 = 0
 
     def is_too_much(self, size: int) -> bool:
@@ -43,6 +46,8 @@ class ResponseReorderBuffer:
 
     def hold(self, response: Response) -> None:
         """Buffers a response."""
+        if not self.held:
+            self.held, self._ids = [], {}
         self.held.append(response)
         correlation_id = unpack_correlation_id(response[5])[0]
         self._ids[correlation_id] = self._ids.get(correlation_id, 0) + 1

@@ -247,7 +247,7 @@ class HalfStream(Reassembler):
         """Take ``found`` in the bytes under search for the first byte of a frame and hand on from there."""
         buffer, reason = self.resync.buffer, self.frames.reason
         data, size = bytes(buffer.data), len(buffer)
-        parts = list(buffer.segments(found))
+        parts = buffer.segments(found)
         packet, ns = buffer.place(found)
         self.resume()
         if found or self.unreported_bytes:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar
+from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
+
+#: Of a segment: its offset in the buffer, its packet and time, and what it acknowledged.
+Mark: TypeAlias = "tuple[int, int, int, int]"
 
 #: So much is kept to look at. A request header is under 300 bytes and a frame that starts in the buffer is confirmed by
 #: its end or its successor, so a few windows of small frames suffice.
@@ -34,6 +35,9 @@ STEPS_PER_BYTE = 100
 STEPS_PER_SEGMENT = 64 * STEPS_PER_BYTE
 #: What a search costs before it has looked at anything, reporting it included.
 SEARCH_STEPS = 4096
+#: What is under search most of the time. Never added to.
+NO_DATA: Final = bytearray()
+NO_MARKS: Final[list[Mark]] = []
 
 
 class ResyncBuffer:
@@ -50,8 +54,8 @@ class ResyncBuffer:
     __slots__ = STATE
 
     def __init__(self) -> None:
-        self.data = bytearray()
-        self.marks: list[tuple[int, int, int, int]] = []
+        self.data = NO_DATA
+        self.marks = NO_MARKS
         self.ahead: i64 = 0
         self.steps: i64 = FIRST_STEPS
         self.awaited: i64 = -1
@@ -69,8 +73,8 @@ class ResyncBuffer:
     def clear(self) -> None:
         """Drops the bytes; how many there have been is kept."""
         if self.marks:
-            self.data = bytearray()
-            self.marks = []
+            self.data = NO_DATA
+            self.marks = NO_MARKS
         self._fresh = 0
         self.awaited = -1
 
@@ -108,8 +112,12 @@ class ResyncBuffer:
 
     def feed(self, packet: i64, ns: int, ack: i64, data: bytes) -> bool:
         """Append a segment; says whether it is time to search."""
-        self.marks.append((len(self.data), packet, ns, ack))
-        self.data += data
+        if self.marks:
+            self.marks.append((len(self.data), packet, ns, ack))
+            self.data += data
+        else:
+            self.marks = [(0, packet, ns, ack)]
+            self.data = bytearray(data)
         length = len(data)
         self._searched += length
         self._fresh += length
@@ -140,9 +148,13 @@ class ResyncBuffer:
         """Packet reference and time (ns) of the segment that the byte at ``offset`` came in."""
         return next((packet, ns) for start, packet, ns, _ in reversed(self.marks) if start <= offset)
 
-    def segments(self, offset: i64) -> Iterator[tuple[int, int, int, int, int]]:
+    def segments(self, offset: i64) -> list[tuple[int, int, int, int, int]]:
         """The segments from ``offset`` on, each as ``(start, end, packet, ns, ack)`` with offsets in ``data``."""
-        ends = [start for start, *_ in self.marks[1:]] + [len(self.data)]
-        for (start, packet, ns, ack), end in zip(self.marks, ends, strict=True):
+        found = []
+        end: i64 = len(self.data)
+        for start, packet, ns, ack in reversed(self.marks):
             if end > offset:
-                yield max(start, offset), end, packet, ns, ack
+                found.append((max(start, offset), end, packet, ns, ack))
+            end = start
+        found.reverse()
+        return found
