@@ -12,11 +12,11 @@ import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 from kwiresniff.errors import CaptureError
+from kwiresniff.pipeline.failures import spark_errors
 from kwiresniff.pipeline.plan import File
 
 _URI = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+:/")
@@ -51,7 +51,7 @@ class HadoopInputs:
         """The files that URIs of files, folders and patterns name; each with the place of its copy as ``path``."""
         found = {}
         for uri in uris:
-            with _java_errors(uri):
+            with spark_errors(uri):
                 for file in self._find(uri):
                     found[file.origin] = file
         return list(found.values())
@@ -68,7 +68,7 @@ class HadoopInputs:
             )
         try:
             for file in remote.values():
-                with _java_errors(file.origin):
+                with spark_errors(file.origin):
                     self._copy(file)
             yield
         finally:
@@ -100,14 +100,3 @@ class HadoopInputs:
         source = self._jvm.org.apache.hadoop.fs.Path(file.origin)
         target = self._jvm.org.apache.hadoop.fs.Path("file", None, file.path)
         source.getFileSystem(self._conf).copyToLocalFile(False, source, target, True)
-
-
-@contextmanager
-def _java_errors(uri: str) -> Iterator[None]:
-    """Raises errors of Java as one line."""
-    try:
-        yield
-    except import_module("py4j.protocol").Py4JError as error:
-        java = getattr(error, "java_exception", None)
-        what = str(java.toString() if java is not None else error).splitlines()[0]
-        raise CaptureError(f"{uri}: {what}") from error

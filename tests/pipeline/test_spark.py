@@ -295,6 +295,7 @@ def test_captures_on_another_file_system(
     for arguments, said in (
         (("run", "viewfs://kw/nothing", "--out", str(out)), "no such file"),
         (("run", "gopher://kw/x", "--out", str(out)), "gopher"),
+        (("run", "hdfs://nowhere.invalid/x", "--out", str(out)), "nowhere.invalid"),
         (("run", str(folder), "--out", "viewfs://kw/out"), "copy it there"),
         (("watch", "viewfs://kw/captures", "--out", str(tmp_path / "w")), "not a path"),
     ):
