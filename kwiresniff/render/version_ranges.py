@@ -19,6 +19,8 @@ def is_range_array(array: Node) -> bool:
     if len(array.children) > RANGES_SHOWN:
         return False
     for element in array.children:
+        if not 3 <= len(element.children) <= 4:  # as nearly all others have
+            return False
         if not is_range([child.name for child in element.children if child.type != "TAGGED_FIELDS"]):
             return False
     return not is_wrong(array)
