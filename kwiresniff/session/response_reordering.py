@@ -27,17 +27,20 @@ Response: TypeAlias = tuple[int, int, int, int, int, bytes, int, int]
 #: What is buffered on most connections. Never added to.
 NOTHING: Final[list[Response]] = []
 NO_IDS: Final[dict[int, int]] = {}
+NO_ORDER: Final[list[int]] = []
 
 
 class ResponseReorderBuffer:
     """The buffered responses of one connection, in the order in which they came; ``held_bytes`` is their memory."""
 
-    STATE: ClassVar[tuple[str, ...]] = ("_ids", "held", "held_bytes")
+    STATE: ClassVar[tuple[str, ...]] = ("_ids", "_oldest", "_order", "held", "held_bytes")
     __slots__ = STATE
 
     def __init__(self) -> None:
         self.held: list[Response] = NOTHING
         self._ids: dict[int, int] = NO_IDS  # their correlation ids, and how many have each
+        self._order: list[int] = NO_ORDER  # their correlation ids one by one
+        self._oldest = (0, 0)  # none came with an earlier packet, nor at an earlier time
         self.held_bytes: i64 = 0
 
     def is_too_much(self, size: int) -> bool:
@@ -47,17 +50,20 @@ class ResponseReorderBuffer:
     def hold(self, response: Response) -> None:
         """Buffers a response."""
         if not self.held:
-            self.held, self._ids = [], {}
+            self.held, self._ids, self._order = [], {}, []
+            self._oldest = response[2], response[3]
         self.held.append(response)
+        self._oldest = min(self._oldest[0], response[2]), min(self._oldest[1], response[3])
         correlation_id = unpack_correlation_id(response[5])[0]
+        self._order.append(correlation_id)
         self._ids[correlation_id] = self._ids.get(correlation_id, 0) + 1
         self.held_bytes += response_bytes(response[5])
 
     def pop(self, count: int) -> list[Response]:
         """Removes and returns the first ``count`` responses."""
         released, self.held = self.held[:count], self.held[count:]
-        for response in released:
-            correlation_id = unpack_correlation_id(response[5])[0]
+        ids, self._order = self._order[:count], self._order[count:]
+        for response, correlation_id in zip(released, ids, strict=True):
             self._ids[correlation_id] -= 1
             if not self._ids[correlation_id]:
                 del self._ids[correlation_id]
@@ -73,6 +79,13 @@ class ResponseReorderBuffer:
         asked = len(request) >= 8 and unpack_correlation_id(request, 4)[0] in self._ids
         if not asked and not _is_late(first_packet, first_ns, last_packet, last_ns):
             return 0
+        if _is_late(*self._oldest, last_packet, last_ns):
+            return self._ready_or_late(last_packet, last_ns, outstanding)
+        answers = self._ids.keys() & outstanding.keys()
+        return 1 + max([self._order.index(correlation_id) for correlation_id in answers], default=-1)
+
+    def _ready_or_late(self, last_packet: int, last_ns: int, outstanding: Outstanding) -> int:
+        """What ``ready`` returns, where some of the responses may have waited long enough: all are looked at."""
         taken: set[int] = set()  # the next response with such an id answers a request that is still to come
         ready = 0
         for count, (_, _, packet, ns, _, data, _, _) in enumerate(self.held, 1):
@@ -81,6 +94,9 @@ class ResponseReorderBuffer:
             if late or (correlation_id in outstanding and correlation_id not in taken):
                 ready = count
                 taken.add(correlation_id)
+        left = self.held[ready:]
+        if left:
+            self._oldest = min(one[2] for one in left), min(one[3] for one in left)
         return ready
 
 
