@@ -23,8 +23,9 @@ MIN_JAVA = 17
 _TIMEOUT = 20
 #: Seconds for an archive of Java's own classes; without one the start is slower, no more.
 _DUMP_TIMEOUT = 60
-#: Seconds in which an archive that was asked for is left to who asked: to write one takes ten of both cores.
-_WRITING_SECONDS = 120
+#: Seconds in which an archive that was asked for is left to who asked: to write one takes ten of both cores, and behind
+#: whatever else there is to do.
+_WRITING_SECONDS = 300
 #: An archive that nobody has used for so long goes: they take 150 MB, and each installation of Spark has its own.
 _UNUSED_SECONDS = 30 * 86_400
 #: What ``nice`` calls it.
@@ -105,8 +106,7 @@ class Java:
         for other in archive.parent.glob("spark-*"):
             if _age(other) > _UNUSED_SECONDS:
                 other.unlink(missing_ok=True)
-        archive.unlink(missing_ok=True)
-        archive.touch()  # for others to see; Java makes another file of that name
+        archive.touch()  # for others to see; Java makes another file of that name, and may still write an earlier one
         under = f"-XX:SharedArchiveFile={base} " if base else ""
         return f"{under}-XX:ArchiveClassesAtExit={archive} {quiet}"
 

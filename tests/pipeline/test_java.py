@@ -162,8 +162,9 @@ def test_an_archive_of_classes_is_used_when_it_is_complete(bare: Path) -> None:
     assert java.archive_options("spark-1") == "", "somebody is making one"
     archive.write_bytes(bytes(1000))
     assert java.archive_options("spark-1") == "", "and is about to end it"
-    os.utime(archive, (1, 1))
+    os.utime(archive, (time.time() - 1000,) * 2)
     assert java.archive_options("spark-1") == asked, "and never came to it"
+    assert archive.stat().st_size == 1000, "or comes to it yet: its file stays"
     archive.write_bytes(b"whole")
     assert f"-XX:SharedArchiveFile={archive} " in java.archive_options("spark-1")
     assert "-XX:ArchiveClassesAtExit=" in java.archive_options("spark-2")
