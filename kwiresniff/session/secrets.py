@@ -157,7 +157,11 @@ def _conceal_configs(body: Body, sensitive: SensitiveNames | None) -> bool:
 
 
 def _is_config(member: Body, sensitive: SensitiveNames | None) -> bool:
-    value = next((member[name] for name in _CONFIG_VALUES if name in member), None)
+    """Whether a structure is a config whose value is a secret. One without a value is none, as a topic with configs."""
+    values = [member[name] for name in _CONFIG_VALUES if name in member]
+    if not values:
+        return False
+    value = values[0]
     name = next((member[name] for name in _CONFIG_NAMES if name in member), None)
     is_sensitive = member.get("is_sensitive")
     if sensitive is not None:

@@ -118,6 +118,16 @@ def test_a_wrong_length_does_not_tell_a_secret(carrier: tuple[int, Direction]) -
                 assert not any(piece in text for piece in (*PIECES, *PIECES_IN_HEX)), (version, said)
 
 
+def test_a_topic_named_like_a_secret_hides_none_of_its_configs() -> None:
+    """CreateTopics v5: a topic has a name, as a config has, and a list of configs."""
+    configs = [{"name": "cleanup.policy", "value": "compact"}, {"name": "ssl.key.password", "value": "hunter2"}]
+    topic = {"name": "password-resets", "num_partitions": 1, "replication_factor": 1, "assignments": []}
+    asked = {"topics": [{**topic, "configs": configs}], "timeout_ms": 1000, "validate_only": False}
+    told = list(outputs(19, 5, "request", request(19, 5, 7, encoder(19, 5, "request")(asked), tags=b"\0")))
+    assert sum("compact" in text for text in told) == 3
+    assert not any("hunter2" in text for text in told)
+
+
 def test_a_client_id_that_runs_into_a_token_is_not_taken() -> None:
     """Its length says that the token of SaslAuthenticate belongs to it."""
     said = frame(36, 2, "request")
