@@ -9,13 +9,14 @@ from collections.abc import Callable
 from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import API_VERSIONS
 from kwiresniff.base.fastint import COMPILED
-from kwiresniff.base.light_typing import TYPE_CHECKING
+from kwiresniff.base.light_typing import TYPE_CHECKING, Final
 from kwiresniff.codec.body_scanner import MessageSkipper
 from kwiresniff.codec.codegen import made_when_called
 from kwiresniff.codec.embedded import OPENERS, QUICK_LOOKS
+from kwiresniff.codec.text.plan import mark_hideable
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Direction, Exchange, Message, Problem, RecordsMode
-from kwiresniff.session.secrets import has_secrets, may_hide, teaches
+from kwiresniff.session.secrets import has_secrets, hideable, may_hide, teaches
 from kwiresniff.session.topic_ids import carries_ids, names_topics
 
 if TYPE_CHECKING:
@@ -27,16 +28,29 @@ if TYPE_CHECKING:
 Plans = Callable[[int, int, Direction], "list[Step] | None"]
 
 
+#: When the rows of a tree are written: from the bytes at once; at once, with what consumers say to each other in it;
+#: when the body has been decoded, for the names of topics in it; and for what of it is a secret.
+AT_ONCE: Final = 0
+WITH_CONTENTS: Final = 1
+AFTER_NAMES: Final = 2
+AFTER_SECRETS: Final = 3
+
+#: Where a message may hold a secret: nowhere; in records of the metadata log; in any field, when it is not sound.
+NOWHERE: Final = 0
+IN_RECORDS: Final = 1
+IN_FIELDS: Final = 2
+
+
 class BodyPlan:
     """How one direction of an (API, version) is read: looked up once, used for every message.
 
-    ``has_failed`` says that a body could not be decoded, ``late`` that rows are written only of one that has been
-    decoded and holds no secret.
+    ``has_failed`` says that a body could not be decoded, ``rows`` when its rows are written, and ``secrets`` where it
+    may hold any.
     """
 
     __slots__ = (
-        "_skipper", "decode", "guess", "has_failed", "hides", "late", "look", "looks",
-        "names_topics", "open", "opened", "secret", "steps", "trouble", "version",
+        "_skipper", "decode", "guess", "has_failed", "look", "looks", "names_topics", "open",
+        "rows", "secrets", "steps", "trouble", "version",
     )  # fmt: skip
 
     def __init__(
@@ -49,40 +63,42 @@ class BodyPlan:
         digests: DigestReader | None,
         opening: Plans | None,
     ) -> None:
+        api_key = exchange.api_key
         self.version = version
         self.decode: Decoder | None = None
         self.trouble: Problem | None = None
         self.has_failed = False
         self._skipper: MessageSkipper | None = None
-        self.guess = version != exchange.api_version and not (exchange.api_key == API_VERSIONS and version == 0)
-        may_name = names_topics(exchange.api_key, direction)
-        self.names_topics = may_name and version >= 0 and carries_ids(exchange.api_key, version, direction)
-        self.secret = has_secrets(exchange.api_key, direction)
-        self.open = OPENERS.get((exchange.api_key, direction))
-        self.look = QUICK_LOOKS.get((exchange.api_key, direction))
-        self.hides = may_hide(exchange.api_key, direction)
-        self.late = False
-        self.opened = False
+        self.guess = version != exchange.api_version and not (api_key == API_VERSIONS and version == 0)
+        may_name = names_topics(api_key, direction)
+        self.names_topics = may_name and version >= 0 and carries_ids(api_key, version, direction)
+        self.secrets = _secrets(api_key, direction)
+        self.open = OPENERS.get((api_key, direction))
+        self.look = QUICK_LOOKS.get((api_key, direction))
+        self.rows = AFTER_NAMES if self.names_topics else AT_ONCE
         self.steps: list[Step] | None = None
         self.looks: list[Step] | None = None
         if version < 0:
             if direction == "request":
-                message = f"API key {exchange.api_key} is in no Kafka release known here"
+                message = f"API key {api_key} is in no Kafka release known here"
                 self.trouble = Problem("unknown_api", message, 0)
             return
-        api_key = exchange.api_key
         # Whatever looks into a body needs more than its text. Where a quick look decides that, the writer decides; some
-        # of what is opened the writer opens itself, and of what may hold secrets rows can wait until that is known.
-        closed = (self.open is not None or self.secret) and self.look is None
-        self.late = self.secret and closed and self.open is None and opening is not None
-        if closed and not self.late:
-            plans = None if self.secret else opening
-            if self.open is not None or teaches(exchange.api_key, direction):
+        # of what is opened the writer opens itself, and of what may hold secrets rows can wait until those are known.
+        if (self.open is not None or self.secrets) and self.look is None:
+            if self.secrets:
+                self.rows = AFTER_SECRETS
+                plans = plans if opening is not None and self.open is None else None
+            else:
+                self.rows = WITH_CONTENTS
+                plans = opening
+            if self.open is not None or teaches(api_key, direction):
                 digests = None
         if not self.guess:
             if plans is not None:
                 self.steps = plans(api_key, version, direction)
-                self.opened = closed and not self.late and self.steps is not None
+                if self.steps is not None and self.rows == AFTER_SECRETS:
+                    mark_hideable(self.steps, hideable(api_key, direction))
             if digests is not None and not may_name:
                 self.looks = digests.steps(api_key, version, direction)
             if self.steps is not None or self.looks is not None:  # few bodies will be decoded then
@@ -100,3 +116,9 @@ class BodyPlan:
         if self._skipper is None:
             self._skipper = MessageSkipper(schema.message(exchange.api_key, self.version, direction))
         return self._skipper.skip(message.frame, message.body_offset) >= 0
+
+
+def _secrets(api_key: int, direction: Direction) -> int:
+    if may_hide(api_key, direction):
+        return IN_FIELDS
+    return IN_RECORDS if has_secrets(api_key, direction) else NOWHERE

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from kwiresniff import codec
-from kwiresniff.base.api_keys import API_VERSIONS, FETCH, PRODUCE
+from kwiresniff.base.api_keys import API_VERSIONS, CREATE_TOPICS, FETCH, PRODUCE
 from kwiresniff.base.known_ids import METADATA_TOPIC_ID
 from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final
 from kwiresniff.codec.embedded import INTERNAL_TOPICS, BodyView
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Body, Direction, Exchange, Message, Problem, RecordsMode
 from kwiresniff.session.apis import MAX_FACTS, read_version
-from kwiresniff.session.body_plan import BodyPlan, Plans
+from kwiresniff.session.body_plan import AFTER_NAMES, AFTER_SECRETS, IN_FIELDS, WITH_CONTENTS, BodyPlan, Plans
 from kwiresniff.session.error_codes import ErrorCodes, add_errors
 from kwiresniff.session.secrets import conceal
 from kwiresniff.session.topic_ids import TopicNameTable, names_topics
@@ -91,6 +91,8 @@ class BodyDecoder:
                 understood = False
             if not response.is_deferred and response.body and self._error_codes.may_be_in(exchange, response):
                 self._error_codes.collect(exchange, exchange.api_key, response.version, response.body)
+            if exchange.api_key == CREATE_TOPICS and not request.is_deferred and request.body:
+                self._conceal_again(exchange, request, request.body)
         if exchange.outcome == "ok" and (exchange.errors or not understood):
             exchange.outcome = "error" if exchange.errors else "undecoded"
 
@@ -120,7 +122,7 @@ class BodyDecoder:
         may_fit = not side.has_failed or side.may_fit(exchange, message, direction)
         if may_fit and self._writes and self._is_written(exchange, message, frame, direction, side):
             return True
-        if side.opened and direction == "response":
+        if side.rows == WITH_CONTENTS and direction == "response":
             self._decode_request(exchange)
         issues: list[Problem] = []
         body: Body | None = None
@@ -136,11 +138,11 @@ class BodyDecoder:
         if body is None or issues or end != len(frame) or side.guess:
             body, sound = self._malformed.report(exchange, message, direction, body)
         message.body = body
-        if side.names_topics and (sound or not side.secret):
+        if side.names_topics and (sound or not side.secrets):
             self._topics.learn(api_key, direction, body)
             if self._rows is not None:
                 self._rows.forget_names()
-                if not issues and not side.late:
+                if not issues and side.rows == AFTER_NAMES:
                     message.text = self._rows_of(exchange, message, direction, side)
         if side.look is not None and not side.look(body, self._topics.name):
             return understood
@@ -148,14 +150,14 @@ class BodyDecoder:
         if side.open is not None and understood:
             side.open(BodyView(body, inside), exchange, self._topics.name)
             exchange.problems += (problem._replace(details={"direction": direction}) for problem in inside)
-        has_secret = False
-        if side.secret and not self._show_secrets:
+        replaced: list[Any] | None = None
+        if side.secrets and not self._show_secrets:
             inner_sound = _inner_is_sound(inside, direction)
-            has_secret = conceal(
+            replaced = conceal(
                 api_key, direction, body, sound=sound, inner_sound=inner_sound, sensitive=self._topics.sensitive_configs
             )
-        if side.late and understood and not has_secret:
-            message.text = self._rows_of(exchange, message, direction, side)
+        if side.rows == AFTER_SECRETS and understood and (replaced is not None or self._show_secrets):
+            message.text = self._rows_of(exchange, message, direction, side, replaced)
         return understood
 
     def _decoded(
@@ -194,7 +196,7 @@ class BodyDecoder:
                 if end < len(frame):
                     self._malformed.report_trailing(exchange, message, direction, end)
                 return True
-        if self._rows is not None and not side.names_topics and not side.late:
+        if self._rows is not None and side.rows <= WITH_CONTENTS:
             message.text = self._rows_of(exchange, message, direction, side)
             if message.text is not None:
                 if direction == "response":
@@ -208,7 +210,7 @@ class BodyDecoder:
                     add_errors(exchange, errors)
                 stop: i64 = self._digests.pos
                 sound = stop == len(frame)
-                if side.hides and not self._show_secrets:
+                if side.secrets == IN_FIELDS and not self._show_secrets:
                     if not sound and not _nameless(digest):
                         return False
                     message.defer(digest, self._concealing(exchange.api_key, direction, side.decode, sound))
@@ -230,31 +232,44 @@ class BodyDecoder:
 
         return concealed
 
+    def _conceal_again(self, exchange: Exchange, request: Message, body: Body) -> None:
+        """Withholds in a request what its response calls sensitive."""
+        sensitive = self._topics.sensitive_configs
+        if not self._show_secrets and any(conceal(exchange.api_key, "request", body, sensitive=sensitive) or ()):
+            request.text = None  # it was written before
+
     def _decode_request(self, exchange: Exchange) -> None:
         """Decode a request that has been written already: what its response holds may depend on it."""
         request = exchange.request
         side = self._requests.get((exchange.api_key << 16) + exchange.api_version)
-        if side is None or not side.opened or side.decode is None:
+        if side is None or side.rows != WITH_CONTENTS or side.decode is None:
             return
         if request is None or request.text is None or request.frame is None:
             return
         request.body, _ = side.decode(request.frame, request.body_offset, [])
 
     def _rows_of(
-        self, exchange: Exchange, message: Message, direction: Direction, side: BodyPlan
+        self,
+        exchange: Exchange,
+        message: Message,
+        direction: Direction,
+        side: BodyPlan,
+        replaced: list[Any] | None = None,
     ) -> list[bytes] | None:
-        """The body as rows of a tree, error codes of an answer noted; None when the message has more to show."""
+        """The body as rows of a tree, error codes of an answer noted, with what has ``replaced`` its secrets
+        (``session.secrets.conceal``); None when the message has more to show.
+        """
         if side.steps is None or self._rows is None or message.frame is None:
             return None
         if not _is_usual(exchange, message, direction):
             return None
-        if side.opened:
+        if side.rows == WITH_CONTENTS:
             if direction == "request":
                 self._rows.protocol_type = b""
             elif exchange.request is None or exchange.request.text is None:
                 return None
         errors = self._errors if direction == "response" else None
-        return self._rows.text(side.steps, message.frame, message.body_offset, errors)
+        return self._rows.text(side.steps, message.frame, message.body_offset, errors, replaced)
 
     def _side(self, exchange: Exchange, direction: Direction, key: int, sides: dict[int, BodyPlan]) -> BodyPlan:
         version = read_version(exchange, direction)

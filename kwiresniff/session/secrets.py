@@ -10,7 +10,7 @@ of a message that may hold one, and is not sound, no text and no bytes are shown
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from struct import Struct
 
 from kwiresniff.base.api_keys import (
@@ -61,7 +61,7 @@ _CONFIG_APIS = frozenset(
 )
 _TEACHING = frozenset({(CREATE_TOPICS, "response"), (DESCRIBE_CONFIGS, "response")})
 _CONFIG_NAMES = ("name", "config_name", "key")
-_CONFIG_VALUES = ("value", "config_value")
+_CONFIG_VALUES = frozenset({"value", "config_value"})
 _FETCHES = frozenset({(FETCH, "response"), (FETCH_SNAPSHOT, "response")})
 _api_key = Struct(">h").unpack_from
 
@@ -75,6 +75,12 @@ def may_hide(api_key: int, direction: str) -> bool:
     """Whether any field of such a message may hold a secret when the message is not sound (``is_sound``)."""
     where = (api_key, direction)
     return where in _SECRET_FIELDS or where in _CONFIG_APIS or api_key == ENVELOPE
+
+
+def hideable(api_key: int, direction: str) -> frozenset[str]:
+    """The names of the fields of a message that may be withheld in a sound one; none for messages of which more is."""
+    where = (api_key, direction)
+    return _CONFIG_VALUES if where in _CONFIG_APIS else _SECRET_FIELDS.get(where, frozenset())
 
 
 def teaches(api_key: int, direction: str) -> bool:
@@ -96,10 +102,12 @@ def conceal(
     sound: bool = True,
     inner_sound: bool = True,
     sensitive: SensitiveNames | None = None,
-) -> bool:
+) -> list[Any] | None:
     """Replace every secret in a decoded body, in place; ``inner_sound`` is about the message inside an Envelope,
-    ``sensitive`` are the names of configs that earlier messages have called so, and learns more. Returns whether there
-    may have been any.
+    ``sensitive`` are the names of configs that earlier messages have called so, and learns more.
+
+    Returns what has become of the texts and bytes that might have been secrets (``hideable``; neither null nor empty),
+    in wire order: the replacement of each, None where it stays. None when more has been replaced than those.
     """
     where = (api_key, direction)
     if where in _FETCHES:
@@ -110,11 +118,11 @@ def conceal(
         without_text(body)
     elif api_key == ENVELOPE:
         _conceal_envelope(direction, body, inner_sound, sensitive)
-    elif where in _SECRET_FIELDS:
-        _conceal_fields(body, _SECRET_FIELDS[where])
-    elif where in _CONFIG_APIS:
-        return _conceal_configs(body, sensitive)
-    return True
+    elif may_hide(api_key, direction):
+        concealment = _Concealment(hideable(api_key, direction), where in _CONFIG_APIS, sensitive)
+        concealment.structure(body, False)
+        return concealment.replaced
+    return None
 
 
 def _conceal_envelope(direction: str, body: Body, inner_sound: bool, sensitive: SensitiveNames | None) -> None:
@@ -137,23 +145,36 @@ def _envelope_is_secret(data: bytes, direction: str, api_key: int | None) -> boo
     return has_secrets(api_key, direction)
 
 
-def _conceal_fields(value: Any, names: frozenset[str]) -> None:
-    for member in _structures(value):
-        for name in names:
-            if name in member:
-                member[name] = withheld(member[name])
+class _Concealment:
+    """Withholds the fields of these ``names`` in a body: all of them, or of ``configs`` those that are secrets.
 
+    ``replaced`` is what ``conceal`` returns.
+    """
 
-def _conceal_configs(body: Body, sensitive: SensitiveNames | None) -> bool:
-    """Withholds the values of configs that are secrets; whether there are any, and not only null."""
-    found = False
-    for member in _structures(body):
-        if _is_config(member, sensitive):
-            _conceal_values(member)
-            for synonym in member.get("synonyms") or ():
-                _conceal_values(synonym)
-            found = found or any(part.get(name) for part in _structures(member) for name in _CONFIG_VALUES)
-    return found
+    def __init__(self, names: frozenset[str], configs: bool, sensitive: SensitiveNames | None) -> None:
+        self.names = names
+        self.configs = configs
+        self.sensitive = sensitive
+        self.replaced: list[Any] = []
+
+    def structure(self, member: Body, is_synonym: bool) -> None:
+        """A structure and all below it; ``is_synonym`` says that it is one of a config that is a secret."""
+        unknown = member.get(UNKNOWN_TAGS)
+        if unknown is not None:
+            without_text(unknown)
+        secret = not self.configs or _is_config(member, self.sensitive) or is_synonym
+        for name, value in member.items():
+            if isinstance(value, list):
+                for one in value:
+                    if isinstance(one, dict):
+                        self.structure(one, secret and self.configs and name == "synonyms")
+            elif isinstance(value, dict):
+                self.structure(value, False)
+            elif value and name in self.names:
+                kept = None
+                if secret:
+                    kept = member[name] = withheld(value)
+                self.replaced.append(kept)
 
 
 def _is_config(member: Body, sensitive: SensitiveNames | None) -> bool:
@@ -172,25 +193,6 @@ def _is_config(member: Body, sensitive: SensitiveNames | None) -> bool:
     from kwiresniff.session.secret_configs import is_secret_config  # few captures have configs
 
     return is_secret_config(name, value, is_sensitive, member.get("config_type"))
-
-
-def _conceal_values(member: Body) -> None:
-    for name in _CONFIG_VALUES:
-        if name in member:
-            member[name] = withheld(member[name])
-
-
-def _structures(value: Any) -> Iterator[Body]:
-    """Every structure of a body; what stands in its unknown tagged fields is withheld on the way."""
-    if isinstance(value, dict):
-        if UNKNOWN_TAGS in value:
-            without_text(value[UNKNOWN_TAGS])
-        yield value
-        for member in value.values():
-            yield from _structures(member)
-    elif isinstance(value, list):
-        for member in value:
-            yield from _structures(member)
 
 
 def conceal_dissection(

@@ -301,36 +301,115 @@ def described(**said: Any) -> Wire:
     return wire.down(response(2, codec.encoder(DESCRIBE_CONFIGS, 1, "response")(answered)))
 
 
+def drawn_twice(wire: Wire, show_secrets: bool = False) -> tuple[Exchange, str, str]:
+    """The last exchange, its tree with whatever is written straight from bytes, and its tree from nodes alone."""
+    words = words_of(io.StringIO(), None, False)
+    direct = Analyzer(words=words, show_secrets=show_secrets)
+    careful = Analyzer(show_secrets=show_secrets)
+    found, other = (
+        [event for event in one.analyze(wire.segments) if isinstance(event, Exchange)][-1] for one in (direct, careful)
+    )
+    drawn = TreeWriter(io.StringIO(), None, False).text(
+        found, *(rows(found, which, direct) for which in ("request", "response"))
+    )
+    nodes = [
+        dissect_message(other, which, careful.topics, show_secrets=show_secrets) for which in ("request", "response")
+    ]
+    return found, drawn.decode(), TreeWriter(io.StringIO(), None, False).text(other, *nodes).decode()
+
+
 @pytest.mark.parametrize(
-    ("said", "in_rows", "shown"),
+    ("said", "shown", "withheld"),
     [
-        ({}, True, True),
-        ({"is_sensitive": True, "value": None}, True, False),
-        ({"is_sensitive": True}, False, False),
-        ({"name": "ssl.keystore.password"}, False, False),
-        ({"synonyms": [{"name": "b.secret", "value": "hunter2", "source": 5}]}, False, True),
-        (
-            {"name": "a.token", "value": None, "synonyms": [{"name": "b", "value": "hunter2", "source": 5}]},
-            False,
-            False,
-        ),
+        ({}, True, False),
+        ({"is_sensitive": True, "value": None}, False, False),
+        ({"is_sensitive": True}, False, True),
+        ({"name": "ssl.keystore.password"}, False, True),
+        ({"synonyms": [{"name": "b.secret", "value": "hunter2", "source": 5}]}, True, True),
+        ({"name": "a.token", "value": None, "synonyms": [{"name": "b", "value": "hunter2", "source": 5}]}, False, True),
     ],
 )
-def test_configs_have_rows_when_none_of_their_values_is_a_secret(
-    said: dict[str, Any], in_rows: bool, shown: bool
+def test_configs_have_rows_in_which_secrets_are_withheld(said: dict[str, Any], shown: bool, withheld: bool) -> None:
+    """The tree is that of the nodes: the values of secrets are replaced by their size, those of others are not."""
+    found, drawn, nodes = drawn_twice(described(**said))
+    assert found.response is not None and found.response.text is not None
+    assert drawn == nodes
+    assert ("hunter2" in drawn, "(withheld, size_bytes 7)" in drawn) == (shown, withheld)
+
+
+#: Messages of which fields are withheld, and configs of which some are secrets.
+WITH_SECRETS: list[tuple[int, Any]] = [
+    (19, "request"), (19, "response"), (32, "response"), (33, "request"), (36, "request"), (36, "response"),
+    (38, "response"), (39, "request"), (40, "request"), (41, "response"), (44, "request"), (51, "request"),
+    (88, "request"), (89, "response"),
+]  # fmt: skip
+SECRET_NAMES = ("ssl.keystore.password", "a.token")
+NAMES = (*SECRET_NAMES, "retention.ms", "b")
+
+
+def with_configs(value: Any, rng: random.Random) -> Any:
+    """A body whose strings are names of configs; those of secrets are called sensitive."""
+    if isinstance(value, dict):
+        configs = {name: with_configs(member, rng) for name, member in value.items()}
+        if "is_sensitive" in configs:
+            configs["is_sensitive"] = configs["name"] in SECRET_NAMES
+        return configs
+    if isinstance(value, list):
+        return [with_configs(member, rng) for member in value]
+    return rng.choice(NAMES) if isinstance(value, str) and len(value) < 20 else value
+
+
+@pytest.mark.parametrize(("api_key", "direction"), WITH_SECRETS)
+@pytest.mark.parametrize("show_secrets", [False, True])
+def test_what_is_withheld_in_rows_is_what_is_withheld_in_nodes(
+    api_key: int, direction: Any, show_secrets: bool
 ) -> None:
-    """Brokers describe themselves so that what they call sensitive is null. The tree is that of the nodes."""
-    direct, careful = Analyzer(words=words_of(io.StringIO(), None, False)), Analyzer()
-    found, other = (
-        [event for event in one.analyze(described(**said).segments) if isinstance(event, Exchange)][1]
-        for one in (direct, careful)
-    )
-    assert found.response is not None and (found.response.text is not None) == in_rows
-    tree = TreeWriter(io.StringIO(), None, False)
-    drawn = tree.text(found, *(rows(found, which, direct) for which in ("request", "response"))).decode()
-    asked, answered = (dissect_message(other, which, careful.topics) for which in ("request", "response"))
-    assert drawn == TreeWriter(io.StringIO(), None, False).text(other, asked, answered).decode()
-    assert ("hunter2" in drawn) == shown
+    """Random bodies of each version; only what is sound in every way has rows."""
+    rng = random.Random(f"{api_key} {direction}")
+    (api,) = (api for api in schema.apis() if api.key == api_key)
+    first, last = getattr(api, f"{direction}_versions")
+    written = 0
+    for version in [*range(first, last + 1)] * 8:
+        frames = []
+        for which in ("request", "response"):
+            definition = schema.message(api_key, version, which)
+            body = with_configs(usual(random_body(definition, rng), definition.fields), rng)
+            frames.append(codec.encoder(api_key, version, which)(body))
+        tags = [b"\0" if is_tagged else b"" for is_tagged in (
+            schema.request_header_version(api_key, version) > 1, schema.response_header_version(api_key, version) > 0
+        )]  # fmt: skip
+        wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1))
+        wire.up(request(api_key, version, 2, frames[0], "c", tags[0])).down(response(2, frames[1], tags[1]))
+        found, drawn, nodes = drawn_twice(wire, show_secrets)
+        assert drawn == nodes
+        message: Message | None = getattr(found, direction)
+        written += message is not None and message.text is not None
+    assert written > 4 * (last + 1 - first)
+
+
+def created(value: str, *, sensitive: bool) -> Wire:
+    """CreateTopics v5 of a topic with a config, of which the broker says whether it is sensitive."""
+    config = {"name": "plugin.pin", "value": value}
+    asked = {"topics": [{"name": "t", "num_partitions": 1, "replication_factor": 1, "assignments": [],
+                         "configs": [config]}], "timeout_ms": 1, "validate_only": False}  # fmt: skip
+    told = {"name": "plugin.pin", "value": None, "read_only": False, "config_source": 1, "is_sensitive": sensitive}
+    answered = {"throttle_time_ms": 0, "topics": [
+        {"name": "t", "error_code": 0, "error_message": None, "num_partitions": 1, "replication_factor": 1,
+         "configs": [told], "topic_config_error_code": 0}]}  # fmt: skip
+    wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1))
+    wire.up(request(CREATE_TOPICS, 5, 2, codec.encoder(CREATE_TOPICS, 5, "request")(asked), "c", b"\0"))
+    return wire.down(response(2, codec.encoder(CREATE_TOPICS, 5, "response")(answered), b"\0"))
+
+
+@pytest.mark.parametrize("sensitive", [False, True])
+def test_what_a_response_calls_sensitive_is_withheld_in_its_request(sensitive: bool) -> None:
+    """A request to create a topic is read before the broker says of which configs it makes a secret."""
+    wire = created("hunter2", sensitive=sensitive)
+    _, drawn, nodes = drawn_twice(wire)
+    assert drawn == nodes and ("hunter2" in drawn) != sensitive
+    (body,) = (one.request.body for one in Analyzer().analyze(wire.segments)
+               if isinstance(one, Exchange) and one.request is not None and one.api_key == CREATE_TOPICS)  # fmt: skip
+    assert ("hunter2" in str(body)) != sensitive
 
 
 @pytest.mark.parametrize("capture", mostly_slow(CAPTURES), ids=lambda path: path.name)

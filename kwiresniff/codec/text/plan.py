@@ -70,7 +70,8 @@ class Step:
     power of it. ``lead`` is the JSON text before the value; ``field`` is what the
     definition says, None for what is no field. ``role`` is filled in for digests
     (``kwiresniff.codec.text.digest_steps``), ``blank`` and ``is_own`` for bodies
-    (``kwiresniff.codec.text.body_values``), the rest by the writer of trees (``kwiresniff.codec.text.tree_labels``).
+    (``kwiresniff.codec.text.body_values``), ``hideable`` for secrets (``mark_hideable``), the rest by the writer of
+    trees (``kwiresniff.codec.text.tree_labels``).
     """
 
     def __init__(self, lead: bytes, kind: i64, field: WireField | None = None) -> None:
@@ -99,6 +100,7 @@ class Step:
         self.padded_to: dict[int, bytes] = {}
         self.labels: list[bytes] = []
         self.identifies = False
+        self.hideable = False
         self.is_error = False
         self.is_range = False
         self.meant = False
@@ -170,6 +172,13 @@ def _kind(field: WireField) -> int:
     if kind is None:
         raise SchemaError(f"{field.type} is not written as text")
     return kind
+
+
+def mark_hideable(steps: list[Step], names: frozenset[str]) -> None:
+    """Marks the fields of these names: their values may be secrets, which a writer is told one by one."""
+    for step in steps:
+        step.hideable = step.name in names
+        mark_hideable(step.steps, names)
 
 
 def _quoted(value: Any) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from librt.strings import BytesWriter
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final, final
+from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final, final
 from kwiresniff.base.tree_sizes import ELEMENTS_SHOWN, NAME_COLUMN, RANGES_SHOWN, SCALARS_SHOWN
 from kwiresniff.codec.record_limits import MAX_NODES
 from kwiresniff.codec.text.body_reader import int16
@@ -74,11 +74,18 @@ class RowWriter(ValueRows):
         self.protocol_type = b""
 
     def text(
-        self, steps: list[Step], frame: bytes, offset: i64, errors: list[tuple[str, int]] | None = None
+        self,
+        steps: list[Step],
+        frame: bytes,
+        offset: i64,
+        errors: list[tuple[str, int]] | None = None,
+        replaced: list[Any] | None = None,
     ) -> list[bytes] | None:
         """The depths of the rows, one byte each, and then the rows; None for a body with anything unusual. An error
-        code is nothing unusual where ``errors`` gets its path and itself.
+        code is nothing unusual where ``errors`` gets its path and itself. ``replaced`` has what stands in the place of
+        each text and each bytes of fields that may be secrets, neither null nor empty, None for one that is none.
         """
+        self.replaced = replaced
         # Most messages have the same fields as the one before.
         self.column = steps[0].column if steps else 0
         end: i64 = self._read(steps, frame, offset, errors)
@@ -96,6 +103,7 @@ class RowWriter(ValueRows):
     def _read(self, steps: list[Step], frame: bytes, offset: i64, errors: list[tuple[str, int]] | None) -> i64:
         """Make the rows; returns the position behind the body, or -1."""
         self.begin(frame, errors)
+        self.replacement = 0
         self.rows = [b""]
         self.record_sets.rows = self.rows
         self.record_sets.nodes = 0
@@ -106,6 +114,8 @@ class RowWriter(ValueRows):
         try:
             end: i64 = self._message(steps, offset)
         except (IndexError, UnicodeDecodeError, DecodeError):
+            return -1
+        if self.replaced is not None and self.replacement != len(self.replaced):
             return -1
         return end if self.nodes + self.record_sets.nodes <= MAX_NODES else -1
 

@@ -8,7 +8,7 @@ from librt.strings import BytesWriter
 
 from kwiresniff.base.json_text import write_number
 from kwiresniff.base.known_ids import ZERO_UUID
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final
+from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final
 from kwiresniff.codec.primitives import uuid_text
 from kwiresniff.codec.text.body_reader import BodyReader, int16
 from kwiresniff.codec.text.plan import (
@@ -53,6 +53,8 @@ class ValueRows(BodyReader):
         self.is_distinctive = False
         self.marks = TreeMarks(words)
         self.styled = bool(self.marks.ident)
+        self.replaced: list[Any] | None = None  # what stands for the values of fields that may be secrets, if anything
+        self.replacement: i64 = 0  # of which those before this one have been used
         self._named: list[Step] = []  # fields with topic ids whose names are kept
 
     def forget_names(self) -> None:
@@ -161,6 +163,13 @@ class ValueRows(BodyReader):
         stop: i64 = pos + length
         if kind == TOPIC and self.starts_like_internal(pos, length):
             return -1
+        if step.hideable and length and self.replaced is not None:
+            stands = self.replaced[self.replacement]
+            self.replacement += 1
+            if stands is not None:
+                assert step.field is not None
+                out.write(self.words.value(step.name, step.field.type, stands, "", False))
+                return stop
         if step.meant:
             out.write(self._worded(step, frame[pos:stop].decode()))
             return stop
