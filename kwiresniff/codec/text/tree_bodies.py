@@ -85,13 +85,12 @@ class RowWriter(ValueRows):
         code is nothing unusual where ``errors`` gets its path and itself. ``replaced`` has what stands in the place of
         each text and each bytes of fields that may be secrets, neither null nor empty, None for one that is none.
         """
-        self.replaced = replaced
         # Most messages have the same fields as the one before.
         self.column = steps[0].column if steps else 0
-        end: i64 = self._read(steps, frame, offset, errors)
+        end: i64 = self._read(steps, frame, offset, errors, replaced)
         if end == len(frame) and self.widest != self.column:
             self.column = steps[0].column = self.widest
-            end = self._read(steps, frame, offset, errors)
+            end = self._read(steps, frame, offset, errors, replaced)
         if end != len(frame):
             for out in self.outs:
                 out.truncate(0)
@@ -100,10 +99,16 @@ class RowWriter(ValueRows):
         self.rows[0] = self.depths.getvalue()
         return self.rows
 
-    def _read(self, steps: list[Step], frame: bytes, offset: i64, errors: list[tuple[str, int]] | None) -> i64:
+    def _read(
+        self,
+        steps: list[Step],
+        frame: bytes,
+        offset: i64,
+        errors: list[tuple[str, int]] | None,
+        replaced: list[Any] | None,
+    ) -> i64:
         """Make the rows; returns the position behind the body, or -1."""
-        self.begin(frame, errors)
-        self.replacement = 0
+        self.begin_values(frame, errors, replaced)
         self.rows = [b""]
         self.record_sets.rows = self.rows
         self.record_sets.nodes = 0
@@ -115,7 +120,7 @@ class RowWriter(ValueRows):
             end: i64 = self._message(steps, offset)
         except (IndexError, UnicodeDecodeError, DecodeError):
             return -1
-        if self.replaced is not None and self.replacement != len(self.replaced):
+        if not self.all_replaced():
             return -1
         return end if self.nodes + self.record_sets.nodes <= MAX_NODES else -1
 

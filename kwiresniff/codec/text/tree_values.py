@@ -57,6 +57,16 @@ class ValueRows(BodyReader):
         self.replacement: i64 = 0  # of which those before this one have been used
         self._named: list[Step] = []  # fields with topic ids whose names are kept
 
+    def begin_values(self, frame: bytes, errors: list[tuple[str, int]] | None, replaced: list[Any] | None) -> None:
+        """Gets ready for the body in a frame."""
+        self.begin(frame, errors)
+        self.replaced = replaced
+        self.replacement = 0
+
+    def all_replaced(self) -> bool:
+        """Whether all that stands for other values has been written."""
+        return self.replaced is None or self.replacement == len(self.replaced)
+
     def forget_names(self) -> None:
         """Forgets the texts of topic ids, because topics have become known by name."""
         for step in self._named:
