@@ -431,6 +431,16 @@ class Node:
         self.children: list[Node] = children if children is not None else []
 
 
+class DrawnNodes(Node):
+    """Stands for nodes that nobody made, by the ``rows`` that a tree would show of them (``codec.text``)."""
+
+    __slots__ = ("rows",)
+
+    def __init__(self, rows: list[bytes]) -> None:
+        super().__init__("", "", -1, 0)
+        self.rows = rows
+
+
 class Dissection:
     """An annotated message: ``root`` as far as it could be read, ``end`` the offset reached, what was wrong.
 

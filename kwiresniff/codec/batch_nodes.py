@@ -7,16 +7,19 @@ from kwiresniff.base.light_typing import Any
 from kwiresniff.codec.batch_header import header_fields
 from kwiresniff.codec.compression import codec_name
 from kwiresniff.codec.record_batch import crc_problem
-from kwiresniff.codec.record_limits import RecordBudget
+from kwiresniff.codec.record_limits import (
+    BATCH_NODES,
+    COMPRESSED_NODES,
+    HEADER_NODES,
+    RECORD_NODES,
+    RecordBudget,
+)
 from kwiresniff.codec.value_labels import time_meaning
 from kwiresniff.errors import DecodeError
-from kwiresniff.model import Node, Problem
+from kwiresniff.model import Body, Node, Problem
 
 #: Nodes of one record set. At some 250 bytes each this is 50 MB, and ten thousand times what anyone reads.
 MAX_NODES = 200_000
-
-#: Those of a batch without its records: itself, the fields of its header, and the one that holds the records.
-BATCH_NODES = 15
 
 _TYPES = {"q": "INT64", "i": "INT32", "I": "UINT32", "h": "INT16", "b": "INT8"}
 _NONE_AT_MINUS_ONE = frozenset({"partition_leader_epoch", "producer_id", "producer_epoch", "base_sequence"})
@@ -25,6 +28,20 @@ _NONE_AT_MINUS_ONE = frozenset({"partition_leader_epoch", "producer_id", "produc
 def are_too_many(nodes: int) -> bool:
     """Whether a record set with so many nodes gets no more."""
     return nodes >= MAX_NODES
+
+
+def node_count(batch: Body) -> int:
+    """How many nodes there are of a decoded batch with which nothing is wrong; 0 where only the nodes can tell: of
+    messages of magic 0 and 1, and of control records.
+    """
+    if batch.get("truncated"):
+        return len(batch) - 1  # itself and the fields that are there
+    if batch["magic"] < 2 or batch["is_control"]:
+        return 0
+    count = BATCH_NODES + (COMPRESSED_NODES if batch["attributes"] & CODEC_MASK else 0)
+    for record in batch["records"]:
+        count += RECORD_NODES + HEADER_NODES * len(record["headers"])
+    return count
 
 
 class BatchNodes:

@@ -29,7 +29,7 @@ from kwiresniff.codec.decode_errors import bad_records_count, bytes_after_record
 from kwiresniff.codec.message_set import CRC_START
 from kwiresniff.codec.message_set_dissector import MESSAGE, MessageNodes
 from kwiresniff.codec.record import RecordField, RecordHeader, header_key, record_fields, wrapped
-from kwiresniff.codec.record_limits import RecordBudget
+from kwiresniff.codec.record_limits import HEADER_NODES, RECORD_NODES, RecordBudget
 from kwiresniff.codec.record_reader import VARLONG_BYTES, RecordReader
 from kwiresniff.codec.value_labels import time_meaning
 from kwiresniff.errors import DecodeError
@@ -39,11 +39,6 @@ if TYPE_CHECKING:
     from mypy_extensions import i64
 
 RECORD_BATCH, RECORD, HEADER_NODE = "RECORD_BATCH", "RECORD", "HEADER"
-
-#: Nodes of a record: itself and its fields, its length and its headers among them. And of a header of it, which has a
-#: key and a value.
-RECORD_NODES = 8
-HEADER_NODES = 3
 
 
 def dissect_record_set(
@@ -85,11 +80,6 @@ class Folded:
         self.node = node
         self.nodes = 0
         self.shown = shown
-
-
-def record_nodes(headers: int) -> int:
-    """The nodes of a record with so many headers."""
-    return RECORD_NODES + HEADER_NODES * headers
 
 
 class _RecordSetDissector(MessageNodes):
@@ -189,7 +179,7 @@ class _RecordSetDissector(MessageNodes):
         headers = headers_of_sound(self.reader, data, pos, end)
         if headers < 0:
             return -1
-        nodes = record_nodes(headers) - 1  # what stands for it is one
+        nodes = RECORD_NODES + HEADER_NODES * headers - 1  # what stands for it is one
         self.nodes += nodes
         folded.nodes += nodes
         parent.children.append(folded.node)

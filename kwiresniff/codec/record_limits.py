@@ -10,6 +10,14 @@ from kwiresniff.model import Problem
 #: takes some 60 MB at the worst.
 MAX_NODES = 200_000
 
+#: Nodes of a batch without its records: itself, the fields of its header, and the one that holds the records; of its
+#: size before compression, where it is compressed; of a record, its length and its headers among them; and of a header
+#: with its key and its value.
+BATCH_NODES: Final = 15
+COMPRESSED_NODES: Final = 1
+RECORD_NODES: Final = 8
+HEADER_NODES: Final = 3
+
 #: Records decoded from one message. A consumer takes 50 MiB at a time by default (fetch.max.bytes): half a million
 #: records of 100 bytes, four times that when they compress well; two million of the smallest are 1 GB of Python.
 MAX_RECORDS = 2_000_000

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kwiresniff.base.batch_layout import CODEC_MASK, MAGIC_AT
+from kwiresniff.base.batch_layout import MAGIC_AT
 from kwiresniff.base.light_typing import Any
 from kwiresniff.codec.alignment import first_batch
 from kwiresniff.codec.batch_header import LEAST_BYTES, batch_span, header_fields
-from kwiresniff.codec.batch_nodes import BATCH_NODES, are_too_many
+from kwiresniff.codec.batch_nodes import are_too_many, node_count
 from kwiresniff.codec.message_set import decode_message, encode_message
 from kwiresniff.codec.record_batch import decode_batch
 from kwiresniff.codec.record_batch_encoder import encode_batch
-from kwiresniff.codec.record_dissector import dissect_record_set, record_nodes
+from kwiresniff.codec.record_dissector import dissect_record_set
 from kwiresniff.codec.record_limits import RecordBudget
 from kwiresniff.codec.record_values import plain_batches
 from kwiresniff.errors import EncodeError
@@ -83,22 +83,11 @@ def decode_sound(
     issues: list[Problem] = []
     batches = decode_record_set(buf, start, end, "full", issues, budget, unaligned=unaligned)
     if not issues and isinstance(batches, list):
-        counts = list(map(_node_count, batches))
+        counts = list(map(node_count, batches))
         if 0 not in counts and not are_too_many(sum(counts)):
             return batches, sum(counts)
     budget.batches, budget.records, budget.decompressed_bytes = before
     return None
-
-
-def _node_count(batch: dict[str, Any]) -> int:
-    """The nodes that the dissector makes of a batch; 0 for one that it has to read itself."""
-    if batch.get("truncated"):
-        return len(batch) - 1  # itself and the fields that are there
-    if batch["magic"] < 2 or batch["is_control"]:
-        return 0
-    sized = 1 if batch["attributes"] & CODEC_MASK else 0  # its size before compression
-    records = [record_nodes(len(record["headers"])) for record in batch["records"]]
-    return BATCH_NODES + sized + sum(records)
 
 
 def _known(buf: bytes, pos: int, end: int) -> dict[str, int]:

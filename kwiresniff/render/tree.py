@@ -114,9 +114,12 @@ class TreeWriter:
             self._guided.add_all(1, read)
 
     def _add(self, depth: int, row: Row) -> None:
+        if row.drawn is not None:
+            self._guided.add_all(depth, row.drawn)
+            return
         self._guided.add(depth, self._words.row(row.chunks))
         for child in row.children:
-            if child.children:
+            if child.children or child.drawn is not None:
                 self._add(depth + 1, child)
             else:
                 self._guided.add(depth + 1, self._words.row(child.chunks))

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from kwiresniff.base.known_ids import ZERO_UUID
 from kwiresniff.base.light_typing import Final
 from kwiresniff.base.tree_sizes import ELEMENTS_SHOWN
-from kwiresniff.model import Node
+from kwiresniff.model import DrawnNodes, Node
 from kwiresniff.render import format_units
 from kwiresniff.render.batch_rows import record_set_rows
 from kwiresniff.render.escape import escape
@@ -65,6 +65,8 @@ def field_rows(node: Node, style: Style, depth: int, name_width: int = 0) -> lis
     if depth >= MAX_DEPTH:
         return [Row([[("name", node.name), ("dim", f" {style.glyphs.ellipsis} nested too deeply to show")]], node=node)]
     if node.type.endswith("RECORDS"):
+        if isinstance(node.children[0], DrawnNodes):
+            return [Row([], drawn=node.children[0].rows)]
         return record_set_rows(node, style, _opened_rows)
     if node.type.endswith("ARRAY"):
         if is_plain(node):

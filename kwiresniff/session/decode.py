@@ -291,7 +291,7 @@ class BodyDecoder:
         if self._closer_look is None:
             from kwiresniff.session.malformed import MalformedBodies  # brings the dissector
 
-            self._closer_look = MalformedBodies(self._records, self._topics if self._rows is not None else None)
+            self._closer_look = MalformedBodies(self._records, self._topics, self._rows)
         return self._closer_look
 
     def _is_internal(self, topic_id: str) -> bool:

@@ -6,7 +6,7 @@ Few captures have any: whoever reads bodies imports this, and the dissector with
 from __future__ import annotations
 
 from kwiresniff import schema
-from kwiresniff.base.light_typing import final
+from kwiresniff.base.light_typing import TYPE_CHECKING, final
 from kwiresniff.codec.decode_errors import trailing_bytes
 from kwiresniff.codec.embedded import OPENERS
 from kwiresniff.codec.folding import dissect_shown, front_of, problems_of
@@ -16,17 +16,21 @@ from kwiresniff.model import Body, Direction, Exchange, Message, Problem, Record
 from kwiresniff.session.secrets import is_sound
 from kwiresniff.session.topic_ids import TopicNameTable, names_topics
 
+if TYPE_CHECKING:
+    from kwiresniff.codec.text.tree_bodies import RowWriter
+
 
 @final
 class MalformedBodies:
     """Reports what is wrong with bodies; ``records`` says whether record sets are looked into.
 
-    Where ``topics`` are given there will be trees of the bodies: each is read once for both.
+    Where there is a ``writer`` of rows there will be trees of the bodies: each is read once for both.
     """
 
-    def __init__(self, records: RecordsMode, topics: TopicNameTable | None = None) -> None:
+    def __init__(self, records: RecordsMode, topics: TopicNameTable, writer: RowWriter | None = None) -> None:
         self._opens = records == "full"
         self._topics = topics
+        self._writer = writer
 
     def report_trailing(self, exchange: Exchange, message: Message, direction: Direction, end: int) -> None:
         """Reports the bytes behind a body that has nothing else that would have to be told."""
@@ -50,8 +54,8 @@ class MalformedBodies:
         missing = message.size_bytes - len(message.frame)
         details = {"direction": direction}
         problems: list[Problem] | None = None
-        if self._topics is not None and not names_topics(exchange.api_key, "response"):  # it might name what is shown
-            problems, shown = self._dissected(exchange, message, direction, self._topics)
+        if self._writer is not None and not names_topics(exchange.api_key, "response"):  # it might name what is shown
+            problems, shown = self._dissected(exchange, message, direction, self._writer)
             body = shown if body is None else body
         if body is None:
             definition = schema.message(exchange.api_key, message.version, direction)
@@ -64,7 +68,7 @@ class MalformedBodies:
         return body, is_sound(problems, missing)
 
     def _dissected(
-        self, exchange: Exchange, message: Message, direction: Direction, topics: TopicNameTable
+        self, exchange: Exchange, message: Message, direction: Direction, writer: RowWriter
     ) -> tuple[list[Problem], Body | None]:
         """What is wrong with a message that is dissected for its tree, and its body, None where that holds only a part
         of it.
@@ -75,9 +79,10 @@ class MalformedBodies:
             message.frame,
             message.body_offset,
             opened=(exchange.api_key, direction) in OPENERS,
-            topic_name=topics.name,
+            topic_name=self._topics.name,
             missing=message.size_bytes - len(message.frame),
             details={"direction": direction},
+            writer=writer,
         )
         message.dissection = dissection
         return dissection.problems, plain(dissection.root) if dissection.is_whole else None

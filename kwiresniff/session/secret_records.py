@@ -16,6 +16,8 @@ from kwiresniff.model import Body, Node
 from kwiresniff.session.secret_configs import is_secret_config
 from kwiresniff.session.withheld import all_nodes, hide, hide_bytes, hide_text, withheld, without_text
 
+#: Where responses to Fetch and FetchSnapshot have topics.
+_TOPICS = frozenset({"responses", "topics"})
 _SCRAM_RECORD, _CONFIG_RECORD = 11, 4
 #: Fields of UserScramCredentialRecord that a password could be guessed with, and that of ConfigRecord.
 _SECRET_FIELDS = frozenset({"salt", "stored_key", "server_key", "value"})
@@ -71,14 +73,12 @@ def _batches(body: Body) -> Iterator[Any]:
 
 def conceal_metadata_nodes(root: Node) -> None:
     """Conceal the records of the metadata log in an annotated message."""
-    todo = [root]
-    while todo:
-        topic = todo.pop()
-        values = [child.value for child in topic.children]
-        if METADATA_TOPIC in values or METADATA_TOPIC_ID in values:
-            _conceal_topic(topic)
-        # No topic is inside a record set, where most of the nodes are.
-        todo += [child for child in topic.children if child.children and child.name not in RECORD_SETS]
+    for topics in root.children:
+        if topics.name in _TOPICS:
+            for topic in topics.children:
+                values = [child.value for child in topic.children]
+                if METADATA_TOPIC in values or METADATA_TOPIC_ID in values:
+                    _conceal_topic(topic)
 
 
 def _conceal_topic(topic: Node) -> None:

@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
+from struct import pack
 from typing import Any
 
 import pytest
@@ -14,19 +15,22 @@ import pytest
 from kwiresniff import codec, schema
 from kwiresniff.base.tree_sizes import RANGES_SHOWN
 from kwiresniff.capture import open_captures
-from kwiresniff.codec.dissector import dissect
+from kwiresniff.codec.dissector import count_nodes, dissect
 from kwiresniff.codec.embedded import OPENERS
 from kwiresniff.codec.field_layout import default_value
+from kwiresniff.codec.folding import dissect_shown
 from kwiresniff.codec.node_view import NodeView
-from kwiresniff.codec.records import encode_record_set
-from kwiresniff.model import Connection, Dissection, Exchange, Message
+from kwiresniff.codec.record_limits import RecordBudget
+from kwiresniff.codec.records import dissect_record_set, encode_record_set
+from kwiresniff.model import Connection, Dissection, DrawnNodes, Exchange, Message
 from kwiresniff.render import TreeWriter
 from kwiresniff.render.tree import words_of
 from kwiresniff.schema.types import WireField
 from kwiresniff.session import Analyzer, dissect_message
+from kwiresniff.session.withheld import all_nodes
 from tests.support.conversation import Wire, heartbeat, heartbeat_response, request, response
 from tests.support.random_bodies import random_body
-from tests.support.record_vectors import vectors
+from tests.support.record_vectors import vector, vectors
 from tests.support.sample import mostly_slow, sampled
 
 CAPTURES = sorted(
@@ -71,6 +75,19 @@ class Both:
 
     def dissected(self, api_key: int, version: int, direction: Any, frame: bytes) -> str:
         return self._drawn(frame, dissect(schema.message(api_key, version, direction), frame, 0, topic_name=topic_name))
+
+    def shown(self, api_key: int, version: int, direction: Any, frame: bytes) -> tuple[str, list[list[bytes]]]:
+        """The tree of a message with whose record sets, where they are sound, no nodes are made; and their rows."""
+        definition = schema.message(api_key, version, direction)
+        found = dissect_shown(definition, frame, 0, topic_name=topic_name, writer=self._writer)
+        rows = [node.rows for node in all_nodes(found.root) if isinstance(node, DrawnNodes)]
+        return self._drawn(frame, found), rows
+
+    def counted(self, wire: bytes) -> int | None:
+        """How many nodes are counted of a record set that is drawn; None for one that is not."""
+        sets = self._writer.record_sets
+        rows = sets.drawn(wire, 0, len(wire), len(wire), "records", RecordBudget())
+        return None if rows is None else sets.nodes
 
     def opened(self, api_key: int, version: int, direction: Any, frame: bytes) -> tuple[str, str] | None:
         """The tree of a message of the groups' protocol, and what comes of its nodes; None for one with no rows."""
@@ -244,6 +261,54 @@ def test_damaged_record_sets_are_drawn_as_the_walker_reads_them_or_not_at_all(bo
         assert text is not None or not sound
         drawn += text is not None
     assert drawn > 170
+
+
+def fetched(rng: random.Random) -> bytes:
+    """A response to Fetch v11 with record sets of several topics, some of them Kafka's own."""
+    topics = []
+    for _ in range(rng.choice((1, 2, 3))):
+        partitions = []
+        for index in range(rng.choice((1, 2, 13))):
+            wire = encode_record_set([random_batch(rng) for _ in range(rng.choice((0, 1, 1, 9)))])
+            wire = wire[: rng.choice((len(wire), len(wire), rng.randrange(len(wire) + 1)))]
+            partitions.append(
+                pack(">ihqqqiii", index, rng.choice((0, 0, 3)), 9, 9, 0, -1, -1, len(wire)) + wire
+            )  # partition_index .. preferred_read_replica, records
+        name = rng.choice((b"orders", b"orders", b"__consumer_offsets", b"or\xffers"))
+        topics.append(pack(">h", len(name)) + name + pack(">i", len(partitions)) + b"".join(partitions))
+    return pack(">ihii", 0, 0, 1, len(topics)) + b"".join(topics)
+
+
+def test_record_sets_of_a_broken_message_are_drawn_as_the_walker_reads_them(both: Both) -> None:
+    """Cut anywhere, with names that are no UTF-8, and with bytes behind it."""
+    rng = random.Random("broken fetches")
+    drawn = 0
+    for _ in range(40):
+        frame = fetched(rng)
+        frame = rng.choice((frame + b"x", frame[: rng.randrange(len(frame))], frame[:-1]))
+        text, rows = both.shown(FETCH, 11, "response", frame)
+        assert text == both.dissected(FETCH, 11, "response", frame)
+        drawn += len(rows)
+    assert drawn > 60
+
+
+def test_records_of_kafkas_own_topics_have_nodes_that_somebody_can_look_into(both: Both) -> None:
+    """In them offsets and groups are opened, and credentials withheld."""
+    for name, count in ((b"orders", 1), (b"__cons", 0)):
+        frame = fetch_response(vector("3.9.1 magic2 none plain")["wire"]).replace(b"orders", name)
+        _, rows = both.shown(FETCH, 11, "response", frame)
+        assert len(rows) == count
+
+
+@pytest.mark.parametrize("row", sampled(vectors()), ids=lambda row: row["name"])
+def test_record_sets_that_are_drawn_count_as_many_nodes_as_the_dissector_makes(row: dict[str, Any]) -> None:
+    """The limit on the nodes of a message stops where it would: whole, several in a row, and cut short."""
+    both = Both(None, False)
+    for wire in (row["wire"], row["wire"] * 11, row["wire"][:-1], row["wire"][:20], row["wire"][:10]):
+        batches, problems = dissect_record_set(wire, 0, len(wire))
+        counted = both.counted(wire)
+        assert counted in (None, sum(map(count_nodes, batches)))
+        assert counted is not None or problems or row["control"] or wire[16] != 2
 
 
 @pytest.mark.parametrize(

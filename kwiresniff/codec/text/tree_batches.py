@@ -19,18 +19,17 @@ from kwiresniff.base.body_members import CUT_SHORT
 from kwiresniff.base.json_text import write_number
 from kwiresniff.base.light_typing import TYPE_CHECKING, Final, final
 from kwiresniff.base.tree_sizes import BATCHES_SHOWN
-from kwiresniff.codec.record_limits import RecordBudget
+from kwiresniff.codec.record_limits import BATCH_NODES, COMPRESSED_NODES, RecordBudget
 from kwiresniff.codec.text.batch_reader import SHORT, UNUSUAL, BatchReader
 from kwiresniff.codec.text.body_reader import int16, int32
 from kwiresniff.codec.text.tree_records import KEPT_SECONDS, RecordRows, write_thousandths
 from kwiresniff.codec.text.tree_text import ValueWriter
 from kwiresniff.codec.text.tree_wording import Words
+from kwiresniff.errors import DecodeError
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-#: What the dissector makes of a batch: itself, its fields, its records.
-_BATCH_NODES: Final = 17
 #: Batches whose size and count are kept as text, and the largest such count.
 _KEPT: Final = 4096
 _MAX_KEPT_COUNT: Final = 0xFFFF
@@ -74,21 +73,45 @@ class RecordSetRows(RecordRows):
             self.add_row(depth, self.words.hidden_batches(index - BATCHES_SHOWN, hidden))
         return True
 
+    def drawn(
+        self, frame: bytes, start: i64, end: i64, size: i64, name: str, budget: RecordBudget
+    ) -> list[bytes] | None:
+        """The rows of one record set alone, their depths first, see ``write``; None for one with anything unusual. How
+        many nodes it would have is in ``nodes`` then.
+        """
+        self.rows = [b""]
+        self.depths.truncate(0)
+        self.nodes = 0
+        self.budget = budget
+        try:
+            is_usual = self.write(frame, start, end, size, name, 0)
+        except (IndexError, UnicodeDecodeError, DecodeError):
+            is_usual = False
+        self.budget = None
+        if not is_usual:
+            self.out.truncate(0)
+            return None
+        self.rows[0] = self.depths.getvalue()
+        return self.rows
+
     def _batch(self, frame: bytes, pos: i64, end: i64, budget: RecordBudget, index: i64, depth: i64) -> i64:
         """A batch of magic 2 with nothing unusual about it; returns where it ends, or -1."""
-        self.nodes += _BATCH_NODES
         batch = self.batch
         stop: i64 = batch.open(frame, pos, end, budget)
         if stop == SHORT:
-            return UNUSUAL if budget.take_batch(pos) is not None else self._cut_short(pos, end, index, depth)
+            return UNUSUAL if budget.take_batch(pos) is not None else self._cut_short(frame, pos, end, index, depth)
         if stop < 0 or not self.check(batch):
             return UNUSUAL
+        self.nodes += BATCH_NODES + (COMPRESSED_NODES if batch.attributes & CODEC_MASK else 0)
         if index < BATCHES_SHOWN:
             self._batch_row(frame, pos, stop, index, depth)
             self.add_records(batch, depth + 1)
         return stop
 
-    def _cut_short(self, pos: i64, end: i64, index: i64, depth: i64) -> i64:
+    def _cut_short(self, frame: bytes, pos: i64, end: i64, index: i64, depth: i64) -> i64:
+        from kwiresniff.codec.batch_header import header_fields  # brings the compression codecs
+
+        self.nodes += 1 + len(header_fields(frame, pos, end))
         if index < BATCHES_SHOWN:
             size: int = end - pos
             text = self.words.span("dim", f" {self.words.size(size).decode()}, {CUT_SHORT}")

@@ -8,6 +8,7 @@ from kwiresniff.base.batch_layout import NO_TIMESTAMP
 from kwiresniff.base.json_text import write_digit
 from kwiresniff.base.light_typing import TYPE_CHECKING, Final
 from kwiresniff.base.tree_sizes import HEADERS_SHOWN, RECORDS_SHOWN
+from kwiresniff.codec.record_limits import HEADER_NODES, RECORD_NODES
 from kwiresniff.codec.record_reader import VARINT_BYTES, RecordReader, is_sane
 from kwiresniff.codec.text.batch_reader import BatchReader
 from kwiresniff.codec.text.tree_marks import TreeMarks
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
 
 #: Seconds whose texts are kept; many clients write at once, each of its own time.
 KEPT_SECONDS: Final = 4096
-#: What the dissector makes of a record and of a header: itself and its fields.
-_RECORD_NODES: Final = 8
-_HEADER_NODES: Final = 3
 
 
 class RecordRows(RecordReader):
@@ -85,7 +83,7 @@ class RecordRows(RecordReader):
             if pos != stop:
                 return False
             index += 1
-        self.nodes += count * _RECORD_NODES
+        self.nodes += count * RECORD_NODES
         return pos == end
 
     def _skip(self, data: bytes, pos: i64, stop: i64) -> i64:
@@ -101,7 +99,7 @@ class RecordRows(RecordReader):
         pos = self.pos
         if count < 0:
             return -1
-        self.nodes += count * _HEADER_NODES
+        self.nodes += count * HEADER_NODES
         while count:
             count -= 1
             if pos >= stop or data[pos] & 1:
