@@ -1,16 +1,14 @@
 """Columns of values, held as the buffers that Arrow arrays are made of (the Arrow columnar format).
 
-A value is written where it will lie, so a row costs no Python object. Written for mypyc.
+A value is written where it will lie, so a row costs no Python object. ``pyarrow.array`` would do for few, but imports
+pandas to see whether it is given something of it: a quarter of a second. Written for mypyc.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from librt.strings import BytesWriter, write_i16_le, write_i32_le, write_i64_le
 
 from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final, final
-from kwiresniff.export.arrow_arrays import arrow_array
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -22,6 +20,8 @@ _MOST: Final = (1 << 63) - 1
 _SMALL: Final = 1 << 61
 #: What a name that comes for the first time takes besides its text, about.
 NAME_BYTES: Final = 200
+#: What says where a text, a name or a list is.
+OFFSET_BYTES: Final = 4
 #: Texts from this size on are kept as they are until the array is made: so they are copied once.
 LARGE_TEXT: Final = 4096
 
@@ -64,6 +64,10 @@ class Column:
             return None
         last: int = self._bits
         return self._mask.getvalue() + bytes([last])
+
+    def append(self, value: Any) -> i64:
+        """One more value, None for a null; returns about what it takes in memory."""
+        raise NotImplementedError
 
     def array(self, arrow: Any, kind: Any) -> Any:
         """The column as a ``pyarrow.Array`` of a type; ``arrow`` is that module."""
@@ -111,6 +115,13 @@ class NumberColumn(Column):
             self._write_short(0)
         self.mark(False)
 
+    def append(self, value: Any) -> i64:
+        if value is None:
+            self.add_none()
+        else:
+            self.add(value)
+        return self.size
+
     def _write_short(self, value: i64) -> None:
         number: int = value
         if self.size == 4:
@@ -122,8 +133,29 @@ class NumberColumn(Column):
         return arrow.Array.from_buffers(kind, self.count, self._buffers(arrow, self.values), self.nulls)
 
 
+@final
+class BooleanColumn(Column):
+    """Truth values, a bit each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._true = Column()  # whose mask they are
+
+    def append(self, value: Any) -> i64:
+        self._true.mark(bool(value))
+        self.mark(value is not None)
+        return 1
+
+    def array(self, arrow: Any, kind: Any) -> Any:
+        bits = self._true.mask()
+        if bits is None:
+            bits = b"\xff" * (self.count // 8 + 1)
+        buffers = [*self._buffers(arrow), arrow.py_buffer(bits)]
+        return arrow.Array.from_buffers(kind, self.count, buffers, self.nulls)
+
+
 class TextColumn(Column):
-    """Texts in UTF-8, each written where it stands. ``size_bytes`` is that of all."""
+    """Texts in UTF-8 or bytes, each written where it stands. ``size_bytes`` is that of all."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -139,6 +171,16 @@ class TextColumn(Column):
 
     def add_none(self) -> None:
         self.end(False)
+
+    def append(self, value: Any) -> i64:
+        before: i64 = self.size_bytes
+        if value is None:
+            self.add_none()
+        elif isinstance(value, str):
+            self.add(utf8_of(value))
+        else:
+            self.add(value)
+        return self.size_bytes - before + OFFSET_BYTES
 
     def write(self, piece: bytes) -> None:
         """Some more of a value."""
@@ -203,10 +245,14 @@ class NameColumn(Column):
         else:
             self.count += 1
 
+    def append(self, value: Any) -> i64:
+        before: i64 = self.size_bytes
+        self.put(value)
+        return self.size_bytes - before + OFFSET_BYTES
+
     def _numbered(self, name: str) -> int:
-        """The number of a name that comes for the first time. The name of a file may be any bytes: half surrogate
-        pairs, for which UTF-8 has no form, are visible escapes."""
-        encoded = name.encode("utf-8", "backslashreplace")
+        """The number of a name that comes for the first time."""
+        encoded = utf8_of(name)
         count: int = self._names.count
         number = self._numbers.setdefault(encoded.decode(), count)
         self._numbers[name] = number
@@ -234,11 +280,18 @@ class ListColumn(Column):
         self.ends = BytesWriter()
         write_i32_le(self.ends, 0)
 
-    def end(self) -> None:
+    def end(self, there: bool) -> None:
         """Ends a list: what was added to ``values`` since the last one."""
         end: int = self.values.count
         write_i32_le(self.ends, end)
-        self.count += 1
+        self.mark(there)
+
+    def append(self, value: Any) -> i64:
+        size: i64 = OFFSET_BYTES
+        for one in value or ():
+            size += self.values.append(one)
+        self.end(value is not None)
+        return size
 
     def array(self, arrow: Any, kind: Any) -> Any:
         inner = self.values.array(arrow, kind.value_type)
@@ -246,29 +299,56 @@ class ListColumn(Column):
         return arrow.Array.from_buffers(kind, self.count, buffers, self.nulls, children=[inner])
 
 
+@final
 class StructColumn(Column):
-    """Structures: a value of each of several columns."""
+    """Structures: tuples of a value of each of several columns."""
 
-    def __init__(self, members: Sequence[Column]) -> None:
+    def __init__(self, members: list[Column]) -> None:
         super().__init__()
         self.members = members
 
-    def array(self, arrow: Any, kind: Any) -> Any:
-        inner = [member.array(arrow, field.type) for member, field in zip(self.members, kind, strict=True)]
-        return arrow.Array.from_buffers(kind, self.count, self._buffers(arrow), self.nulls, children=inner)
-
-
-@final
-class ValueColumn(Column):
-    """Values of any type, of which there are few, as ``arrow_array`` takes them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._values: list[Any] = []
-
-    def add(self, value: Any) -> None:
-        self._values.append(value)
-        self.mark(True)
+    def append(self, value: Any) -> i64:
+        size: i64 = 0
+        if value is None:
+            for member in self.members:
+                size += member.append(None)
+        else:
+            for at, member in enumerate(self.members):
+                size += member.append(value[at])
+        self.mark(value is not None)
+        return size
 
     def array(self, arrow: Any, kind: Any) -> Any:
-        return arrow_array(self._values, kind)
+        return arrow.Array.from_buffers(
+            kind, self.count, self._buffers(arrow), self.nulls, children=self.arrays(arrow, kind)
+        )
+
+    def arrays(self, arrow: Any, fields: Any) -> list[Any]:
+        """The columns as arrays, each of the type of its field."""
+        return [member.array(arrow, field.type) for member, field in zip(self.members, fields, strict=True)]
+
+
+def column_of(arrow: Any, kind: Any) -> Column:
+    """A column for values of an Arrow type. Days and moments are numbers, counted from 1970 on in the type's unit."""
+    types = arrow.types
+    if types.is_dictionary(kind):
+        return NameColumn()
+    if types.is_string(kind) or types.is_binary(kind):
+        return TextColumn()
+    if types.is_boolean(kind):
+        return BooleanColumn()
+    if types.is_list(kind):
+        return ListColumn(column_of(arrow, kind.value_type))
+    if types.is_struct(kind):
+        return struct_of(arrow, kind)
+    return NumberColumn(kind.bit_width // 8)
+
+
+def struct_of(arrow: Any, fields: Any) -> StructColumn:
+    """Columns for tuples of values of these fields, of a structure or of a schema."""
+    return StructColumn([column_of(arrow, field.type) for field in fields])
+
+
+def utf8_of(text: str) -> bytes:
+    """The name of a file may be any bytes: half surrogate pairs, for which UTF-8 has no form, are visible escapes."""
+    return text.encode("utf-8", "backslashreplace")

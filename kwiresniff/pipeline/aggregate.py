@@ -12,7 +12,6 @@ from typing import Any, Final, final
 
 from kwiresniff.analysis.latency import Histogram
 from kwiresniff.base.flows import host_of
-from kwiresniff.export.column_buffers import ListColumn, NumberColumn, StructColumn
 from kwiresniff.model import Exchange
 from kwiresniff.pipeline.exchange_table import micros_of, seen_ns
 from kwiresniff.pipeline.rows import Row
@@ -72,8 +71,8 @@ class _Counts:
             self.unanswered,
             self.request_bytes,
             self.response_bytes,
-            self.both.with_added(self.latency),
-            self.both.with_added(self.broker),
+            _sketch(self.both.with_added(self.latency)),
+            _sketch(self.both.with_added(self.broker)),
         )
 
 
@@ -174,31 +173,9 @@ class Aggregates:
         self._forget()
 
 
-@final
-class SketchColumn(StructColumn):
-    """Histograms as a ``latency`` column has them."""
-
-    def __init__(self) -> None:
-        self._numbers = [NumberColumn(8) for _ in range(5)]
-        self._bucket, self._count = NumberColumn(8), NumberColumn(8)
-        self._bucket_counts = StructColumn([self._bucket, self._count])
-        self._buckets = ListColumn(self._bucket_counts)
-        super().__init__([*self._numbers, self._buckets])
-
-    def add(self, one: Histogram) -> None:
-        numbers = self._numbers
-        numbers[0].add(one.count)
-        numbers[1].add(one.zeros)
-        numbers[2].add(one.sum_ns)
-        numbers[3].add(one.min_ns)
-        numbers[4].add(one.max_ns)
-        buckets = one.buckets
-        for bucket in sorted(buckets):
-            self._bucket.put(bucket)
-            self._count.put(buckets[bucket])
-            self._bucket_counts.mark(True)
-        self._buckets.end()
-        self.mark(True)
+def _sketch(one: Histogram) -> Row:
+    """A histogram as a ``latency`` column has it."""
+    return (one.count, one.zeros, one.sum_ns, one.min_ns, one.max_ns, sorted(one.buckets.items()))
 
 
 def merged(sketches: Iterable[Any]) -> Histogram:

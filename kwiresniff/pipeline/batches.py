@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from typing import Any, TypeVar
 
-from kwiresniff.export.arrow_arrays import arrow_array
+from kwiresniff.export.column_buffers import struct_of
 from kwiresniff.model import Exchange
-from kwiresniff.pipeline.aggregate import SketchColumn
-from kwiresniff.pipeline.columns import SKETCH, TABLES, arrow_schema
+from kwiresniff.pipeline.columns import arrow_schema
 from kwiresniff.pipeline.entities import Entities
 from kwiresniff.pipeline.exchange_table import ExchangeRows
 from kwiresniff.pipeline.plan import WorkUnit
@@ -21,47 +20,28 @@ BATCH_ROWS = 4_096
 BATCH_BYTES = 8 << 20
 #: Columns that tell what bodies speak of.
 ENTITY_COLUMNS = frozenset({"topics", "partitions", "groups"})
-#: What a row takes besides its texts, about.
-ROW_BYTES = 256
 
 
 class RowBuffer:
     """Rows of a table other than ``exchanges`` until they become arrays. ``rows`` counts them, ``held_bytes`` is about
     what they take in memory."""
 
-    def __init__(self, table: str) -> None:
-        self.table = table
+    def __init__(self, schema: Any) -> None:
+        self.schema = schema
         self.rows = 0
         self.held_bytes = 0
-        self._rows: list[Row] = []
+        self._columns = struct_of(import_module("pyarrow"), schema)
 
     def add(self, row: Row) -> int:
         """One more row; returns about what it takes in memory."""
-        size = ROW_BYTES
-        for value in row:
-            kind = value.__class__
-            if kind is str or kind is bytes:
-                size += len(value)
-        self._rows.append(row)
+        size = self._columns.append(row)
         self.rows += 1
         self.held_bytes += size
         return size
 
     def arrays(self, schema: Any) -> list[Any]:
-        """The columns of a schema as arrays."""
-        found = []
-        for column, values in zip(TABLES[self.table], zip(*self._rows, strict=True), strict=True):
-            if column.name in schema.names:
-                make = _sketches if column.type == SKETCH else arrow_array
-                found.append(make(values, schema.field(column.name).type))
-        return found
-
-
-def _sketches(histograms: Sequence[Any], kind: Any) -> Any:
-    column = SketchColumn()
-    for one in histograms:
-        column.add(one)
-    return column.array(import_module("pyarrow"), kind)
+        """The columns as arrays of a schema with the same fields."""
+        return self._columns.arrays(import_module("pyarrow"), schema)
 
 
 def table_batches(table: str, unit: WorkUnit, settings: Settings, names: Sequence[str] = ()) -> Iterator[Any]:
@@ -83,7 +63,7 @@ def event_batches(table: str, reading: Reading, names: Sequence[str] = ()) -> It
 
 def _row_batches(table: str, names: Sequence[str], rows: Iterable[Row]) -> Iterator[Any]:
     schema = arrow_schema(table)
-    for batch in _batches(rows, lambda: RowBuffer(table), RowBuffer.add, schema):
+    for batch in _batches(rows, lambda: RowBuffer(schema), RowBuffer.add, schema):
         yield batch.select(names or schema.names)
 
 

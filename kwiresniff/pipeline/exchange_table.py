@@ -7,7 +7,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, final
 
 from kwiresniff.base.time_units import DAY_NS
-from kwiresniff.export.column_buffers import Column, ListColumn, NameColumn, NumberColumn, TextColumn, ValueColumn
+from kwiresniff.export.column_buffers import (
+    BooleanColumn,
+    Column,
+    ListColumn,
+    NameColumn,
+    NumberColumn,
+    StructColumn,
+    TextColumn,
+)
 from kwiresniff.export.exchange_columns import ExchangeColumns
 from kwiresniff.export.json_objects import frame_problem_json
 from kwiresniff.model import Exchange
@@ -46,7 +54,7 @@ class ExchangeRows:
         self._groups = NameColumn()
         self._error_names = NameColumn()
         self._codes = NameColumn()
-        self._errors = ValueColumn()
+        self._errors = StructColumn([TextColumn(), NumberColumn(4), TextColumn(), BooleanColumn()])
         listed = (self._topics, self._partitions, self._groups, self._error_names, self._errors, self._codes)
         self._lists = [ListColumn(one) for one in listed]
         self._problems = TextColumn()
@@ -101,7 +109,7 @@ class ExchangeRows:
             for name in dict.fromkeys([name for _, _, name, _ in errors]):
                 self._error_names.put(name)
             for error in errors:
-                self._errors.add(error)
+                self._errors.append(error)
         if problems:
             for name in dict.fromkeys([problem.code for problem in problems]):
                 self._codes.put(name)
@@ -109,7 +117,7 @@ class ExchangeRows:
         else:
             self._problems.add_none()
         for column in self._lists:
-            column.end()
+            column.end(True)
         columns.held_bytes += self._topics_bytes() - before + 200 * len(errors) + 4 * len(entities.partitions)
 
     def _topics_bytes(self) -> i64:

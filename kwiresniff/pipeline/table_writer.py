@@ -48,10 +48,12 @@ class TableWriter:
 
     def add(self, table: str, row: Row) -> None:
         """One more row of a table other than ``exchanges``."""
-        folder = self._files.folder(table, row[0]) if table in PARTITIONED_BY else table
+        folder = table
+        if table in PARTITIONED_BY:
+            folder, row = self._files.folder(table, row[0]), row[1:]
         buffer = self._buffers.get(folder)
         if buffer is None:
-            buffer = self._buffers[folder] = RowBuffer(table)
+            buffer = self._buffers[folder] = RowBuffer(_schema(table))
         self._held += buffer.add(row)
         self.counts[table] += 1
         if self._held >= BUFFER_BYTES:
@@ -96,7 +98,7 @@ class TableWriter:
     def _write(self, folder: str) -> None:
         buffer = self._buffers.pop(folder)
         self._held -= buffer.held_bytes
-        schema = _schema(buffer.table)
+        schema = buffer.schema
         self._files.append(folder, self._arrow.Table.from_arrays(buffer.arrays(schema), schema=schema))
 
     def _write_exchanges(self, day: int, parts: list[ExchangeRows]) -> None:
@@ -156,11 +158,9 @@ class _Files:
 
 @cache
 def _schema(table: str) -> Any:
-    """The schema of a table's files; names of ``exchanges`` that repeat are dictionaries, as in ``NameColumn``."""
+    """The schema of a table's files; names that repeat are dictionaries, as in ``NameColumn``."""
     arrow = import_module("pyarrow")
     schema = arrow_schema(table, without=PARTITIONED_BY.get(table, ()))
-    if table != "exchanges":
-        return schema
     names = arrow.dictionary(arrow.int32(), arrow.string())
     kinds = {arrow.string(): names, arrow.list_(arrow.string()): arrow.list_(names)}
     return arrow.schema(

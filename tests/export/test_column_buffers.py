@@ -69,5 +69,5 @@ def test_lists_end_where_they_are_ended() -> None:
     for values in (["a", "b"], [], ["c"]):
         for name in values:
             names.put(name)
-        column.end()
+        column.end(True)
     check(column, [["a", "b"], [], ["c"]], pyarrow.list_(pyarrow.string()))

@@ -1,4 +1,4 @@
-"""Arrays made of buffers, held against those that pyarrow makes itself."""
+"""Values of any type appended to columns; the arrays are held against those that pyarrow makes itself."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.export.arrow_arrays import arrow_array
+from kwiresniff.export.column_buffers import column_of
 
 pyarrow = pytest.importorskip("pyarrow")
 
@@ -22,6 +22,13 @@ MOMENTS = [
 PAIR = pyarrow.struct([("name", pyarrow.string()), ("count", pyarrow.int64())])
 
 
+def arrow_array(values: list[Any], kind: Any) -> Any:
+    column = column_of(pyarrow, kind)
+    for value in values:
+        column.append(value)
+    return column.array(pyarrow, kind)
+
+
 @pytest.mark.parametrize(
     ("values", "kind"),
     [
@@ -29,6 +36,10 @@ PAIR = pyarrow.struct([("name", pyarrow.string()), ("count", pyarrow.int64())])
         ([1, None, -(2**31)], pyarrow.int32()),
         ([None, -(2**15), 7], pyarrow.int16()),
         ([True, False, None] * 7, pyarrow.bool_()),
+        ([True] * 8, pyarrow.bool_()),
+        ([True] * 9, pyarrow.bool_()),
+        ([False] * 9, pyarrow.bool_()),
+        ([], pyarrow.bool_()),
         (["", None, "t\u00f6pic", "\U0001f600"], pyarrow.string()),
         ([b"", None, b"\xff\x00"], pyarrow.binary()),
         ([["a", None], [], None, ["b"]], pyarrow.list_(pyarrow.string())),
@@ -64,6 +75,33 @@ def test_structures_are_told_by_the_order_of_their_fields() -> None:
     assert found.equals(pyarrow.array([[one] * 2, None, [], [two]], pyarrow.list_(PAIR)))
 
 
+def test_names_that_repeat_are_kept_once() -> None:
+    """A dictionary type says that they do."""
+    kind = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
+    found = arrow_array(["a", None, "b", "a"], kind)
+    found.validate(full=True)
+    assert found.dictionary.to_pylist() == ["a", "b"]
+    assert found.to_pylist() == ["a", None, "b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "least"),
+    [
+        (pyarrow.string(), ["x" * 1000, None], 1000),
+        (pyarrow.binary(), [b"x" * 1000], 1000),
+        (pyarrow.list_(pyarrow.int64()), [[1] * 100, None], 800),
+        (pyarrow.list_(PAIR), [[("x" * 100, 1)] * 9], 900 + 72),
+        (pyarrow.dictionary(pyarrow.int32(), pyarrow.string()), ["x" * 1000, "x" * 1000], 2000),
+        (pyarrow.bool_(), [True], 1),
+    ],
+    ids=["text", "bytes", "numbers", "structures", "names", "truth"],
+)
+def test_what_a_value_takes_is_known_as_it_is_appended(kind: Any, values: list[Any], least: int) -> None:
+    """Not less than its bytes, and less than twice as much."""
+    column = column_of(pyarrow, kind)
+    assert least <= sum(column.append(value) for value in values) < 2 * least
+
+
 def test_a_name_that_utf_8_has_no_form_for_is_escaped() -> None:
     """A file's name may be any bytes."""
     assert arrow_array(["a\udcff"], pyarrow.string()).to_pylist() == ["a\\udcff"]
@@ -72,8 +110,9 @@ def test_a_name_that_utf_8_has_no_form_for_is_escaped() -> None:
 def test_pandas_is_not_imported() -> None:
     """Importing pandas takes longer than most captures."""
     program = (
-        "import sys, pyarrow; from kwiresniff.export.arrow_arrays import arrow_array;"
-        "arrow_array(['a'], pyarrow.string()); print('pandas' in sys.modules)"
+        "import sys, pyarrow; from kwiresniff.export.column_buffers import column_of; kind = pyarrow.string();"
+        "column = column_of(pyarrow, kind); column.append('a'); column.array(pyarrow, kind);"
+        "print('pandas' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
