@@ -17,6 +17,7 @@ This needs ``mypy[mypyc]``.
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib
 import os
 import re
@@ -33,6 +34,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 from build_backend import c_compiler, obstacle
+from lighter_c import lighten
 
 #: Compiled together into one shared library, so that calls between them cost what calls in C cost.
 COMPILED = (
@@ -240,17 +242,6 @@ WITHOUT_PASSES = [
 ]  # fmt: skip
 #: What else the C files are compiled with, by the beginnings of their names.
 OTHER_OPTIMISATION = {"usual": ["-Og"], "seldom": ["-O0"], "ways_in": ["-O0"]}
-#: Functions that run once in a process (what a module does when it is imported), or that stand between compiled
-#: modules and others (attributes, and the arguments of calls). They are half of all functions, and compiled without
-#: optimisation wherever they are.
-AROUND = re.compile(
-    r"""^(?:char[ ]CPyDef_\w+_top_level__\(void\)|(?:static[ ])?int[ ]CPyExec_\w+\(PyObject[ ]\*module\))\s\{\n.*?^\}\n
-    |^static[ ](?:PyObject[ ]\*|int)\n\w+\([^()]*void[ ]\*closure\)\n\{\n.*?^\}\n
-    |^[ ]{8}PyObject[ ]\*CPyPy_\w+\([^()]*\)[ ]\{\n.*?^[ ]{8}\}\n""",
-    re.MULTILINE | re.DOTALL | re.VERBOSE,
-)
-#: How mypyc notes a line of a traceback, in fifteen thousand places: file and function, line, dictionary of the module.
-TRACEBACK = re.compile(r'CPy_AddTraceback\(("[^"]*"), ("[^"]*"), (-?\d+), (\w+)\);')
 #: Where the C file that leads from a module's extension into the library names what it calls there.
 CALLED = re.compile(r'PyCapsule_GetPointer\(capsule, "(\w+\.init_\w+)"\)')
 #: What all of them do there, written once.
@@ -333,8 +324,7 @@ def compile_modules(target: Path, scratch: Path) -> None:
     )
     for extension in extensions:
         extension.extra_compile_args = [*extension.extra_compile_args, *COMPILER_OPTIONS]
-    for source in Path(scratch, "c").glob(f"__native_{LIBRARY}___*.c"):
-        source.write_text(lightened(source.read_text(encoding="utf-8"), source.stem), encoding="utf-8")
+    lighten(sorted(Path(scratch, "c").glob(f"__native_{LIBRARY}___*.c")))
     (library,) = (extension for extension in extensions if extension.name == f"{LIBRARY}__mypyc")
     library.sources = joined(library.sources, scratch)
     ways_in = shared([extension for extension in extensions if extension is not library], scratch)
@@ -357,30 +347,6 @@ def compile_modules(target: Path, scratch: Path) -> None:
             path = Path(command.get_ext_fullpath(name))
             path.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(command.get_ext_fullpath(built.name), path)
-
-
-def lightened(text: str, name: str) -> str:
-    """A module's C file, called ``name``, in a form that takes a tenth less time to compile, and does the same."""
-    text = AROUND.sub(r'#pragma GCC push_options\n#pragma GCC optimize ("O0")\n\g<0>#pragma GCC pop_options\n', text)
-    functions: dict[str, int] = {}
-    if not (found := TRACEBACK.search(text)):
-        return text
-    text = TRACEBACK.sub(
-        lambda match: f"traceback_{name}({functions.setdefault(match[2], len(functions))}, {match[3]});", text
-    )
-    # Two numbers for each place, instead of three addresses and a number. Nobody sees where a DecodeError came from,
-    # and to note each function that it passes through took a sixth of the time of a message that breaks off.
-    function = (
-        f"static const char *const functions_{name}[] = {{{', '.join(functions)}}};\n"
-        f"static CPy_NOINLINE void traceback_{name}(int function, int line) {{\n"
-        "    PyObject *raised = PyErr_Occurred();\n"
-        '    if (raised && !strcmp(((PyTypeObject *)raised)->tp_name, "DecodeError")) return;\n'
-        f"    CPy_AddTraceback({found[1]}, functions_{name}[function], line, {found[4]});\n}}\n"
-    )
-    includes = '#include "__native_internal_'
-    head, _, rest = text.partition(includes)
-    first, _, rest = rest.partition("\n")
-    return f"{head}{includes}{first}\n{function}{rest}"
 
 
 def joined(sources: Sequence[str], scratch: Path) -> list[str]:
@@ -462,6 +428,8 @@ def side_by_side(
 
 
 def main() -> None:
+    # mypy makes objects by the million, and keeps nearly all of them to the end.
+    gc.disable()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--into", type=Path, metavar="DIR", help="put the compiled modules there, not in the checkout")
     parser.add_argument("--clean", action="store_true", help="remove the compiled modules from the checkout")

@@ -171,7 +171,8 @@ def test_the_image_has_what_a_wheel_is_made_of() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
     licenses = project["project"]["license-files"]
-    wanted = {"pyproject.toml", "build_backend.py", "hatch_build.py", project["project"]["readme"], *licenses}
+    wanted = {"pyproject.toml", "build_backend.py", "hatch_build.py", "lighter_c.py"}
+    wanted |= {project["project"]["readme"], *licenses}
     wanted |= {*wheel["packages"], *wheel["shared-data"]}
     lines = (ROOT / "Containerfile").read_text(encoding="utf-8").splitlines()
     copied = {
