@@ -91,11 +91,17 @@ class SegmentList(SegmentSink):
 
 
 class ExchangeSink:
-    """Takes exchanges one by one as they complete, so that they need not come among the events."""
+    """Takes exchanges one by one as they complete, and other events if it wants, so that they need not come among the
+    events.
+    """
 
     def exchange(self, exchange: Exchange) -> bool:
         """Take one exchange; False leaves it to be one of the events."""
         raise NotImplementedError
+
+    def other(self, event: Event) -> bool:
+        """Take an event that is no exchange; False leaves it to be one of the events."""
+        return False
 
 
 def packet_number(reference: int) -> int:

@@ -1,13 +1,14 @@
 """Intakes: exchanges taken one by one as they complete, when nothing else has to look at them on their way.
 
-For what asks little of each exchange: by way of the events it would pay more for the way than for the looking.
+For what asks little of each exchange: by way of the events it would pay more for the way than for the looking. A
+damaged capture has a problem, and a flood of connections an event, for each packet or two: so they have that way, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from kwiresniff.model import Exchange, ExchangeSink, Problem
+from kwiresniff.model import Event, Exchange, ExchangeSink, Problem
 
 
 class Intake(ExchangeSink):
@@ -16,11 +17,12 @@ class Intake(ExchangeSink):
     ``exchanges`` and ``problems`` count what was taken and what was wrong with it; ``reported`` is how many problems of
     the captures have been reported. An exchange is taken whole or not at all: an intake that is ``busy`` is only asked
     to stop. With ``matches`` only the exchanges that match are taken, and ``connections`` are theirs; the others are
-    dropped.
+    dropped. With ``report`` all other events are taken, too, and given to it.
     """
 
     def __init__(self) -> None:
         self.matches: Callable[[Exchange], bool] | None = None
+        self.report: Callable[[Event], None] | None = None
         self.connections: set[int] = set()
         self.exchanges = 0
         self.problems = 0
@@ -46,6 +48,17 @@ class Intake(ExchangeSink):
         if exchange.problems:
             self.problems += len(exchange.problems)
         self.take(exchange)
+        self.busy = False
+        if self.stopped:
+            raise KeyboardInterrupt
+        return True
+
+    def other(self, event: Event) -> bool:
+        """Take an event that is no exchange, unless something else has to be reported before."""
+        if self.report is None or len(self._captures_problems) > self.reported:
+            return False
+        self.busy = True
+        self.report(event)
         self.busy = False
         if self.stopped:
             raise KeyboardInterrupt

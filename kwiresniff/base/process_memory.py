@@ -7,11 +7,10 @@ import gc
 import sys
 from collections.abc import Iterator
 
-#: Objects made and not gone after which Python looks for garbage: there is little of it here.
-GARBAGE_THRESHOLD = 10_000
-#: The same while a process that lives on reads a capture: what is made then stays until the end or goes by itself, and
-#: looking through it time and again took a thirtieth of the time. A hundred bytes each, in the worst case.
-PASS_THRESHOLD = 100_000
+#: Objects made and not gone after which Python looks for garbage. There is little of it: what is made stays until the
+#: end of its connection, or of the reading, or goes by itself. To look through it time and again took a quarter of the
+#: time of captures of many connections. A hundred bytes each, in the worst case.
+GARBAGE_THRESHOLD = 100_000
 
 #: Just below the most that glibc learns from (``DEFAULT_MMAP_THRESHOLD_MAX`` in mallopt(3)).
 _LARGE_BYTES = (32 << 20) - (64 << 10)
@@ -41,7 +40,7 @@ def memory_of_a_pass() -> Iterator[None]:
     keep_freed_memory()
     before = gc.get_threshold()
     gc.freeze()
-    gc.set_threshold(PASS_THRESHOLD)
+    gc.set_threshold(GARBAGE_THRESHOLD)
     try:
         yield
     finally:

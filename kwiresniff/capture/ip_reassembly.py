@@ -26,10 +26,11 @@ MAX_DATAGRAM_BYTES = 65535
 class _Datagram:
     """The fragments of one datagram so far, sorted by offset and free of overlaps."""
 
-    __slots__ = ("born", "cost", "offsets", "pieces", "received", "total")
+    __slots__ = ("born", "cost", "end", "offsets", "pieces", "received", "total")
 
     def __init__(self, born: int) -> None:
         self.born = born
+        self.end = 0  # of the last piece
         self.offsets: list[int] = []
         self.pieces: list[bytes] = []
         self.received = 0
@@ -38,23 +39,32 @@ class _Datagram:
 
     def add(self, offset: int, data: bytes, last: bool) -> bool:
         """Take one fragment; False when it contradicts those before it."""
-        end = offset + len(data)
+        size = len(data)
+        end = offset + size
         if last:
-            if self.total not in (-1, end) or (self.offsets and self.offsets[-1] + len(self.pieces[-1]) > end):
+            if self.total not in (-1, end) or self.end > end:
                 return False
             self.total = end
         elif self.total != -1 and end > self.total:
             return False
+        if offset == self.end:  # most come in order
+            self.offsets.append(offset)
+            self.pieces.append(data)
+            self.end = end
+            self.received += size
+            self.cost += size + FRAGMENT_OVERHEAD_BYTES
+            return True
         at = bisect_left(self.offsets, offset)
         if at < len(self.offsets) and self.offsets[at] < end:
             # Another one starts inside this: fine only if it starts where this does, and covers it.
-            return self.offsets[at] == offset and len(self.pieces[at]) >= len(data)
+            return self.offsets[at] == offset and len(self.pieces[at]) >= size
         if at and (covered := self.offsets[at - 1] + len(self.pieces[at - 1])) > offset:
             return covered >= end
         self.offsets.insert(at, offset)
         self.pieces.insert(at, data)
-        self.received += len(data)
-        self.cost += len(data) + FRAGMENT_OVERHEAD_BYTES
+        self.end = max(self.end, end)
+        self.received += size
+        self.cost += size + FRAGMENT_OVERHEAD_BYTES
         return True
 
 

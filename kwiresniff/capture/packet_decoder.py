@@ -7,7 +7,6 @@ IPv6, options, fragments. What is not TCP in the end is counted by a short name 
 from __future__ import annotations
 
 import struct
-from collections.abc import Hashable
 
 from kwiresniff.base.light_typing import TYPE_CHECKING, Protocol, TypeAlias
 from kwiresniff.capture.fast_path import Front, front
@@ -117,19 +116,25 @@ class LayerDecoder:
                             cut = stop - end if stop > end else 0
                             return packet, timestamp_ns, flow, seq, ack, flags, buffer, payload, stop - cut, cut
                 if kind == IPV4:
-                    protocol, addresses, buffer, offset, end, missing = self._ipv4(packet, buffer, offset, end, missing)
+                    datagram = self._ipv4(packet, buffer, offset, end, missing)
                 elif kind == IPV6:
-                    protocol, addresses, buffer, offset, end, missing = self._ipv6(packet, buffer, offset, end, missing)
+                    datagram = self._ipv6(packet, buffer, offset, end, missing)
                 else:
                     raise _NoSegment("arp" if kind == ARP else "not_ip")
+                if datagram is None:
+                    self._count("ip_fragment")
+                    return None
+                protocol, addresses, buffer, offset, end, missing = datagram
                 if protocol == _TCP:
                     return packet, timestamp_ns, *_tcp_segment(addresses, buffer, offset, end, missing)
                 kind, offset = _tunnel(protocol, buffer, offset, end)
             raise _NoSegment("nested_too_deep")
         except _NoSegment as reason:
-            name = str(reason)
-            self.other[name] = self.other.get(name, 0) + 1
+            self._count(str(reason))
             return None
+
+    def _count(self, name: str) -> None:
+        self.other[name] = self.other.get(name, 0) + 1
 
     def close(self) -> None:
         """Count the fragments whose datagrams never became whole, each packet once."""
@@ -145,16 +150,18 @@ class LayerDecoder:
             if not self.other["ip_fragment"]:
                 del self.other["ip_fragment"]
 
-    def _add(self, key: Hashable, packet: int, offset: int, data: bytes, last: bool) -> bytes | None:
-        """Take a fragment; the payload of its datagram when that is whole."""
-        if self._fragments is None:
-            from kwiresniff.capture.ip_reassembly import Fragments
+    def _first_fragment(self) -> Fragments:
+        """Makes what keeps fragments, when the first one has come."""
+        from kwiresniff.capture.ip_reassembly import Fragments
 
-            self._fragments = Fragments()
-        return self._fragments.add(key, packet, offset, data, last)
+        self._fragments = Fragments()
+        return self._fragments
 
-    def _ipv4(self, packet: int, buffer: bytes, start: int, end: int, missing: int) -> _Datagram:
-        """RFC 791. A total length of 0 is what a segmentation-offloading sender's capture shows: take all there is."""
+    def _ipv4(self, packet: int, buffer: bytes, start: int, end: int, missing: int) -> _Datagram | None:
+        """RFC 791. A total length of 0 is what a segmentation-offloading sender's capture shows: take all there is.
+
+        None for a fragment that waits for others.
+        """
         if end - start < 20:
             raise _NoSegment("ip_header_cut")
         version, total, identification, fragment, protocol, addresses = _ipv4(buffer, start)
@@ -163,27 +170,28 @@ class LayerDecoder:
             raise _NoSegment("ip_header_bad")
         payload = start + header
         if total:
-            missing = max(0, start + total - end)
-            end = min(end, start + total)
+            missing = start + total - end
+            if missing < 0:
+                missing, end = 0, start + total
         if payload > end:
             raise _NoSegment("ip_header_cut")
         if fragment & 0x3FFF:  # more fragments follow, or this is not the first
             if missing:
                 raise _NoSegment("ip_fragment_cut")
-            whole = self._add(
-                (addresses, protocol, identification),
-                packet,
-                (fragment & 0x1FFF) * 8,
-                buffer[payload:end],
-                not fragment & 0x2000,
-            )
+            key = (addresses, protocol, identification)
+            fragments = self._fragments or self._first_fragment()
+            data = buffer[payload:end]
+            whole = fragments.add(key, packet, (fragment & 0x1FFF) * 8, data, not fragment & 0x2000)
             if whole is None:
-                raise _NoSegment("ip_fragment")
+                return None
             return protocol, addresses, whole, 0, len(whole), 0
         return protocol, addresses, buffer, payload, end, missing
 
-    def _ipv6(self, packet: int, buffer: bytes, start: int, end: int, missing: int) -> _Datagram:
-        """RFC 8200, with its extension headers. A payload length of 0 (jumbo, offload) takes all there is."""
+    def _ipv6(self, packet: int, buffer: bytes, start: int, end: int, missing: int) -> _Datagram | None:
+        """RFC 8200, with its extension headers. A payload length of 0 (jumbo, offload) takes all there is.
+
+        None for a fragment that waits for others.
+        """
         if end - start < 40:
             raise _NoSegment("ip_header_cut")
         if buffer[start] >> 4 != 6:
@@ -212,9 +220,10 @@ class LayerDecoder:
                         raise _NoSegment("ip_fragment_cut")
                     key = (addresses, protocol, buffer[offset + 4 : offset + 8])
                     data = buffer[offset + 8 : end]
-                    whole = self._add(key, packet, fragment & 0xFFF8, data, not fragment & 1)
+                    fragments = self._fragments or self._first_fragment()
+                    whole = fragments.add(key, packet, fragment & 0xFFF8, data, not fragment & 1)
                     if whole is None:
-                        raise _NoSegment("ip_fragment")
+                        return None
                     buffer, offset, size, end = whole, 0, 0, len(whole)
             else:
                 return protocol, addresses, buffer, offset, end, missing

@@ -27,17 +27,20 @@ def read_through(
     """
     messages = Messages(source)
     intake = CallingIntake(exchange)
-    source.hand_over(intake)
 
-    def use(event: Event) -> None:
-        if isinstance(event, Exchange):
-            intake.take(event)
-            return
+    def report(event: Event) -> None:
         if other is not None:
             other(event)
         if isinstance(event, Problem):
             messages.problem(event)
 
+    def use(event: Event) -> None:
+        if isinstance(event, Exchange):
+            intake.take(event)
+        else:
+            report(event)
+
+    source.hand_over(intake, report=report)
     return for_each(source.events(), use, intake=intake), messages
 
 

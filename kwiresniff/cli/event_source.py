@@ -19,7 +19,6 @@ from kwiresniff.cli.progress import Progress
 from kwiresniff.cli.time_window import TimeWindow
 from kwiresniff.model import (
     Connection,
-    ConnectionAttempt,
     Event,
     Exchange,
     Problem,
@@ -130,6 +129,7 @@ class EventSource:
         self._problems = ProblemCount(self._captures.problems)
         self.on_event: Callable[[Event], None] | None = None
         self._intake: Intake | None = None
+        self._wanted: set[int] = set()  # connections, where only some exchanges are wanted: theirs
 
     @property
     def live(self) -> bool:
@@ -165,10 +165,11 @@ class EventSource:
         """The name of a topic id, as far as the captures have shown it."""
         return self._analyzer.topics.name(topic_id)
 
-    def hand_over(self, intake: Intake, *, shows: bool = False) -> None:
+    def hand_over(self, intake: Intake, *, shows: bool = False, report: Callable[[Event], None] | None = None) -> None:
         """Have exchanges taken there instead of being among ``events``, when nothing else needs to look at them.
 
-        What it ``shows`` has the names that are known when it would have been the next event.
+        What it ``shows`` has the names that are known when it would have been the next event. All other events go to
+        ``report``, where it is given, but those of the end.
         """
         options, captures = self.options, self._captures
         looks = (options.since, options.until, options.limit, self.redactor, self.on_event)
@@ -178,6 +179,8 @@ class EventSource:
             self._intake = intake
             intake.follow(captures.problems)
             intake.matches = self._filter.matches if self._filter is not None else None
+            if report is not None:
+                intake.report = self._reporter(report)
             if shows:
                 self._analyzer.show(intake)
             else:
@@ -198,7 +201,8 @@ class EventSource:
         limit = self.options.limit
         narrowed = self._filter is not None or self._window.bounded
         finished = bool(self.plugins.annotators or self.plugins.decoders) or self.redactor is not None
-        connections: set[int] = self._intake.connections if self._intake is not None else set()
+        if self._intake is not None:
+            self._wanted = self._intake.connections
         bar = Progress(
             self._captures, self.options.color, enabled=not self.options.no_progress, shares_terminal=self._screen
         )
@@ -209,7 +213,7 @@ class EventSource:
                     if narrowed:
                         if not (self._window.holds(event) and self._matches(event)):
                             continue
-                        connections.add(event.connection.id)
+                        self._wanted.add(event.connection.id)
                     else:
                         self.exchanges += 1  # the others when they are asked for
                     if finished:
@@ -220,22 +224,36 @@ class EventSource:
                     self.shown += 1
                     if self.shown == limit:
                         break
-                elif isinstance(event, Problem):
-                    self._problems.found += 1
-                    yield self._placed(event)
-                elif isinstance(event, Connection):
-                    if event.protocol == "tls" and event.tls is not None and not event.tls["decrypted"]:
-                        self.encrypted += 1
-                    if not narrowed or event.id in connections:
-                        yield event
-                elif isinstance(event, ConnectionAttempt):
-                    yield event
+                elif (other := self._other(event)) is not None:
+                    yield other
                 if self.plugins.loaded:
                     yield from self._problems.counted(self.plugins.take_problems())
                 if self._problems.waiting:
                     yield from self.new_problems()
             yield from self.new_problems()
             yield from self._problems.counted(self.plugins.take_problems())
+
+    def _reporter(self, report: Callable[[Event], None]) -> Callable[[Event], None]:
+        """What gives an event that is no exchange to ``report``, if it is wanted."""
+
+        def give(event: Event) -> None:
+            other = self._other(event)
+            if other is not None:
+                report(other)
+
+        return give
+
+    def _other(self, event: Event) -> Event | None:
+        """An event that is no exchange, as it is given; None for a connection of which nothing was wanted."""
+        if isinstance(event, Problem):
+            self._problems.found += 1
+            return event if len(self._captures.files) < 2 else self._placed(event)
+        if isinstance(event, Connection):
+            if event.protocol == "tls" and event.tls is not None and not event.tls["decrypted"]:
+                self.encrypted += 1
+            if (self._filter is not None or self._window.bounded) and event.id not in self._wanted:
+                return None
+        return event
 
     def new_problems(self) -> Iterator[Problem]:
         """Problems of the capture files not given yet, for callers that cannot wait for the next event."""
@@ -257,8 +275,8 @@ class EventSource:
                 self._problems.found += self._intake.problems
 
     def _placed(self, problem: Problem) -> Problem:
-        """Says the file a problem is in, when there are several."""
-        if len(self.files) < 2 or problem.packet is None or "file" in (problem.details or {}):
+        """Says the file that a problem is in."""
+        if problem.packet is None or "file" in (problem.details or {}):
             return problem
         file = self.files[file_index(problem.packet)]
         return problem._replace(details={**(problem.details or {}), "file": file})

@@ -54,13 +54,18 @@ def command(
     tables = [StatsTable(names, source.topic_name, records=records) for names in by]
     messages = Messages(source)
     counts = ExchangeCounts(tables)
-    source.hand_over(counts)
+
+    def report(event: Event) -> None:
+        if isinstance(event, Problem):
+            messages.problem(event)
 
     def use(event: Event) -> None:
         if isinstance(event, Exchange):
             counts.take(event)
-        elif isinstance(event, Problem):
-            messages.problem(event)
+        else:
+            report(event)
+
+    source.hand_over(counts, report=report)
 
     finished = for_each(source.events(), use, intake=counts)
     if source.shown or form != "table":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.model import Problem
@@ -30,13 +31,15 @@ class Messages:
     def __init__(self, source: EventSource, *, elsewhere: bool = False) -> None:
         self._source = source
         self._elsewhere = elsewhere
+        self._quiet = source.options.quiet
+        self._line: Callable[[Problem], str] | None = None
         self._others: list[Problem] = []
 
     def problem(self, problem: Problem) -> None:
         """One problem of the capture."""
         if problem.code == "not_kafka":
             self._others.append(problem)
-        elif not self._elsewhere:
+        elif not (self._elsewhere or self._quiet):
             self._print_problem(problem)
 
     def end(self) -> None:
@@ -50,14 +53,16 @@ class Messages:
                 self._print(f"{_many(self._source.encrypted, 'TLS connection')} not decrypted; {self._advice()}")
 
     def _print_problem(self, problem: Problem) -> None:
-        from kwiresniff.render import problem_line
+        if self._line is None:
+            from kwiresniff.render.problems import problem_line  # most captures have none
 
-        self._print(problem_line(problem))
+            self._line = problem_line
+        self._print(self._line(problem))
 
     def _print(self, line: str) -> None:
-        if not self._source.options.quiet:
+        if not self._quiet:
             sys.stdout.flush()
-            print(f"kwiresniff: {line}", file=sys.stderr)
+            sys.stderr.write(f"kwiresniff: {line}\n")
 
     def _advice(self) -> str:
         return _NOT_DECRYPTED if self._source.options.keylog is not None else _HOW_TO_DECRYPT

@@ -23,8 +23,11 @@ def problem_place(problem: Problem) -> str:
 
 def problem_line(problem: Problem) -> str:
     """``what is wrong (where)``: one line without colours, safe to print."""
+    _, message, offset, path, packet, _, details = problem
+    if packet is not None and offset is None and not path and not (details and "file" in details):
+        return f"{escape(message)} (packet {packet_number(packet)})"  # gaps, by the hundred thousand
     place = problem_place(problem)
-    return f"{escape(problem.message)} ({place})" if place else escape(problem.message)
+    return f"{escape(message)} ({place})" if place else escape(message)
 
 
 def problem_chunk(problem: Problem) -> Chunk:

@@ -8,33 +8,38 @@ that follows agrees, or when the frame ends where a segment ends, which is where
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache
 from struct import Struct
 
 from kwiresniff.base.api_keys import CONTROLLED_SHUTDOWN
-from kwiresniff.base.light_typing import Final
+from kwiresniff.base.light_typing import TYPE_CHECKING, Final
 from kwiresniff.stream.frame_reader import MAX_FRAME_BYTES, SOUND_FRAME_BYTES
 from kwiresniff.stream.resync_buffer import ResyncBuffer
 
-REQUEST_FRONT_BYTES = 14
+if TYPE_CHECKING:
+    import re
+
+REQUEST_FRONT_BYTES: Final = 14
 #: api_key, api_version, correlation_id and the length of a null client id.
 MIN_REQUEST_BYTES: Final = 10
 #: Longer client ids exist only in attacks; Kafka itself stops at the 16-bit length.
-MAX_CLIENT_ID_BYTES = 1024
+MAX_CLIENT_ID_BYTES: Final = 1024
 #: A client a few releases ahead of the schema still makes sense.
-VERSIONS_AHEAD = 4
+VERSIONS_AHEAD: Final = 4
 #: Correlation ids looked for at any offset, newest first; more are outstanding only in attacks or one-way captures.
-MAX_SOUGHT_CORRELATION_IDS = 64
+MAX_SOUGHT_CORRELATION_IDS: Final = 64
 #: Places looked at for them in one buffer; small ids occur in any binary data by the thousand.
-MAX_PLACES = 2048
+MAX_PLACES: Final = 2048
 #: A response to a request that was sent before the capture began has a correlation id this little below the first
 #: one seen, or a little above: Java clients number a request when it is queued, not when it is sent.
-MAX_MISSED_REQUESTS = 1000
-MAX_QUEUED_REQUESTS = 100
+MAX_MISSED_REQUESTS: Final = 1000
+MAX_QUEUED_REQUESTS: Final = 100
 
 #: So much of a frame that is not complete must be there before it is believed all the same: by then what it was
 #: mistaken for would have ended, and the real client, if it is the other side, would have spoken.
-MIN_UNFINISHED_BYTES = 16 << 10
+MIN_UNFINISHED_BYTES: Final = 16 << 10
 
 #: Steps that it takes to look at the start of a segment, to grade a place that looks like a request, and to read a
 #: frame there (see ``ResyncBuffer``).
@@ -43,7 +48,10 @@ GRADE_STEPS: Final = 256
 READ_STEPS: Final = 4096
 READ_STEPS_PER_BYTE: Final = 8
 
-NO, WEAK, STRONG = 0, 1, 2
+#: How much something looks like the header of a request.
+NO: Final = 0
+WEAK: Final = 1
+STRONG: Final = 2
 
 Versions = Mapping[int, tuple[int, int]]
 Confirm = Callable[[bytes, int, bool], bool]
@@ -59,6 +67,14 @@ _REQUEST: Final = rb"(?s)(?=[\x00-\x%02x].{3}\x00.\x00[\x00-\x3f].{4}(?:\xff\xff
     (MAX_FRAME_BYTES - 1) >> 24,
     MAX_CLIENT_ID_BYTES >> 8,
 )
+
+
+@cache
+def _request_search() -> Callable[..., re.Match[bytes] | None]:
+    """What finds the places that look like ``_REQUEST``."""
+    import re  # most connections are seen from their beginning
+
+    return re.compile(_REQUEST).search
 
 
 def score_request_header(data: bytes | bytearray, offset: int, versions: Versions, *, opening: bool = False) -> int:
@@ -127,14 +143,12 @@ def find_request_start(buffer: ResyncBuffer, versions: Versions, confirm: Confir
     buffer.steps -= 2 * length
     starts: set[int] | None = None  # of segments, of which there may be as many as bytes; most searches find no place
     before: dict[int, int] = {}  # where a strong candidate that fills segments ends -> where it begins
-    import re  # most connections are seen from their beginning
-
-    request = re.compile(_REQUEST)
-    match = request.search(data)
+    search = _request_search()
+    match = search(data)
     while match and buffer.steps > 0:
         offset = match.start()
         buffer.steps -= GRADE_STEPS
-        match = request.search(data, offset + 1)
+        match = search(data, offset + 1)
         grade = score_request_header(data, offset, versions)
         if not grade:
             continue
@@ -180,13 +194,15 @@ def find_response_start(
     """
     data = buffer.data
     candidates = _Candidates(buffer, outstanding, first_correlation_id, confirm)
-    starts = sorted(candidates.starts)
+    starts = candidates.in_order
     buffer.steps -= START_STEPS * len(starts)
     best = -1
     for offset in starts:
         if candidates.agrees(offset, False):
             best = offset
             break
+    if not best:
+        return 0  # nothing is before it
     places = 0
     for correlation_id in list(outstanding)[-MAX_SOUGHT_CORRELATION_IDS:]:
         if buffer.steps <= 0:
@@ -207,7 +223,7 @@ def find_response_start(
 class _Candidates:
     """Places of a buffer where a response may begin; see ``find_response_start``."""
 
-    __slots__ = ("_ahead", "_buffer", "_confirm", "_data", "_ends", "_first", "_outstanding", "starts")
+    __slots__ = ("_ahead", "_buffer", "_confirm", "_data", "_first", "_outstanding", "in_order", "starts")
 
     def __init__(
         self,
@@ -216,9 +232,8 @@ class _Candidates:
         first_correlation_id: int | None,
         confirm: Callable[[bytes, bool], bool],
     ) -> None:
-        offsets = buffer.starts()
-        self.starts = set(offsets)  # of the segments
-        self._ends = dict(zip(offsets, [*offsets[1:], len(buffer.data)], strict=True))
+        self.in_order = buffer.starts()  # of the segments
+        self.starts = set(self.in_order)
         self._buffer = buffer
         self._data = buffer.data
         self._ahead = buffer.ahead
@@ -240,7 +255,7 @@ class _Candidates:
             if anywhere or first is None or not (end in starts or end == length):
                 return False
             older = 0 <= correlation_id <= first + MAX_QUEUED_REQUESTS
-            return is_near(correlation_id, first) or (older and self._ends[offset] == end)
+            return is_near(correlation_id, first) or (older and self._is_segment(offset, end))
         if end > length:
             if anywhere:
                 return False
@@ -255,6 +270,11 @@ class _Candidates:
             return False
         self._buffer.steps -= READ_STEPS + READ_STEPS_PER_BYTE * size
         return self._confirm(bytes(data[offset + 4 : end]), ends_segment and offset in starts)
+
+    def _is_segment(self, start: int, end: int) -> bool:
+        """Whether a segment begins at ``start`` and ends at ``end``; one does begin there."""
+        following = bisect_right(self.in_order, start)
+        return end == (self.in_order[following] if following < len(self.in_order) else len(self._data))
 
     def _is_answered_next(self, end: int, correlation_id: int) -> bool:
         """Whether a response to another request follows. To the same one there is no second."""

@@ -331,7 +331,7 @@ class KafkaMessages(SaslPhase):
 
         Brokers answer in order, so this is the case as soon as a later response has its request.
         """
-        if not self.releasing:
+        if self.reordering.held and not self.releasing:
             self.handle_reordered(len(self.reordering.held))
 
     def handle_reordered(self, count: int) -> None:

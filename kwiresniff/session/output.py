@@ -44,8 +44,9 @@ class EventOutput:
         return self.shallow.stripper(exchange, body_offset) if self.shallow is not None else None
 
     def report(self, event: Event) -> None:
-        """Adds a connection, a connection attempt or a problem to the events."""
-        self.events.append(event)
+        """Adds a connection, a connection attempt or a problem to the events, if the sink does not take it."""
+        if self.sink is None or self.events or not self.sink.other(event):
+            self.events.append(event)
 
     def complete(self, exchange: Exchange) -> None:
         """Adds an exchange that is as complete as it will be: filtered, and decoded as far as asked for."""

@@ -41,15 +41,19 @@ def lost_bytes(
 ) -> Problem:
     """The problem of bytes that were not in the capture (``missing``) or could not be read (``skipped``)."""
     way = "client to broker" if direction == "request" else "broker to client"
-    parts = ["a length that no message has"] if code == "bad_length" else []
+    text = "a length that no message has" if code == "bad_length" else ""
     if missing:
-        parts.append(f"{missing} bytes are missing from the capture")
+        text = f"{text}, {missing} bytes" if text else f"{missing} bytes"
+        text += " are missing from the capture"
     if skipped:
-        parts.append(f"{skipped} bytes skipped in search of the next message")
-    details = _where(connection)
-    details |= {"direction": direction, "missing_bytes": missing, "skipped_bytes": skipped}
-    text = f"{way}: {', '.join(parts) or 'lost count of the messages'}"
-    return Problem(code, text, None, "", packet or None, ns, details)
+        text = f"{text}, {skipped} bytes" if text else f"{skipped} bytes"
+        text += " skipped in search of the next message"
+    details: dict[str, object] = {
+        "connection": connection.id, "client": connection.client, "broker": connection.broker, "direction": direction,
+        "missing_bytes": missing, "skipped_bytes": skipped,
+    }  # fmt: skip
+    what = f"{way}: {text or 'lost count of the messages'}"
+    return Problem(code, what, None, "", packet or None, ns, details)
 
 
 def too_many_connections(limit: int, evicted: int, ns: int) -> Problem:

@@ -31,6 +31,7 @@ MAX_NAME_BYTES = 255
 
 CERTIFICATE, SERVER_HELLO_DONE = 11, 14
 _SERVER_NAME, _PROTOCOLS, _SUPPORTED_VERSIONS = 0, 16, 43
+_READ = frozenset((_SERVER_NAME, _PROTOCOLS, _SUPPORTED_VERSIONS))
 _TLS_1_3 = 0x0304
 
 
@@ -39,33 +40,43 @@ class _Misfit(Exception):
 
 
 class _Cursor:
-    """Reads ``data`` from its front; raises _Misfit at its end."""
+    """Reads ``data[at:end]`` from its front; raises _Misfit at its end."""
 
-    __slots__ = ("_at", "_data")
+    __slots__ = ("_at", "_data", "_end")
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, at: int, end: int) -> None:
         self._data = data
-        self._at = 0
+        self._at = at
+        self._end = end
 
     def __bool__(self) -> bool:
-        return self._at < len(self._data)
+        return self._at < self._end
 
-    def take(self, size: int) -> bytes:
-        data = self._data[self._at : self._at + size]
-        if len(data) < size:
+    def skip(self, size: int) -> int:
+        """Passes over ``size`` bytes; returns where they begin."""
+        at = self._at
+        after = at + size
+        if after > self._end:
             raise _Misfit
-        self._at += size
-        return data
+        self._at = after
+        return at
 
     def number(self, size: int) -> int:
-        return int.from_bytes(self.take(size), "big")
+        at = self.skip(size)
+        return int.from_bytes(self._data[at : self._at], "big")
+
+    def skip_vector(self, size: int) -> None:
+        """Passes over what follows a length of ``size`` bytes."""
+        self.skip(self.number(size))
 
     def vector(self, size: int) -> _Cursor:
         """What follows a length of ``size`` bytes."""
-        return _Cursor(self.take(self.number(size)))
+        at = self.skip(self.number(size))
+        return _Cursor(self._data, at, self._at)
 
     def rest(self) -> bytes:
-        return self.take(len(self._data) - self._at)
+        at, self._at = self._at, self._end
+        return self._data[at : self._end]
 
 
 class HandshakeParser:
@@ -152,7 +163,7 @@ class HandshakeParser:
             if end > len(messages):
                 break
             try:
-                self._message(messages[at], _Cursor(bytes(messages[at + 4 : end])))
+                self._message(messages[at], _Cursor(bytes(messages[at + 4 : end]), 0, end - at - 4))
             except _Misfit:
                 self.done = True
             at = end
@@ -172,10 +183,10 @@ class HandshakeParser:
             self.done = True
 
     def _client_hello(self, body: _Cursor) -> None:
-        body.take(2 + 32)  # version, random
-        body.vector(1)  # session id
-        body.vector(2)  # cipher suites
-        body.vector(1)  # compression methods
+        body.skip(2 + 32)  # version, random
+        body.skip_vector(1)  # session id
+        body.skip_vector(2)  # cipher suites
+        body.skip_vector(1)  # compression methods
         self.hello = True
         for kind, data in _extensions(body):
             if kind == _SERVER_NAME:
@@ -189,12 +200,12 @@ class HandshakeParser:
 
     def _server_hello(self, body: _Cursor) -> None:
         version = body.number(2)
-        body.take(32)  # random
-        body.vector(1)  # session id
+        body.skip(32)  # random
+        body.skip_vector(1)  # session id
         self.cipher = cipher_suite_name(body.number(2))
         self.version = version
         self.hello = True
-        body.take(1)  # compression method
+        body.skip(1)  # compression method
         for kind, data in _extensions(body):
             if kind == _SUPPORTED_VERSIONS:
                 self.version = data.number(2)
@@ -215,11 +226,15 @@ class HandshakeParser:
 
 
 def _extensions(body: _Cursor) -> list[tuple[int, _Cursor]]:
+    """The extensions that are read, when all of them are in order."""
     found = []
     extensions = body.vector(2) if body else body
     while extensions:
         kind = extensions.number(2)
-        found.append((kind, extensions.vector(2)))
+        if kind in _READ:
+            found.append((kind, extensions.vector(2)))
+        else:
+            extensions.skip_vector(2)
     return found
 
 

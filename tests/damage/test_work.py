@@ -1,0 +1,147 @@
+"""What damaged and hostile captures have by the hundred thousand: how much is done for each, counted, not timed."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from struct import pack
+from types import FrameType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kwiresniff.analysis.intake import CallingIntake
+from kwiresniff.base.process_memory import collect_from_here
+from kwiresniff.capture.packet_decoder import LayerDecoder
+from kwiresniff.cli.event_source import EventSource
+from kwiresniff.cli.options import ReadOptions
+from kwiresniff.cli.stderr_messages import Messages
+from kwiresniff.model import Event, Exchange, Problem
+from kwiresniff.session import Analyzer
+from kwiresniff.session.frame_search import GRADE_STEPS, START_STEPS, find_response_start
+from kwiresniff.session.tls_handshake import HandshakeParser
+from kwiresniff.stream.resync_buffer import ResyncBuffer
+from tests.support.capture_files import save
+from tests.support.conversation import Wire, heartbeat, heartbeat_response
+from tests.support.tls_conversation import TlsTalk
+
+
+def calls(work: Callable[[], object]) -> int:
+    """How many functions are called, those of Python itself included. Compiled ones are not seen."""
+    count = 0
+
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def test_a_fragment_takes_few_calls() -> None:
+    """Two fragments a datagram: the capture's readers are compiled, what puts fragments together is not."""
+    header = pack(">BBHHHBBH8s", 0x45, 0, 44, 7, 0x2000, 64, 6, 0, bytes(8))
+    last = pack(">BBHHHBBH8s", 0x45, 0, 28, 7, 3, 64, 6, 0, bytes(8))
+    packets = [header + pack(">HHIIBBHHH4s", 9, 9, 1, 1, 0x50, 16, 0, 0, 0, b"data"), last + b"12345678"]
+    decoder = LayerDecoder({})
+    found = []
+
+    def decode() -> None:
+        for packet in packets * 100:
+            found.append(decoder.segment(1, 1, 101, packet, 0, len(packet), 0))
+
+    decode()
+    assert calls(decode) / 200 < 22  # it took 26
+    assert [segment is not None for segment in found[:4]] == [False, True, False, True]
+
+
+def test_a_hello_is_read_without_taking_apart_what_nobody_asks_for() -> None:
+    """OpenSSL's, with the name of a server, and a dozen extensions of which one is reported."""
+    hello = TlsTalk().shake().flights[0][1]
+    parser = HandshakeParser()
+    assert calls(lambda: parser.feed(hello)) < 190  # it took 236
+    assert parser.server_name == "broker-1.test"
+
+
+def test_a_line_about_a_gap_takes_few_calls(capsys: pytest.CaptureFixture[str]) -> None:
+    """One of a file with nothing else to say; what is compiled is counted where it is not."""
+    messages = Messages(SimpleNamespace(options=SimpleNamespace(quiet=False)))  # type: ignore[arg-type]
+    gap = Problem("gap", "client to broker: 5 bytes are missing from the capture", packet=7, details={"direction": "x"})
+    messages.problem(gap)
+    assert calls(lambda: messages.problem(gap)) < 18  # it took 22
+    assert capsys.readouterr().err == f"kwiresniff: {gap.message} (packet 7)\n" * 2
+
+
+def lossy() -> Wire:
+    """A hundred heartbeats, of which every other one comes behind a gap that the broker has filled."""
+    wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1))
+    for number in range(2, 102):
+        if number % 2:
+            wire.up(b"x" * 500, drop=True)
+        wire.up(heartbeat(number)).down(heartbeat_response(number))
+    return wire.close()
+
+
+def source_of(tmp_path: Path) -> EventSource:
+    return EventSource([save(tmp_path / "gaps.pcap", lossy())], ReadOptions(), "errors", screen=False)
+
+
+def test_gaps_are_taken_where_they_are_found(tmp_path: Path) -> None:
+    """By who takes exchanges, and in their order: each that comes among the events stops the reading of packets."""
+    events = list(source_of(tmp_path).events())
+    source = source_of(tmp_path)
+    taken: list[Event] = []
+    source.hand_over(CallingIntake(taken.append), report=taken.append)
+    left = list(source.events())
+    assert [what(event) for event in [*taken, *left]] == [what(event) for event in events]
+    assert sum(isinstance(event, Problem) for event in events) == source.problems == 50
+    assert sum(isinstance(event, Problem) for event in taken) > 30  # those that are found before the end
+
+
+def what(event: Event) -> Any:
+    return event.correlation_id if isinstance(event, Exchange) else event if isinstance(event, Problem) else type(event)
+
+
+def test_a_response_at_the_very_front_is_not_looked_for_any_further() -> None:
+    """There is nothing before it, however many requests are outstanding."""
+    buffer = ResyncBuffer()
+    buffer.feed(1, 1, -1, pack(">ii", 8, 5) + b"1234")
+    before = buffer.steps
+    outstanding = dict.fromkeys(range(50))
+    assert find_response_start(buffer, outstanding, None, lambda frame, fills: True) == 0
+    one_answer = START_STEPS + 4096 + 8 * 8  # to look at a segment, and to read the frame in it
+    assert before - buffer.steps <= one_answer + GRADE_STEPS
+
+
+def test_connections_are_seldom_looked_through_for_garbage() -> None:
+    """There is none in them: each has a request, its answer, and some twenty objects that stay."""
+    segments = []
+    for number in range(1_500):
+        wire = Wire(client_port=1024 + number).open().up(heartbeat(1)).down(heartbeat_response(1))
+        segments += wire.segments
+    looks = []
+    before, was_enabled = gc.get_threshold(), gc.isenabled()
+
+    def look(phase: str, info: dict[str, int]) -> None:
+        looks.append(phase)
+
+    gc.disable()
+    try:
+        collect_from_here()
+        gc.callbacks.append(look)
+        for _ in Analyzer("errors").analyze(segments):
+            pass
+    finally:
+        gc.callbacks.remove(look)
+        gc.set_threshold(*before)
+        gc.unfreeze()
+        if not was_enabled:
+            gc.disable()
+    assert looks.count("start") <= 1  # it took four
