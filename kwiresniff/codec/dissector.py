@@ -218,7 +218,7 @@ class Dissector:
         try:
             number, self.position = read_uvarint(self.frame, self.position)
         except DecodeError as error:
-            self.failure = error
+            self.failure = error.with_traceback(None)  # which would hold the message, by way of this object
             return -1
         return number
 

@@ -24,7 +24,7 @@ from kwiresniff.session.frame_search import GRADE_STEPS, START_STEPS, find_respo
 from kwiresniff.session.tls_handshake import HandshakeParser
 from kwiresniff.stream.resync_buffer import ResyncBuffer
 from tests.support.capture_files import save
-from tests.support.conversation import Wire, heartbeat, heartbeat_response
+from tests.support.conversation import Wire, heartbeat, heartbeat_response, request, response
 from tests.support.tls_conversation import TlsTalk
 
 
@@ -145,3 +145,23 @@ def test_connections_are_seldom_looked_through_for_garbage() -> None:
         if not was_enabled:
             gc.disable()
     assert looks.count("start") <= 1  # it took four
+
+
+def test_messages_that_break_off_leave_no_garbage() -> None:
+    """What is wrong with one would hold it until Python looks for garbage: with all its bytes, for a long time."""
+    wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1))
+    asked = b"\2g" + pack(">ii", 10_000, 10_000) + b"\1\0\2c\2\1\1\0\1"  # JoinGroup v9 without its last byte
+    for number in range(2, 12):
+        wire.up(request(11, 9, number, asked, "", b"\0")).down(response(number, b"", b"\0"))
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        list(Analyzer("records").analyze(wire.segments))  # whatever is made for the first time
+        gc.collect()
+        broken = [event for event in Analyzer("records").analyze(wire.segments) if isinstance(event, Exchange)]
+        assert [exchange.problems != [] for exchange in broken[1:]] == [True] * 10
+        del broken
+        assert gc.collect() < 100  # the analyzer; and nearly 70 for each message
+    finally:
+        if was_enabled:
+            gc.enable()
