@@ -129,7 +129,6 @@ class EventSource:
         self._problems = ProblemCount(self._captures.problems)
         self.on_event: Callable[[Event], None] | None = None
         self._intake: Intake | None = None
-        self._wanted: set[int] = set()  # connections, where only some exchanges are wanted: theirs
 
     @property
     def live(self) -> bool:
@@ -180,7 +179,7 @@ class EventSource:
             intake.follow(captures.problems)
             intake.matches = self._filter.matches if self._filter is not None else None
             if report is not None:
-                intake.report = self._reporter(report)
+                intake.report = self._reporter(report, intake.connections if self._filter is not None else None)
             if shows:
                 self._analyzer.show(intake)
             else:
@@ -201,8 +200,7 @@ class EventSource:
         limit = self.options.limit
         narrowed = self._filter is not None or self._window.bounded
         finished = bool(self.plugins.annotators or self.plugins.decoders) or self.redactor is not None
-        if self._intake is not None:
-            self._wanted = self._intake.connections
+        connections: set[int] = self._intake.connections if self._intake is not None else set()
         bar = Progress(
             self._captures, self.options.color, enabled=not self.options.no_progress, shares_terminal=self._screen
         )
@@ -213,7 +211,7 @@ class EventSource:
                     if narrowed:
                         if not (self._window.holds(event) and self._matches(event)):
                             continue
-                        self._wanted.add(event.connection.id)
+                        connections.add(event.connection.id)
                     else:
                         self.exchanges += 1  # the others when they are asked for
                     if finished:
@@ -224,7 +222,7 @@ class EventSource:
                     self.shown += 1
                     if self.shown == limit:
                         break
-                elif (other := self._other(event)) is not None:
+                elif (other := self._other(event, connections if narrowed else None)) is not None:
                     yield other
                 if self.plugins.loaded:
                     yield from self._problems.counted(self.plugins.take_problems())
@@ -233,25 +231,27 @@ class EventSource:
             yield from self.new_problems()
             yield from self._problems.counted(self.plugins.take_problems())
 
-    def _reporter(self, report: Callable[[Event], None]) -> Callable[[Event], None]:
-        """What gives an event that is no exchange to ``report``, if it is wanted."""
+    def _reporter(self, report: Callable[[Event], None], connections: set[int] | None) -> Callable[[Event], None]:
+        """What gives an event that is no exchange to ``report``, if it is wanted; ``connections`` as in ``_other``."""
 
         def give(event: Event) -> None:
-            other = self._other(event)
+            other = self._other(event, connections)
             if other is not None:
                 report(other)
 
         return give
 
-    def _other(self, event: Event) -> Event | None:
-        """An event that is no exchange, as it is given; None for a connection of which nothing was wanted."""
+    def _other(self, event: Event, connections: set[int] | None) -> Event | None:
+        """An event that is no exchange, as it is given; None for a connection that is none of the ``connections``, if
+        only those are wanted.
+        """
         if isinstance(event, Problem):
             self._problems.found += 1
             return event if len(self._captures.files) < 2 else self._placed(event)
         if isinstance(event, Connection):
             if event.protocol == "tls" and event.tls is not None and not event.tls["decrypted"]:
                 self.encrypted += 1
-            if (self._filter is not None or self._window.bounded) and event.id not in self._wanted:
+            if connections is not None and event.id not in connections:
                 return None
         return event
 
