@@ -24,6 +24,8 @@ NAME_BYTES: Final = 200
 OFFSET_BYTES: Final = 4
 #: Texts from this size on are kept as they are until the array is made: so they are copied once.
 LARGE_TEXT: Final = 4096
+#: Short texts are gathered to pieces of this size, in memory that the processor has at hand: what grows is copied.
+PIECE_BYTES: Final = 1 << 16
 
 
 class Column:
@@ -185,13 +187,19 @@ class TextColumn(Column):
     def write(self, piece: bytes) -> None:
         """Some more of a value."""
         size: i64 = len(piece)
+        self.size_bytes += size
         if size < LARGE_TEXT:
             self._data.write(piece)
+            if len(self._data) >= PIECE_BYTES:
+                self._cut()
         else:
-            self._pieces.append(self._data.getvalue())
-            self._data.truncate(0)
+            self._cut()
             self._pieces.append(piece)
-        self.size_bytes += size
+
+    def _cut(self) -> None:
+        """Begins a new piece."""
+        self._pieces.append(self._data.getvalue())
+        self._data.truncate(0)
 
     def end(self, there: bool) -> None:
         """Ends a value: what was written since the last one."""
@@ -204,8 +212,7 @@ class TextColumn(Column):
 
     def array(self, arrow: Any, kind: Any) -> Any:
         buffers = self._buffers(arrow, self.ends)
-        self._pieces.append(self._data.getvalue())
-        self._data.truncate(0)
+        self._cut()
         self._pieces = [b"".join(self._pieces)]  # those of a long text are not held besides
         buffers.append(arrow.py_buffer(self._pieces[0]))
         return arrow.Array.from_buffers(kind, self.count, buffers, self.nulls)

@@ -56,6 +56,11 @@ def test_an_array_is_the_one_that_pyarrow_makes(values: list[Any], kind: Any) ->
     assert found.null_count == sum(value is None for value in values)
 
 
+def test_a_number_that_needs_more_than_64_bits_is_none() -> None:
+    """A capture may claim any; what is added up of them may be beyond what columns hold."""
+    assert arrow_array([2**63, -(2**63) - 1, 3], pyarrow.int64()).to_pylist() == [None, None, 3]
+
+
 def test_days_and_moments_are_numbers() -> None:
     """Days and microseconds since 1970."""
     days = [(moment.date() - datetime.date(1970, 1, 1)).days for moment in MOMENTS]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from itertools import product
 from typing import Any
 
 import pytest
 
-from kwiresniff.export.column_buffers import LARGE_TEXT, ListColumn, NameColumn, NumberColumn, TextColumn
+from kwiresniff.export.column_buffers import LARGE_TEXT, PIECE_BYTES, ListColumn, NameColumn, NumberColumn, TextColumn
 
 pyarrow = pytest.importorskip("pyarrow")
 
@@ -71,3 +72,16 @@ def test_lists_end_where_they_are_ended() -> None:
             names.put(name)
         column.end(True)
     check(column, [["a", "b"], [], ["c"]], pyarrow.list_(pyarrow.string()))
+
+
+def test_many_short_texts_are_held_in_pieces() -> None:
+    """What is held is one copy of them, and no more until they become an array."""
+    text, count = b"x" * 1000, 4 * PIECE_BYTES // 1000
+    column = TextColumn()
+    tracemalloc.start()
+    for _ in range(count):
+        column.add(text)
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert count * 1000 < held < count * 1000 + 3 * PIECE_BYTES
+    check(column, [text.decode()] * count, pyarrow.string())
