@@ -6,12 +6,14 @@ because nobody knows a name for it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from operator import is_
 
-from kwiresniff.base.light_typing import Any, Final
+from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final
 from kwiresniff.model import TopicNames
+
+if TYPE_CHECKING:
+    import re
 
 #: Alone, or with a partition behind it as in ``ID-3``.
 _ID: Final = r"(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{22}(?=(?:-\d+)?(?![A-Za-z0-9_-]))"
@@ -33,7 +35,7 @@ def renamer(topic_name: TopicNames | None) -> Callable[[Any], Any]:
 
     def rename(value: Any) -> Any:
         if isinstance(value, str):
-            return re.sub(_ID, named, value) if len(value) >= ID_CHARS else value
+            return _in_text(value, named) if len(value) >= ID_CHARS else value
         if isinstance(value, (list, tuple, frozenset)):
             if value.__class__ is list and value and value[0].__class__ is int:
                 return value  # like all arrays of the protocol it is of one kind
@@ -47,6 +49,12 @@ def renamer(topic_name: TopicNames | None) -> Callable[[Any], Any]:
         return value
 
     return rename
+
+
+def _in_text(text: str, named: Callable[[re.Match[str]], str]) -> str:
+    import re  # 2 ms of start-up
+
+    return re.sub(_ID, named, text)
 
 
 def _same(these: Iterable[Any], those: Iterable[Any]) -> bool:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from sys import getsizeof
 
-from kwiresniff.base.light_typing import Any
+from kwiresniff.base.light_typing import Any, Final
 
 #: An entry of a dict: its slot, and the room that the dict grows ahead of use.
-ENTRY_BYTES = 100
+ENTRY_BYTES: Final = 100
 #: A dict or a list, empty.
-CONTAINER_BYTES = 80
+CONTAINER_BYTES: Final = 80
 #: A number in a list: the slot and the object.
-NUMBER_BYTES = 40
+NUMBER_BYTES: Final = 40
 
 
 class MemoryBudget:
@@ -62,7 +62,11 @@ class MemoryBudget:
 
 def text_bytes(*texts: str | None) -> int:
     """Bytes of memory that texts take; None takes none."""
-    return sum([getsizeof(text) for text in texts if text is not None])
+    size = 0
+    for text in texts:
+        if text is not None:
+            size += getsizeof(text)
+    return size
 
 
 def value_bytes(value: Any) -> int:

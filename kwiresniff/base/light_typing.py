@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from typing import TypeAlias as TypeAlias
     from typing import TypeVar as TypeVar
     from typing import final as final
+
+    from mypy_extensions import mypyc_attr as mypyc_attr
 else:
     from collections import _tuplegetter as _member  # as fast as a slot; a property takes three times as long
 
@@ -36,6 +38,10 @@ else:
     def final(kind):
         """Says that no class derives from this one."""
         return kind
+
+    def mypyc_attr(**options):
+        """Tells mypyc how to compile a class; ``mypy_extensions``, whose it is, imports ``typing``."""
+        return lambda kind: kind
 
     class Generic:
         """The base of classes that are ``Name[parameters]`` in annotations."""

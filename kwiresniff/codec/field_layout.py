@@ -6,7 +6,7 @@ forms and tagged fields; KIP-893 for nullable structures.
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import Any
+from kwiresniff.base.light_typing import Any, Final
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema.types import MessageVersion, WireField
 from kwiresniff.schema.wire_types import BY_DEFINITION, BY_GUIDE, FIXED, Fixed
@@ -21,12 +21,12 @@ LARGE_BYTES = 1 << 18
 
 #: Values that one message may be made of: structures, strings, tagged fields, and eight numbers in an array for one.
 #: The metadata of a cluster with 200,000 partitions takes a quarter of it; a million dicts are 200 to 400 MB.
-MAX_ENTRIES = 1_000_000
+MAX_ENTRIES: Final = 1_000_000
 #: Numbers in an array that weigh as much as one structure, as a shift.
 NUMBERS_SHIFT = 3
 
 #: Tagged fields of one structure. Kafka's own have at most five; every one of them costs a dict entry.
-MAX_TAGS = 1024
+MAX_TAGS: Final = 1024
 
 #: The field whose record set may begin and end inside a batch (FetchSnapshot, KIP-630).
 UNALIGNED = "unaligned_records"

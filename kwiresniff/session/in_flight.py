@@ -29,11 +29,6 @@ MANY_IN_FLIGHT_BYTES: Final = min(MAX_IN_FLIGHT * EXCHANGE_BYTES, MAX_IN_FLIGHT_
 Outstanding: TypeAlias = "dict[int, Exchange | deque[Exchange]]"
 
 
-def oldest(found: Exchange | deque[Exchange]) -> Exchange:
-    """The oldest of the requests in flight with one correlation id."""
-    return found if isinstance(found, Exchange) else found[0]
-
-
 def request_bytes(exchange: Exchange) -> i64:
     """The memory in bytes that a request takes while it waits. A byte of a client id counts four: so long is its
     escape.

@@ -17,7 +17,6 @@ from kwiresniff.session.in_flight import (
     MAX_IN_FLIGHT,
     MAX_IN_FLIGHT_BYTES,
     InFlightRequests,
-    oldest,
     request_bytes,
 )
 from kwiresniff.session.peek import (
@@ -224,7 +223,7 @@ class KafkaMessages(SaslPhase):
         message.body_offset = 4
         request: Message | None = None
         if found is not None:
-            exchange = found if found.__class__ is Exchange else oldest(found)
+            exchange = found if isinstance(found, Exchange) else found[0]
             request = exchange.request
             if request is not None and request.last_packet >= last_packet and not self._acknowledges(request):
                 in_flight.by_id[correlation_id] = found

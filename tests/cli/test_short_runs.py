@@ -64,6 +64,13 @@ def test_an_analysis_does_without_what_makes_classes_and_without_click(tmp_path:
     assert names == []
 
 
+def test_a_doctor_with_nothing_to_say_does_without_what_its_findings_need(tmp_path: Path) -> None:
+    """Times of day, addresses and patterns stand in findings; what imports them takes a tenth of a short run."""
+    capture = save(tmp_path / "a.pcap", heartbeats(2))
+    _, names = imported(("typing", "re", "enum", "datetime", "ipaddress"), "doctor", "-q", capture)
+    assert names == []
+
+
 def test_only_the_pipeline_imports_typing() -> None:
     """``kwiresniff.base.light_typing`` has its names; what runs on Spark takes seconds to begin."""
     modules = [path for path in (ROOT / "kwiresniff").rglob("*.py") if path.parent.name != "pipeline"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kwiresniff.analysis.doctor.endings import Ending, Reason, client_in, is_waiting
+from kwiresniff.analysis.doctor.endings import Ending, client_in, is_waiting
 from kwiresniff.analysis.doctor.evidence import Case
 from kwiresniff.analysis.doctor.rule import SYMPTOM, Context, Rule, as_clients, found
 from kwiresniff.analysis.doctor.unanswered import CLUSTER_API_NAMES
@@ -65,7 +65,7 @@ class ClosedByBrokerRule(Rule):
 
     def ending(self, ending: Ending) -> None:
         """One that was closed with requests under way, for no reason that another rule knows."""
-        if ending.reason is not Reason.CLOSED_BY_BROKER or is_waiting(ending, ending.first):
+        if ending.reason != "closed by broker" or is_waiting(ending, ending.first):
             return
         first, connection = ending.first, ending.connection
         case = self._cases.case(client_in(ending), connection.broker)

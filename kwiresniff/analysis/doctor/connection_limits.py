@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kwiresniff.analysis.doctor.endings import Ending, Reason
+from kwiresniff.analysis.doctor.endings import Ending
 from kwiresniff.analysis.doctor.evidence import client_text
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
 from kwiresniff.analysis.doctor.wording import times
@@ -53,7 +53,7 @@ class ConnectionLimitRule(Rule):
         """One that the broker closed without having sent a byte, after a request that any broker answers."""
         connection = ending.connection
         fresh = connection.handshake_seen and not connection.bytes[1] and ending.first.api_key == API_VERSIONS
-        if not fresh or ending.reason is not Reason.CLOSED_BY_BROKER:
+        if not fresh or ending.reason != "closed by broker":
             return
         key = host_of(connection.client), connection.broker
         case = self._cases.case(*key)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kwiresniff.analysis.doctor.evidence import Case, Tally, client_of, client_text
+from kwiresniff.analysis.doctor.evidence import Case, Tally, client_text
 from kwiresniff.analysis.doctor.rule import INCIDENT, WASTE, Context, Rule, as_clients, found
 from kwiresniff.analysis.doctor.wording import times
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMBER_BYTES
@@ -67,8 +67,7 @@ class EfficiencyRule(Rule):
         request, response = exchange.request, exchange.response
         if request is None:
             return
-        notes = self.context.notes
-        subject = notes.client if notes is not None else client_of(exchange)
+        subject = self.context.client_of(exchange)
         packet, ns = request.first_packet, request.first_ns
         api_key = exchange.api_key
         if api_key == METADATA:

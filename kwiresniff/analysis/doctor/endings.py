@@ -7,8 +7,6 @@ answers plaintext with an alert of seven bytes (RFC 8446, section 6).
 
 from __future__ import annotations
 
-from enum import Enum
-
 from kwiresniff.analysis.doctor.cluster import (
     AT_ADVERTISED,
     BEFORE_AUTHENTICATION,
@@ -18,7 +16,7 @@ from kwiresniff.analysis.doctor.cluster import (
 )
 from kwiresniff.analysis.doctor.evidence import client_text, is_cut
 from kwiresniff.base.api_keys import API_VERSIONS, FETCH, JOIN_GROUP, PRODUCE, SASL_AUTHENTICATE, SHARE_FETCH
-from kwiresniff.base.light_typing import NamedTuple
+from kwiresniff.base.light_typing import Literal, NamedTuple, TypeAlias
 from kwiresniff.base.time_units import MILLISECOND_NS, OVERRUN_NS
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Connection, Exchange, Problem
@@ -40,16 +38,11 @@ CUT_POLL_MS = 30_000
 CUT_JOIN_MS = 300_000
 
 
-class Reason(Enum):
-    """Why a connection ended with requests unanswered."""
-
-    TLS_WANTED = "tls"
-    VERSION_REFUSED = "version"
-    SASL_WANTED = "sasl"
-    NOT_AUTHENTICATED = "authentication"
-    CLOSED_BY_BROKER = "broker"
-    CLOSED_BY_CLIENT = "client"
-    CAPTURE_ENDED = "capture"
+#: Why a connection ended with requests unanswered.
+Reason: TypeAlias = Literal[
+    "TLS wanted", "version refused", "SASL wanted", "not authenticated", "closed by broker", "closed by client",
+    "capture ended",
+]  # fmt: skip
 
 
 class Unanswered(NamedTuple):
@@ -74,7 +67,7 @@ class Ending:
         self.connection = connection
         self.requests: list[Unanswered] = []
         self.counts: dict[str, int] = {}
-        self.reason: Reason = Reason.CAPTURE_ENDED
+        self.reason: Reason = "capture ended"
         self.waited_ns = 0
 
     @property
@@ -178,29 +171,29 @@ def patience_of(exchange: Exchange) -> int:
 def _reason(ending: Ending, cluster: Cluster) -> Reason:
     connection, first = ending.connection, ending.first
     if connection.closed_by == "":
-        return Reason.CAPTURE_ENDED
+        return "capture ended"
     answered = set(connection.exchanges) - {"unanswered", "no_response_expected"}
     if connection.bytes[1] == ALERT_BYTES and not answered:
-        return Reason.TLS_WANTED
+        return "TLS wanted"
     if (connection.sasl or {}).get("outcome") == "failed" or first.api_key == SASL_AUTHENTICATE:
-        return Reason.NOT_AUTHENTICATED
+        return "not authenticated"
     if connection.closed_by == "client":
-        return Reason.CLOSED_BY_CLIENT
+        return "closed by client"
     if ending.waited_ns <= AT_ONCE_NS:
         offer = cluster.offer(connection.broker)
         if first.api_key != API_VERSIONS and refused_by(offer, first.api_key, first.version):
-            return Reason.VERSION_REFUSED
+            return "version refused"
         # One that asks a leader or a coordinator was told of it before, by a broker that answered it without SASL.
         fresh = connection.handshake_seen and connection.sasl is None and first.api_key not in AT_ADVERTISED
         few = sum(connection.exchanges.get(one, 0) for one in answered) <= 1
         authenticated = connection.broker in cluster.unauthenticated
         if fresh and few and not authenticated and first.api_key not in BEFORE_AUTHENTICATION:
-            return Reason.SASL_WANTED
+            return "SASL wanted"
         unknown = not offer and connection.broker not in cluster.old and ending.waited_ns <= REFUSED_NS
         # One that is older than the capture may have been answered the like before.
         if unknown and connection.handshake_seen and is_removed(first.api_key, first.version):
-            return Reason.VERSION_REFUSED
-    return Reason.CLOSED_BY_BROKER
+            return "version refused"
+    return "closed by broker"
 
 
 def refused_by(offer: dict[int, tuple[int, int]], api_key: int, version: int) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from kwiresniff.analysis.doctor.evidence import MAX_MESSAGE_CHARS, clipped
@@ -14,7 +13,6 @@ from kwiresniff.model import Body, Exchange
 #: Errors of an answer that are looked at one by one. One with more has them for the same reason.
 MAX_PLACES = 200
 
-_STEP: Final = r"(\w+)(?:\[(\d+)\])?"
 _PARTITION_FIELDS: Final = ("partition_index", "partition", "partition_id", "index")
 
 
@@ -56,7 +54,8 @@ def _members(body: Body | None, path: str) -> Iterator[tuple[str, Body]]:
     at: Any = body
     if isinstance(at, dict):
         yield "", at
-    for name, index in re.findall(_STEP, path)[:-1]:
+    for step in path.split(".")[:-1]:
+        name, _, index = step.removesuffix("]").partition("[")
         at = at.get(name) if isinstance(at, dict) else None
         if index and isinstance(at, list):
             at = at[int(index)] if int(index) < len(at) else None

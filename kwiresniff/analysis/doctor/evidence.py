@@ -9,17 +9,18 @@ from kwiresniff.analysis.body_entities import replica_id_of
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
 from kwiresniff.base.api_keys import FETCH
 from kwiresniff.base.flows import host_of
+from kwiresniff.base.light_typing import Final
 from kwiresniff.base.placeholders import NO_CLIENT_ID, OTHERS
 from kwiresniff.model import Direction, Exchange
 
 #: Subjects counted apart by one rule; those that come later are counted together.
 MAX_SUBJECTS = 2_000
 #: Occurrences kept as evidence of each.
-MAX_EVIDENCE = 5
+MAX_EVIDENCE: Final = 5
 #: Names of a kind kept with each: as many as anybody reads.
 MAX_NAMES = 12
 #: Characters kept of a name: as long as Kafka lets a topic's be.
-MAX_NAME_CHARS = 249
+MAX_NAME_CHARS: Final = 249
 #: Characters kept of a broker's or client's own message.
 MAX_MESSAGE_CHARS = 300
 #: Bytes that all rules together remember; beyond it subjects are counted together and names left out.

@@ -89,16 +89,16 @@ class _Takers:
     def __init__(self, rules: list[Rule], api_key: int) -> None:
         self.api_key = api_key
         self.is_of_records = api_key in (PRODUCE, FETCH)
-        takers: dict[Kind, list[_Taker]] = {kind: [] for kind in Kind}
+        takers: dict[Kind, list[_Taker]] = {}
         for rule in rules:
             if rule.apis is None or api_key in rule.apis:
                 selection = rule.selection
-                takers[selection.kind_for(api_key)].append((selection.limit, rule.exchange))
-        self.all = [take for _, take in takers[Kind.ALL]]
-        self._waited, self._transferred = takers[Kind.WAITED], takers[Kind.TRANSFERRED]
-        self._throttled, self._transactional = takers[Kind.THROTTLED], takers[Kind.TRANSACTIONAL]
-        self._sampled, self._thinned = takers[Kind.SAMPLED], takers[Kind.THINNED]
-        self._old_fetches = takers[Kind.OLD_FETCHES]
+                takers.setdefault(selection.kind_for(api_key), []).append((selection.limit, rule.exchange))
+        self.all = [take for _, take in takers.get("all", ())]
+        self._waited, self._transferred = takers.get("waited", []), takers.get("transferred", [])
+        self._throttled, self._transactional = takers.get("throttled", []), takers.get("transactional", [])
+        self._sampled, self._thinned = takers.get("sampled", []), takers.get("thinned", [])
+        self._old_fetches = takers.get("old fetches", [])
         self._oldest = max([version for version, _ in self._old_fetches], default=0)
         self._produced: i64 = 0
 
@@ -198,7 +198,7 @@ class Doctor:
             if not context.begin_ns:
                 context.begin_ns = message.first_ns
         notes = context.cluster.answered(exchange, response.first_ns) if response is not None else None
-        context.notes = notes if notes is not None and notes.client_id == exchange.client_id else None
+        context.look_at(exchange, notes)
         if api_key in (METADATA, API_VERSIONS) or (exchange.errors and api_key in (PRODUCE, FETCH)):
             context.cluster.learn(exchange)
         takers = self._takers.get(api_key)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kwiresniff.analysis.doctor.endings import Ending, Reason, patience_of
+from kwiresniff.analysis.doctor.endings import Ending, patience_of
 from kwiresniff.analysis.doctor.errors import is_follower
 from kwiresniff.analysis.doctor.evidence import client_text
 from kwiresniff.analysis.doctor.network import is_node
@@ -62,7 +62,7 @@ class ImpatienceRule(Rule):
     def ending(self, ending: Ending) -> None:
         """One that its client closed while the broker held the answer back."""
         first = ending.first
-        if ending.reason is Reason.CLOSED_BY_CLIENT and WAITED_NS <= ending.waited_ns < first.patience_ns - OVERRUN_NS:
+        if ending.reason == "closed by client" and WAITED_NS <= ending.waited_ns < first.patience_ns - OVERRUN_NS:
             self._count(ending.connection, first.api, first.packet, first.last_ns, first.patience_ns - OVERRUN_NS)
 
     def _count(self, connection: Connection, api: str, packet: int, requested_ns: int, held_ns: int) -> None:

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kwiresniff.analysis.doctor.commits import Committed
-from kwiresniff.analysis.doctor.evidence import client_of, clipped, is_replica
+from kwiresniff.analysis.doctor.evidence import clipped
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
 from kwiresniff.analysis.doctor.selection import SAMPLED
 from kwiresniff.analysis.doctor.small_fetches import SmallFetches
 from kwiresniff.analysis.doctor.wording import duration
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
-from kwiresniff.analysis.topic_parts import message_parts
 from kwiresniff.base.api_keys import FETCH, OFFSET_COMMIT
 from kwiresniff.base.field_values import field_text
 from kwiresniff.base.light_typing import NamedTuple
@@ -112,17 +111,15 @@ class LagRule(Rule):
         last = self._looked.get(connection)
         if (last is None and len(self._looked) >= MAX_CONNECTIONS) or (last is not None and ns - last < EVERY_NS):
             return
-        parts = message_parts(response)
-        if not any(part.batches for topic in parts for part in topic.partitions) or is_replica(exchange):
+        brought = self.context.brought(exchange)
+        if not brought:
             return
         self._looked[connection] = ns
-        client = client_of(exchange)
-        for topic in parts:
-            name = clipped(self.context.topic_in(topic))
-            for part in topic.partitions:
-                if part.batches and part.high_watermark >= 0:
-                    self._look(client, name, part, packet, ns)
-                    self._small.look(client, name, part, exchange, (packet, ns))
+        client = self.context.client_of(exchange)
+        for name, part in brought:
+            if part.high_watermark >= 0:
+                self._look(client, name, part, packet, ns)
+                self._small.look(client, name, part, exchange, (packet, ns))
 
     def _look(self, client: str, topic: str, part: PartitionDigest, packet: int, ns: int) -> None:
         key = client, topic, part.index
@@ -141,7 +138,7 @@ class LagRule(Rule):
         request = exchange.request.body if exchange.request is not None else None
         if not request or exchange.errors:
             return
-        client = client_of(exchange)
+        client = self.context.client_of(exchange)
         group = clipped(field_text(request.get("group_id")))
         if client in self._groups or (
             len(self._groups) < MAX_CONNECTIONS and self.context.budget.admit(ENTRY_BYTES + text_bytes(client, group))

@@ -9,7 +9,6 @@ its coordinator again and again, and never gets to work. Those that ask once and
 from __future__ import annotations
 
 from collections.abc import Iterator
-from ipaddress import ip_address
 
 from kwiresniff.analysis.doctor.absences import Failures, absences, episode_of
 from kwiresniff.analysis.doctor.bootstraps import LEARNT_NS, Bootstraps
@@ -22,9 +21,13 @@ from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import FIND_COORDINATOR, METADATA
 from kwiresniff.base.flows import host_of
+from kwiresniff.base.light_typing import TYPE_CHECKING
 from kwiresniff.base.placeholders import NO_CLIENT_ID
 from kwiresniff.model import Body, Connection, ConnectionAttempt, Exchange
 from kwiresniff.results.findings import Finding, scope_of
+
+if TYPE_CHECKING:
+    from ipaddress import IPv4Address, IPv6Address
 
 #: Addresses that a Metadata answer advertises, as many as are remembered of each dialled one.
 MAX_ADVERTISED = 100
@@ -336,10 +339,8 @@ def _is_elsewhere(address: str, client: str, broker: str) -> bool:
         return False
     if _is_loopback(host):
         return not _is_loopback(client)
-    try:
-        return ip_address(host.strip("[]")).is_private and ip_address(dialled.strip("[]")).is_global
-    except ValueError:
-        return False
+    advertised, dialled_to = _ip_address(host), _ip_address(dialled)
+    return advertised is not None and advertised.is_private and dialled_to is not None and dialled_to.is_global
 
 
 def _names_leaders(exchange: Exchange, body: Body) -> bool:
@@ -357,7 +358,15 @@ def _names_leaders(exchange: Exchange, body: Body) -> bool:
 def _is_loopback(host: str) -> bool:
     if host in ("localhost", "0.0.0.0", "[::]"):
         return True
+    address = _ip_address(host)
+    return address is not None and address.is_loopback
+
+
+def _ip_address(host: str) -> IPv4Address | IPv6Address | None:
+    """The address that a host is given by, None for one that is given by its name."""
+    from ipaddress import ip_address  # 1 ms of start-up
+
     try:
-        return ip_address(host.strip("[]")).is_loopback
+        return ip_address(host.strip("[]"))
     except ValueError:
-        return False
+        return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kwiresniff.analysis.doctor.endings import Ending, Reason, client_in
+from kwiresniff.analysis.doctor.endings import Ending, client_in
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, as_clients, found
 from kwiresniff.analysis.doctor.wording import listed, times
 from kwiresniff.results.findings import Finding
@@ -21,7 +21,7 @@ class MissingSaslRule(Rule):
 
     def ending(self, ending: Ending) -> None:
         """Closed after the first request that is not ApiVersions."""
-        if ending.reason is not Reason.SASL_WANTED:
+        if ending.reason != "SASL wanted":
             return
         case = self._cases.case(client_in(ending), ending.connection.broker)
         case.add(ending.first.packet, ending.first.first_ns, until_ns=ending.connection.closed_ns)

@@ -148,8 +148,10 @@ def _late(brokers: list[str]) -> Explains:
 def is_captured_twice(connection: Connection) -> bool:
     """Whether the capture has the packets of a connection twice: many came again, and nearly all of these at once,
     where TCP would have waited."""
+    if not connection.captured_twice:
+        return False
     packets, again = sum(connection.packets), sum(connection.retransmits)
-    return connection.captured_twice >= max(packets * TWICE, again * AT_ONCE, 1)
+    return connection.captured_twice >= max(packets * TWICE, again * AT_ONCE)
 
 
 def is_node(client: str) -> bool:

@@ -9,6 +9,7 @@ from kwiresniff.analysis.doctor.rule import ALL_OF, INCIDENT, ONE_IN, Context, R
 from kwiresniff.analysis.doctor.selection import THINNED
 from kwiresniff.analysis.doctor.wording import listed
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
+from kwiresniff.analysis.topic_parts import sizes_of
 from kwiresniff.base.api_keys import METADATA, PRODUCE
 from kwiresniff.base.light_typing import TypeAlias
 from kwiresniff.model import Body, Exchange, Message
@@ -77,21 +78,29 @@ class HotPartitionRule(Rule):
             return
         client_id = exchange.client_id
         for topic, sizes in _written(request, self.context):
-            name = clipped(topic)
-            known = self._topics.get(name)
+            known = self._topics.get(topic) or self._topic(clipped(topic))
             if known is None:
-                size = 10 * ENTRY_BYTES + text_bytes(name)
-                if len(self._topics) >= MAX_TOPICS or not self.context.budget.admit(size):
-                    continue
-                known = self._topics[name] = _Topic(self.context.case())
+                continue
             known.case.add(request.first_packet, request.first_ns)
-            if client_id and len(known.clients) < 10:
-                known.clients[clipped(client_id)] = None
+            clients, sums = known.clients, known.sizes
+            if client_id and client_id not in clients and len(clients) < 10:
+                clients[clipped(client_id)] = None
             if weight == 1 and sizes:
                 known.mix(exchange.connection.id, sizes)
             for partition, size in sizes:
-                if partition in known.sizes or len(known.sizes) < MAX_PARTITIONS:
-                    known.sizes[partition] = known.sizes.get(partition, 0) + size * weight
+                before = sums.get(partition, -1)
+                if before >= 0:
+                    sums[partition] = before + size * weight
+                elif len(sums) < MAX_PARTITIONS:
+                    sums[partition] = size * weight
+
+    def _topic(self, name: str) -> _Topic | None:
+        known = self._topics.get(name)
+        if known is None:
+            size = 10 * ENTRY_BYTES + text_bytes(name)
+            if len(self._topics) < MAX_TOPICS and self.context.budget.admit(size):
+                known = self._topics[name] = _Topic(self.context.case())
+        return known
 
     def _learn(self, exchange: Exchange) -> None:
         body = exchange.response.body if exchange.response is not None else None
@@ -149,12 +158,14 @@ def _written(request: Message, context: Context) -> list[tuple[str, _Sizes]]:
     """The topics that a Produce request writes to, with their partitions."""
     digest = request.digest
     # A digest leaves out batches that are cut, and a topic without name and id.
-    parts = digest.parts or () if digest is not None and not digest.is_cut else None
-    if parts is not None and all(topic.name for topic in parts):
-        return [
-            (context.topic_in(topic), [(partition.index, partition.size_bytes) for partition in topic.partitions])
-            for topic in parts
-        ]
+    if digest is not None and not digest.is_cut:
+        written = []
+        for topic in digest.parts or ():
+            if not topic.name:
+                break
+            written.append((context.topic_in(topic), sizes_of(topic)))
+        else:
+            return written
     return [
         (context.topic_of(topic), [(one.get("index", -1), _size_of(one)) for one in topic.get("partition_data") or ()])
         for topic in (request.body or {}).get("topic_data") or ()

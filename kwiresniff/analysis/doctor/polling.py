@@ -76,7 +76,7 @@ class PollingRule(Rule):
         api_key = exchange.api_key
         if api_key == FETCH and is_replica(exchange):
             return
-        client = client_of(exchange)
+        client = self.context.client_of(exchange)
         member = self._members.get(client)
         if member is None:
             if api_key != FETCH:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kwiresniff.analysis.doctor.commits import PartitionOfClient
-from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped, is_replica
+from kwiresniff.analysis.doctor.evidence import Case, clipped
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_clients, found
 from kwiresniff.analysis.doctor.selection import SAMPLED
 from kwiresniff.analysis.doctor.wording import duration, listed
@@ -72,7 +72,7 @@ class RereadRule(Rule):
         request, response = exchange.request, exchange.response
         if response is None or (exchange.api_key != FETCH and exchange.errors):
             return
-        client = client_of(exchange)
+        client = self.context.client_of(exchange)
         if exchange.api_key == OFFSET_FETCH:
             for group, body in _groups_in(response.body or {}, request):
                 known = self._client(client, group)
@@ -87,30 +87,29 @@ class RereadRule(Rule):
                 reader = self._readers.get(key)
                 if reader is not None and offset > reader.target:
                     reader.returns = 0
-        elif not is_replica(exchange):
-            self._fetch(client, exchange, response)
+        else:
+            self._fetch(client, exchange)
 
     def connection(self, connection: Connection) -> None:
         """One that has ended: whoever goes on reads on another."""
         for reader in self._on.pop(connection.id, ()):
             reader.connection = 0
 
-    def _fetch(self, client: str, exchange: Exchange, response: Message) -> None:
+    def _fetch(self, client: str, exchange: Exchange) -> None:
         asked: dict[tuple[str, int], int] | None = None
-        for topic in message_parts(response):
-            name = clipped(self.context.topic_in(topic))
-            for part in topic.partitions:
-                if not part.batches or part.first_offset < 0:
-                    continue
-                key = client, name, part.index
-                reader = self._readers.get(key) or self._new(key)
-                if reader is None:
-                    return
-                if part.first_offset < reader.end:
-                    if asked is None:
-                        asked = self._asked(exchange.request)
-                    self._back(reader, key, exchange, asked.get((name, part.index), part.first_offset))
-                self._got(reader, client, exchange.connection.id, part)
+        for name, part in self.context.brought(exchange):
+            first_offset = part.first_offset
+            if first_offset < 0:
+                continue
+            key = client, name, part.index
+            reader = self._readers.get(key) or self._new(key)
+            if reader is None:
+                return
+            if first_offset < reader.end:
+                if asked is None:
+                    asked = self._asked(exchange.request)
+                self._back(reader, key, exchange, asked.get((name, part.index), first_offset))
+            self._got(reader, client, exchange.connection.id, part)
 
     def _new(self, key: PartitionOfClient) -> _Reader | None:
         size = CONTAINER_BYTES + 3 * ENTRY_BYTES + text_bytes(key[0], key[1])

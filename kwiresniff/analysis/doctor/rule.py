@@ -11,23 +11,15 @@ from kwiresniff.analysis.doctor.cluster import Cluster
 from kwiresniff.analysis.doctor.commits import Commits
 from kwiresniff.analysis.doctor.connection_notes import ConnectionNotes
 from kwiresniff.analysis.doctor.endings import Ending
-from kwiresniff.analysis.doctor.evidence import Case, Tally, is_cut, new_budget
+from kwiresniff.analysis.doctor.evidence import Case, Tally, client_of, clipped, is_cut, is_replica, new_budget
 from kwiresniff.analysis.doctor.replica_table import ReplicaTable
 from kwiresniff.analysis.doctor.selection import ALL, Selection
+from kwiresniff.analysis.topic_parts import message_parts
 from kwiresniff.base.field_values import field_text
-from kwiresniff.base.light_typing import Any, ClassVar, Final
-from kwiresniff.digest import TopicDigest
+from kwiresniff.base.light_typing import Any, ClassVar, Final, mypyc_attr
+from kwiresniff.digest import PartitionDigest, TopicDigest
 from kwiresniff.model import Connection, ConnectionAttempt, Exchange, Problem, TopicNames
 from kwiresniff.results.findings import Explains, Finding, scope_of
-
-try:
-    from mypy_extensions import mypyc_attr
-except ImportError:  # it is there where modules are compiled; what it says means nothing to the interpreter
-
-    def mypyc_attr(*names: str, **options: object) -> Callable[[Any], Any]:  # type: ignore[misc]
-        """Gives the class back."""
-        return lambda cls: cls
-
 
 #: The worst first.
 SEVERITIES = ("error", "warning", "info")
@@ -68,6 +60,12 @@ class Context:
         self.gaps = 0
         self.begin_ns = 0
         self.end_ns = 0
+        self._brought: list[tuple[str, PartitionDigest]] | None = None
+
+    def look_at(self, exchange: Exchange, notes: ConnectionNotes | None) -> None:
+        """Turns to the next exchange, with the notes on its connection."""
+        self.notes = notes if notes is not None and notes.client_id == exchange.client_id else None
+        self._brought = None
 
     def is_lossy(self, count: int) -> bool:
         """Whether the capture has so many gaps that what is missing may be in others, which nothing shows."""
@@ -93,6 +91,23 @@ class Context:
     def topic_in(self, topic: TopicDigest) -> str:
         """The topic of a digest by its name, or by its id where the capture has not shown its name."""
         return (self.topic_name(topic.name) or topic.name) if topic.is_id else topic.name
+
+    def client_of(self, exchange: Exchange) -> str:
+        """The client of the exchange that is looked at, as ``evidence`` names it."""
+        return self.notes.client if self.notes is not None else client_of(exchange)
+
+    def brought(self, fetch: Exchange) -> list[tuple[str, PartitionDigest]]:
+        """The partitions of which the fetch that is looked at brought a consumer batches, each with the name of its
+        topic; none for a follower's. Several rules ask, and it is looked up once.
+        """
+        brought = self._brought
+        if brought is None:
+            brought = self._brought = []
+            if not is_replica(fetch):
+                for topic in message_parts(fetch.response):
+                    name = clipped(self.topic_in(topic))
+                    brought += [(name, part) for part in topic.partitions if part.batches]
+        return brought
 
     def tally(self) -> Tally:
         """A new tally that shares the budget of memory."""

@@ -7,31 +7,23 @@ its other APIs.
 
 from __future__ import annotations
 
-from enum import Enum
-
 from kwiresniff.base.api_keys import FETCH, PRODUCE
-from kwiresniff.base.light_typing import Final, NamedTuple
+from kwiresniff.base.light_typing import Final, Literal, NamedTuple, TypeAlias
 
-
-class Kind(Enum):
-    """What decides whether an exchange is selected."""
-
-    ALL = "nothing"
-    WAITED = "the time from the request to the response"
-    TRANSFERRED = "the time from the first to the last byte of the response"
-    THROTTLED = "throttle_time_ms of the response"
-    TRANSACTIONAL = "the transactional id of a Produce, the isolation level of a Fetch"
-    SAMPLED = "the time since the last Produce or Fetch of the connection that was selected"
-    THINNED = "the number of Produce requests so far"
-    OLD_FETCHES = "the version of a Fetch"
-
+#: What decides whether an exchange is selected: nothing; the time from the request to the response; the time from the
+#: first to the last byte of the response; ``throttle_time_ms`` of the response; the transactional id of a Produce, the
+#: isolation level of a Fetch; the time since the last Produce or Fetch of the connection that was selected; the number
+#: of Produce requests so far; the version of a Fetch.
+Kind: TypeAlias = Literal[
+    "all", "waited", "transferred", "throttled", "transactional", "sampled", "thinned", "old fetches"
+]
 
 #: The APIs of which a kind leaves exchanges out, where it is not any.
 _REDUCED: Final = {
-    Kind.TRANSACTIONAL: frozenset({PRODUCE, FETCH}),
-    Kind.SAMPLED: frozenset({PRODUCE, FETCH}),
-    Kind.THINNED: frozenset({PRODUCE}),
-    Kind.OLD_FETCHES: frozenset({FETCH}),
+    "transactional": frozenset({PRODUCE, FETCH}),
+    "sampled": frozenset({PRODUCE, FETCH}),
+    "thinned": frozenset({PRODUCE}),
+    "old fetches": frozenset({FETCH}),
 }
 
 
@@ -43,31 +35,31 @@ class Selection(NamedTuple):
 
     def kind_for(self, api_key: int) -> Kind:
         """What decides about exchanges of an API: nothing, where the selection leaves none of them out."""
-        return self.kind if api_key in _REDUCED.get(self.kind, (api_key,)) else Kind.ALL
+        return self.kind if api_key in _REDUCED.get(self.kind, (api_key,)) else "all"
 
 
 #: All exchanges.
-ALL: Final = Selection(Kind.ALL)
+ALL: Final = Selection("all")
 #: Those whose response tells the client of a quota that it exceeded.
-THROTTLED: Final = Selection(Kind.THROTTLED)
+THROTTLED: Final = Selection("throttled")
 #: No Produce outside a transaction, and no Fetch of what is not committed.
-TRANSACTIONAL: Final = Selection(Kind.TRANSACTIONAL)
+TRANSACTIONAL: Final = Selection("transactional")
 #: One Produce or Fetch of a connection in a tenth of a second; of connections that are not remembered, all of them.
-SAMPLED: Final = Selection(Kind.SAMPLED)
+SAMPLED: Final = Selection("sampled")
 #: The first Produce requests and one in so many of those that follow; see ``kwiresniff.analysis.doctor.rule``.
-THINNED: Final = Selection(Kind.THINNED)
+THINNED: Final = Selection("thinned")
 
 
 def waited(least_ns: int) -> Selection:
     """Exchanges that waited so long for their response, a second or more."""
-    return Selection(Kind.WAITED, least_ns)
+    return Selection("waited", least_ns)
 
 
 def transferred(least_ns: int) -> Selection:
     """Exchanges whose response took so long from its first to its last byte, a second or more."""
-    return Selection(Kind.TRANSFERRED, least_ns)
+    return Selection("transferred", least_ns)
 
 
 def fetches_before(version: int) -> Selection:
     """Fetches of an older version."""
-    return Selection(Kind.OLD_FETCHES, version)
+    return Selection("old fetches", version)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kwiresniff.analysis.doctor.endings import Ending, Reason, patience_of
+from kwiresniff.analysis.doctor.endings import Ending, patience_of
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_of, client_text
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, found
 from kwiresniff.analysis.doctor.selection import waited
@@ -123,7 +123,7 @@ class StallRule(Rule):
 
     def ending(self, ending: Ending) -> None:
         """Requests that a client gave up on, or that the capture has no answer to."""
-        if ending.reason not in (Reason.CLOSED_BY_CLIENT, Reason.CAPTURE_ENDED):
+        if ending.reason not in ("closed by client", "capture ended"):
             return
         broker = ending.connection.broker
         for request in ending.requests:

@@ -8,9 +8,8 @@ and closes; a TLS listener answers a request with an alert.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 
-from kwiresniff.analysis.doctor.endings import Ending, Reason
+from kwiresniff.analysis.doctor.endings import Ending
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_text
 from kwiresniff.analysis.doctor.network import CONNECTIONS_PER_MINUTE, ENOUGH_CONNECTIONS
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, as_clients, found
@@ -115,7 +114,7 @@ class TlsRule(Rule):
 
     def ending(self, ending: Ending) -> None:
         """A client that speaks plaintext is answered with an alert."""
-        if ending.reason is Reason.TLS_WANTED:
+        if ending.reason == "TLS wanted":
             connection = ending.connection
             client = client_text(connection.client_id, connection.client)
             case = self._plain.case(client, connection.broker)
@@ -264,6 +263,8 @@ def _refused_broker(case: Case, alert: str, broker: str, name: str) -> tuple[str
 
 def _expired(case: Case) -> str:
     """The day on which the broker's certificate expired, if that was before the handshake; else an empty text."""
+    from datetime import UTC, datetime  # 1 ms of start-up
+
     handshake = f"{datetime.fromtimestamp(case.first_ns // 1_000_000_000, UTC):%Y-%m-%dT%H:%M:%S}Z"
     return next((until[:10] for until in case.noted("not after") if until < handshake), "")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sized
 
-from kwiresniff.analysis.doctor.evidence import client_of, clipped, is_replica
+from kwiresniff.analysis.doctor.evidence import clipped, is_replica
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
 from kwiresniff.analysis.doctor.selection import SAMPLED
 from kwiresniff.analysis.doctor.wording import clock, listed
@@ -31,12 +31,15 @@ MAX_LISTED = 6
 _Partition = tuple[str, str, int]
 
 
-class _End(NamedTuple):
-    """How far a log went, by whom that was said, and to whom."""
+class _End:
+    """How far a log went, by whom that was said, and to whom; both may change as it grows."""
 
-    offset: int
-    broker: str
-    client: str
+    __slots__ = ("broker", "client", "offset")
+
+    def __init__(self, offset: int, broker: str, client: str) -> None:
+        self.offset = offset
+        self.broker = broker
+        self.client = client
 
 
 class _Loss(NamedTuple):
@@ -59,7 +62,7 @@ class TruncationRule(Rule):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._written: dict[_Partition, _End] = {}
-        self._read: dict[tuple[str, _Partition], _End] = {}
+        self._read: dict[tuple[str, str, str, int], _End] = {}
         self._losses: dict[_Partition, _Loss] = {}
 
     def exchange(self, exchange: Exchange) -> None:
@@ -70,48 +73,47 @@ class TruncationRule(Rule):
         if exchange.api_key == OFFSET_FOR_LEADER_EPOCH:
             self._epochs(exchange)
             return
-        if response.digest is None and exchange.api_key == FETCH:
-            self._diverging(exchange)
-        parts = message_parts(response)
         if exchange.api_key == PRODUCE:
-            self._produce(exchange, parts)
-        elif not is_replica(exchange):
-            self._fetch(exchange, parts)
+            self._produce(exchange, message_parts(response))
+            return
+        if response.digest is None:
+            self._diverging(exchange)
+        self._fetch(exchange)
 
     def _key(self, exchange: Exchange, topic: str, index: int) -> _Partition:
         return self.context.cluster.of(exchange.connection.broker), clipped(topic), index
 
     def _produce(self, exchange: Exchange, parts: Iterable[TopicDigest]) -> None:
-        broker, client = exchange.connection.broker, client_of(exchange)
+        broker, client = exchange.connection.broker, self.context.client_of(exchange)
         cluster = self.context.cluster.of(broker)
         for topic in parts:
             name = clipped(topic.name)
             for part in topic.partitions:
-                if part.offset < 0:
+                offset = part.offset
+                if offset < 0:
                     continue
                 key = cluster, name, part.index
-                before, after = self._written.get(key), _End(part.offset + 1, broker, client)
+                before = self._written.get(key)
                 if before is None:
-                    if not self._has_room(self._written, name, client):
-                        continue
-                elif after.offset <= before.offset:
-                    if broker == before.broker:  # an idempotent producer is told the offset of a batch twice
-                        continue
+                    if self._has_room(self._written, name, client):
+                        self._written[key] = _End(offset + 1, broker, client)
+                elif offset >= before.offset:
+                    before.offset, before.broker, before.client = offset + 1, broker, client
+                elif broker != before.broker:  # an idempotent producer is told the offset of a batch twice
                     packet, ns = place_of(exchange)
-                    self._lost(key, _Loss(before, after, packet, ns, read=False))
-                self._written[key] = after
+                    self._lost(key, _Loss(before, _End(offset + 1, broker, client), packet, ns, read=False))
+                    self._written[key] = _End(offset + 1, broker, client)
 
-    def _fetch(self, exchange: Exchange, parts: Iterable[TopicDigest]) -> None:
-        broker, client = exchange.connection.broker, client_of(exchange)
+    def _fetch(self, exchange: Exchange) -> None:
+        broker, client = exchange.connection.broker, self.context.client_of(exchange)
         cluster = self.context.cluster.of(broker)
-        for topic in parts:
-            name = clipped(self.context.topic_in(topic))
-            for part in topic.partitions:
-                if not part.batches:
-                    continue
-                key = client, (cluster, name, part.index)
-                if key in self._read or self._has_room(self._read, name, client):
-                    self._read[key] = _End(part.end_offset, broker, client)
+        for name, part in self.context.brought(exchange):
+            key = client, cluster, name, part.index
+            known = self._read.get(key)
+            if known is not None:
+                known.offset, known.broker = part.end_offset, broker
+            elif self._has_room(self._read, name, client):
+                self._read[key] = _End(part.end_offset, broker, client)
 
     def _has_room(self, table: Sized, topic: str, client: str) -> bool:
         return len(table) < MAX_PARTITIONS and self.context.budget.admit(3 * ENTRY_BYTES + text_bytes(topic, client))
@@ -140,15 +142,15 @@ class TruncationRule(Rule):
                     self._compare(exchange, key, diverging.get("end_offset", -1))
 
     def _compare(self, exchange: Exchange, key: _Partition, end_offset: object) -> None:
-        client, broker = client_of(exchange), exchange.connection.broker
-        before = self._read.get((client, key))
+        client, broker = self.context.client_of(exchange), exchange.connection.broker
+        before = self._read.get((client, *key))
         # A leader that stays may begin an epoch behind which the consumer, who has fetched ahead, asks.
         if before is None or before.broker == broker or not isinstance(end_offset, int):
             return
         if 0 <= end_offset < before.offset:
-            after = _End(end_offset, broker, client)
+            was, after = _End(before.offset, before.broker, client), _End(end_offset, broker, client)
             packet, ns = place_of(exchange)
-            self._lost(key, _Loss(before, after, packet, ns, read=True))
+            self._lost(key, _Loss(was, after, packet, ns, read=True))
 
     def _lost(self, key: _Partition, loss: _Loss) -> None:
         known = self._losses.get(key)

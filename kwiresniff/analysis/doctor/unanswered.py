@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kwiresniff.analysis.client_traffic import CLUSTER_APIS
-from kwiresniff.analysis.doctor.endings import Ending, Reason, client_in, is_waiting
+from kwiresniff.analysis.doctor.endings import Ending, client_in, is_waiting
 from kwiresniff.analysis.doctor.evidence import Episodes
 from kwiresniff.analysis.doctor.rule import SYMPTOM, Context, Rule, found
 from kwiresniff.analysis.doctor.wording import duration
@@ -49,10 +49,10 @@ class UnansweredRule(Rule):
 
     def ending(self, ending: Ending) -> None:
         """Counts unanswered requests that nothing else explains and that the broker did not hold back on purpose."""
-        if ending.reason not in (Reason.CLOSED_BY_CLIENT, Reason.CAPTURE_ENDED, Reason.NOT_AUTHENTICATED):
+        if ending.reason not in ("closed by client", "capture ended", "not authenticated"):
             return
         over_ns = ending.first.last_ns + ending.waited_ns
-        broker, closed = ending.connection.broker, ending.reason is not Reason.CAPTURE_ENDED
+        broker, closed = ending.connection.broker, ending.reason != "capture ended"
         for request in ending.requests:
             if is_waiting(ending, request):
                 continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kwiresniff.analysis.doctor.cluster import NEW_RELEASE, taken_since
-from kwiresniff.analysis.doctor.endings import Ending, Reason, client_in, release_of
+from kwiresniff.analysis.doctor.endings import Ending, client_in, release_of
 from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import MAX_MESSAGE_CHARS, Case, client_text, clipped
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_clients, found
@@ -37,7 +37,7 @@ class VersionRule(Rule):
 
     def ending(self, ending: Ending) -> None:
         """Closed on a request of a version that the broker does not offer."""
-        if ending.reason is Reason.VERSION_REFUSED:
+        if ending.reason == "version refused":
             first, connection = ending.first, ending.connection
             case = self._case(client_in(ending), connection.broker, first.api_key, first.api, first.version)
             case.add(first.packet, first.first_ns, until_ns=connection.closed_ns)

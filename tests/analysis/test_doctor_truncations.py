@@ -1,0 +1,45 @@
+"""Logs that lost records: how far they went before, and where they went on."""
+
+from __future__ import annotations
+
+from kwiresniff.model import Exchange
+from tests.support.exchanges import START_NS, connection, exchange
+from tests.support.incidents import SECOND, findings, produce
+
+
+def written(broker: str, base_offset: int, at_ns: int) -> Exchange:
+    """A Produce to one record of orders-0, which the broker gave that offset."""
+    answer = {"responses": [{"name": "orders", "partition_responses": [
+        {"index": 0, "error_code": 0, "base_offset": base_offset}]}]}  # fmt: skip
+    on = connection(int(broker[-1]), f"10.0.0.5:5000{broker[-1]}", f"{broker}:9092")
+    return produce(at_ns, on=on, response=answer)
+
+
+def read(broker: str, base_offset: int, at_ns: int) -> Exchange:
+    """A Fetch that brought ten records of orders-0 from that offset on."""
+    batch = {"base_offset": base_offset, "last_offset_delta": 9, "records_count": 10, "size_bytes": 500, "magic": 2}
+    part = {"partition_index": 0, "error_code": 0, "high_watermark": base_offset + 10, "records": [batch]}
+    on = connection(int(broker[-1]), f"10.0.0.5:5000{broker[-1]}", f"{broker}:9092")
+    answer = {"responses": [{"topic": "orders", "partitions": [part]}]}
+    return exchange(start_ns=START_NS + at_ns, on=on, request={"replica_id": -1}, response=answer)
+
+
+def test_what_a_log_lost_stays_as_it_was_however_far_the_log_goes_later() -> None:
+    """The old leader had acknowledged offset 100; the new one gives out 40 again, and then goes on."""
+    late = [written("10.0.0.2", offset, (3 + offset) * SECOND) for offset in (41, 200, 500)]
+    (found,) = findings(written("10.0.0.1", 90, 0), written("10.0.0.1", 100, SECOND),
+                        written("10.0.0.2", 40, 2 * SECOND), *late)  # fmt: skip
+    assert (found.code, found.numbers["offsets"], found.numbers["lost_records"]) == ("records_lost", [[41, 101]], 60)
+    assert "written up to offset 100;" in found.details[0] and "went on from 40" in found.details[0]
+
+
+def test_what_a_consumer_had_read_of_a_lost_log_stays_as_it_was() -> None:
+    """It had read up to offset 109, and the new leader's epoch ends at 40; then it reads on there."""
+    answer = {"topics": [{"topic": "orders", "partitions": [{"partition": 0, "error_code": 0, "end_offset": 40}]}]}
+    on = connection(2, "10.0.0.5:50002", "10.0.0.2:9092")
+    asks = exchange("OffsetForLeaderEpoch", 23, 4, request={"replica_id": -1}, response=answer, on=on,
+                    start_ns=START_NS + 2 * SECOND)  # fmt: skip
+    late = [read("10.0.0.2", offset, (3 + offset) * SECOND) for offset in (40, 300)]
+    (found,) = findings(read("10.0.0.1", 90, 0), read("10.0.0.1", 100, SECOND), asks, *late)
+    assert (found.code, found.numbers["offsets"], found.numbers["lost_records"]) == ("records_lost", [[40, 110]], 70)
+    assert "had read up to offset 109;" in found.details[0] and "ends at 40" in found.details[0]
