@@ -34,7 +34,7 @@ def test_what_a_log_lost_stays_as_it_was_however_far_the_log_goes_later() -> Non
 
 
 def test_what_a_consumer_had_read_of_a_lost_log_stays_as_it_was() -> None:
-    """It had read up to offset 109, and the new leader's epoch ends at 40; then it reads on there."""
+    """A consumer had read up to offset 109 when the new leader's epoch ended at 40; then it reads on there."""
     answer = {"topics": [{"topic": "orders", "partitions": [{"partition": 0, "error_code": 0, "end_offset": 40}]}]}
     on = connection(2, "10.0.0.5:50002", "10.0.0.2:9092")
     asks = exchange("OffsetForLeaderEpoch", 23, 4, request={"replica_id": -1}, response=answer, on=on,
