@@ -159,18 +159,17 @@ class _Concealment:
 
     def structure(self, member: Body, is_synonym: bool) -> None:
         """A structure and all below it; ``is_synonym`` says that it is one of a config that is a secret."""
-        unknown = member.get(UNKNOWN_TAGS)
-        if unknown is not None:
-            without_text(unknown)
         secret = not self.configs or _is_config(member, self.sensitive) or is_synonym
         for name, value in member.items():
             if isinstance(value, list):
                 for one in value:
                     if isinstance(one, dict):
                         self.structure(one, secret and self.configs and name == "synonyms")
+            elif name == UNKNOWN_TAGS:
+                without_text(value)
             elif isinstance(value, dict):
                 self.structure(value, False)
-            elif value and name in self.names:
+            elif name in self.names and value and isinstance(value, str | bytes):
                 kept = None
                 if secret:
                     kept = member[name] = withheld(value)

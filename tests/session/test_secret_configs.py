@@ -128,6 +128,14 @@ def test_what_creating_a_topic_answers_is_covered_as_well() -> None:
     assert "hunter2" not in repr(body)
 
 
+def test_what_nobody_knows_of_a_config_is_covered_as_well() -> None:
+    """Tagged fields of newer versions, in the body and in a config: they may be anything."""
+    unknown = {"_tagged_fields": {5000: b"hunter2"}}
+    body = {"topics": [{"name": "t", "configs": [entry(value="shown", **unknown)]}], **unknown}
+    conceal(19, "response", body)
+    assert "hunter2" not in repr(body) and "shown" in repr(body)
+
+
 def described(name: str, *, sensitive: bool) -> dict[str, Any]:
     return {"results": [{"configs": [{"name": name, "value": None, "is_sensitive": sensitive}]}]}
 
