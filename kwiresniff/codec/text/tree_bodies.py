@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 from librt.strings import BytesWriter
 
+from kwiresniff.base.body_members import UNKNOWN_TAGS
 from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final, final
 from kwiresniff.base.tree_sizes import ELEMENTS_SHOWN, NAME_COLUMN, RANGES_SHOWN, SCALARS_SHOWN
 from kwiresniff.codec.record_limits import MAX_NODES
@@ -191,28 +192,40 @@ class RowWriter(ValueRows):
         return pos + length
 
     def _tag_section(self, section: Step, pos: i64, level: int) -> i64:
-        """The tagged fields of a message or of the structure of ``level``, all of them known and in order."""
+        """The tagged fields of a message or of the structure of ``level``, in order: known ones like any other, then
+        those that no definition has, on a row of their own.
+        """
         if not self.frame[pos]:
             return pos + 1
         count: i64 = self.uvarint(pos)
         known = section.steps
+        unknown: list[bytes] = []
         index = 0
+        last: i64 = -1
         while count > 0:
             count -= 1
             tag: i64 = self.uvarint(self.pos)
-            size: i64 = self.uvarint(self.pos) if tag >= 0 else -1
-            while index < len(known) and known[index].tag != tag:
-                index += 1
-            if size < 0 or index == len(known):
-                return -1
-            field = known[index]
-            index += 1
-            self.nodes += 1
+            size: i64 = self.uvarint(self.pos) if tag > last else -1
             stop: i64 = self.pos + size
+            self.nodes += 1
+            if size < 0 or stop > len(self.frame) or self.nodes > MAX_NODES:
+                return -1
+            last = tag
+            while index < len(known) and known[index].tag < tag:
+                index += 1
+            if index == len(known) or known[index].tag != tag:
+                unknown.append(self.unknown(tag, self.pos, stop))
+                self.pos = stop
+                continue
+            field = known[index]
             pos = self._message_field(field, self.pos) if level == 0 else self._field(field, self.pos, level)
             if pos != stop:
                 return -1
             self.pos = pos
+        if unknown:
+            if self.replaced is not None:
+                return -1  # what nobody knows may be a secret
+            self._row(level, self.words.key(UNKNOWN_TAGS) + self.marks.gap + self.marks.gap.join(unknown))
         return self.pos if count == 0 else -1
 
     def _pad(self, step: Step) -> None:

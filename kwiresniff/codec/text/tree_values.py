@@ -141,6 +141,15 @@ class ValueRows(BodyReader):
                 step.labelled[code] = text
         return text
 
+    def unknown(self, tag: int, pos: i64, stop: i64) -> bytes:
+        """A tagged field that no definition has, whose bytes go up to ``stop``."""
+        out = BytesWriter()
+        out.write(self.words.label(str(tag), 0))
+        out.write(self.marks.plain)
+        self.values.write(out, self.frame, pos, stop, False, True)
+        out.write(self.marks.plain_off)
+        return out.getvalue()
+
     def _uuid(self, step: Step, kind: i64, pos: i64, out: BytesWriter) -> i64:
         stop: i64 = pos + 16
         if stop > len(self.frame):
