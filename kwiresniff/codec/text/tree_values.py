@@ -142,7 +142,7 @@ class ValueRows(BodyReader):
         return text
 
     def unknown(self, tag: int, pos: i64, stop: i64) -> bytes:
-        """A tagged field that no definition has, whose bytes go up to ``stop``."""
+        """A tagged field that no definition has, with the number ``tag`` and bytes that go up to ``stop``."""
         out = BytesWriter()
         out.write(self.words.label(str(tag), 0))
         out.write(self.marks.plain)
