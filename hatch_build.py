@@ -211,7 +211,7 @@ SELDOM = (
     "session/readings", "session/repeated_fetches", "session/response_reordering", "session/sasl_opaque",
     "session/sasl_phase", "session/secrets", "session/services", "session/signatures", "session/tls_phase",
     "session/tls_record_layer", "session/topic_ids", "session/withheld", "stream/buffer_budget",
-    "stream/frame_handler", "stream/out_of_order", "stream/resync",
+    "stream/frame_handler",
 )  # fmt: skip
 #: What else mypy reads: whose constants and types the compiled modules use often. Of the rest of the package, which is
 #: as much again, it knows nothing: values from there are of any type.

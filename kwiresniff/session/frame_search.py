@@ -144,11 +144,13 @@ def find_request_start(buffer: ResyncBuffer, versions: Versions, confirm: Confir
     starts: set[int] | None = None  # of segments, of which there may be as many as bytes; most searches find no place
     before: dict[int, int] = {}  # where a strong candidate that fills segments ends -> where it begins
     search = _request_search()
-    match = search(data)
-    while match and buffer.steps > 0:
+    offset = -1
+    while buffer.steps > 0:
+        match = search(data, offset + 1)
+        if match is None:
+            break
         offset = match.start()
         buffer.steps -= GRADE_STEPS
-        match = search(data, offset + 1)
         grade = score_request_header(data, offset, versions)
         if not grade:
             continue

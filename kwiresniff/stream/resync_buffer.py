@@ -146,7 +146,10 @@ class ResyncBuffer:
 
     def place(self, offset: i64) -> tuple[int, int]:
         """Packet reference and time (ns) of the segment that the byte at ``offset`` came in."""
-        return next((packet, ns) for start, packet, ns, _ in reversed(self.marks) if start <= offset)
+        for start, packet, ns, _ in reversed(self.marks):
+            if start <= offset:
+                return packet, ns
+        raise ValueError(offset)
 
     def segments(self, offset: i64) -> list[tuple[int, int, int, int, int]]:
         """The segments from ``offset`` on, each as ``(start, end, packet, ns, ack)`` with offsets in ``data``."""

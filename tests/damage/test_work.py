@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from struct import pack
+from time import process_time
 from types import FrameType, SimpleNamespace
 from typing import Any
 
@@ -20,7 +21,8 @@ from kwiresniff.cli.options import ReadOptions
 from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.model import Event, Exchange, Problem
 from kwiresniff.session import Analyzer
-from kwiresniff.session.frame_search import GRADE_STEPS, START_STEPS, find_response_start
+from kwiresniff.session.apis import known_versions
+from kwiresniff.session.frame_search import GRADE_STEPS, START_STEPS, find_request_start, find_response_start
 from kwiresniff.session.tls_handshake import HandshakeParser
 from kwiresniff.stream.resync_buffer import ResyncBuffer
 from tests.support.capture_files import save
@@ -118,6 +120,26 @@ def test_a_response_at_the_very_front_is_not_looked_for_any_further() -> None:
     assert find_response_start(buffer, outstanding, None, lambda frame, fills: True) == 0
     one_answer = START_STEPS + 4096 + 8 * 8  # to look at a segment, and to read the frame in it
     assert before - buffer.steps <= one_answer + GRADE_STEPS
+
+
+def test_behind_a_request_that_is_found_no_other_is_looked_for() -> None:
+    """However much there is: a short search and a long one take nearly the same time."""
+    frame = heartbeat(7)
+
+    def seconds(behind: int) -> float:
+        buffer = ResyncBuffer()
+        buffer.feed(1, 1, -1, frame)
+        buffer.feed(2, 2, -1, b"\xff" * behind)
+        buffer.steps = 1 << 30
+        began = process_time()
+        for _ in range(20):
+            assert find_request_start(buffer, known_versions(), lambda *frame: False, known_client=True) == 0
+        return process_time() - began
+
+    seconds(1)
+    assert min(seconds(60_000) for _ in range(5)) < 10 * min(
+        seconds(100) for _ in range(5)
+    )  # it took 150 times as long
 
 
 def test_connections_are_seldom_looked_through_for_garbage() -> None:
