@@ -23,6 +23,8 @@ DRIVER_MEMORY = "1g"
 #: Of Spark Connect, when the URL names none; and how long a server or a master may take to accept a connection.
 CONNECT_PORT = 15002
 CONNECT_TIMEOUT_S = 10
+#: Spark's setting without which a data source must not have ``pushFilters``.
+PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 #: What Spark allows a task on a cluster.
 TASK_ATTEMPTS = 4
 _MASTER = re.compile(r"local(\[.*\])?$|local-cluster\[|spark://|k8s://|yarn$")
@@ -55,8 +57,8 @@ def start_session(
     not wait for that.
 
     Who gives Spark no values of NumPy's starts sooner without ``numpy``. ``settings`` are Spark's own, with ``__`` for
-    the dots. Raises KwiresniffError when Spark is not installed, when
-    there is no Java, and when the cluster does not answer.
+    the dots. Raises KwiresniffError when Spark is not installed, when there is no Java, and when the cluster does not
+    answer.
     """
     try:
         from pyspark.sql import SparkSession
@@ -67,7 +69,7 @@ def start_session(
         builder = _classic(builder, master, ui)
         if not numpy:
             _do_without_numpy()
-    builder = builder.config("spark.sql.python.filterPushdown.enabled", "true")
+    builder = builder.config(PUSHDOWN, "true")
     for name, value in settings.items():
         builder = builder.config(name.replace("__", "."), value)
     return _started(builder, master) if remote is None else _connected(builder, remote)

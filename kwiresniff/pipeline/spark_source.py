@@ -32,13 +32,12 @@ from kwiresniff.pipeline.columns import HEADER_COLUMNS, READABLE, TABLES, ddl
 from kwiresniff.pipeline.hadoop import is_remote, local_path
 from kwiresniff.pipeline.plan import file_at, find_sources, plan, share_out
 from kwiresniff.pipeline.software import software
+from kwiresniff.pipeline.spark_session import PUSHDOWN
 from kwiresniff.pipeline.stream_source import TableStream, Wanted
 from kwiresniff.pipeline.unit_reader import Settings
 
 #: Tasks to aim at when nobody says how many there may be.
 PARALLELISM = 8
-#: Spark's setting without which a data source must not have ``pushFilters``.
-PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 
 
 class CaptureSource(DataSource):
