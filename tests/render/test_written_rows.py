@@ -460,8 +460,10 @@ def test_what_is_withheld_in_rows_is_what_is_withheld_in_nodes(
     assert written > 4 * (last + 1 - first)
 
 
-def created(value: str, *, sensitive: bool) -> Wire:
-    """CreateTopics v5 of a topic with a config, of which the broker says whether it is sensitive."""
+def created(value: str, *, sensitive: bool, cut: int = 0) -> Wire:
+    """CreateTopics v5 of a topic with a config, of which the broker says whether it is sensitive; the request without
+    ``cut`` bytes of its end.
+    """
     config = {"name": "plugin.pin", "value": value}
     asked = {"topics": [{"name": "t", "num_partitions": 1, "replication_factor": 1, "assignments": [],
                          "configs": [config]}], "timeout_ms": 1, "validate_only": False}  # fmt: skip
@@ -470,8 +472,15 @@ def created(value: str, *, sensitive: bool) -> Wire:
         {"name": "t", "error_code": 0, "error_message": None, "num_partitions": 1, "replication_factor": 1,
          "configs": [told], "topic_config_error_code": 0}]}  # fmt: skip
     wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1))
-    wire.up(request(CREATE_TOPICS, 5, 2, codec.encoder(CREATE_TOPICS, 5, "request")(asked), "c", b"\0"))
+    body = codec.encoder(CREATE_TOPICS, 5, "request")(asked)
+    wire.up(request(CREATE_TOPICS, 5, 2, body[: len(body) - cut], "c", b"\0"))
     return wire.down(response(2, codec.encoder(CREATE_TOPICS, 5, "response")(answered), b"\0"))
+
+
+def test_a_request_that_breaks_off_is_concealed_once_more_without_an_error() -> None:
+    """Its names are withheld by then."""
+    _, drawn, nodes = drawn_twice(created("hunter2", sensitive=True, cut=1))
+    assert drawn == nodes and "hunter2" not in drawn
 
 
 @pytest.mark.parametrize("sensitive", [False, True])
