@@ -25,10 +25,12 @@ NAME_COLUMN: Final = 26
 #: What an element is called by that is a range of versions, and the two ends of it.
 _RANGE_NAMES: Final = frozenset(["api_key", "name"])
 _RANGE_ENDS: Final = frozenset(["min_version", "max_version", "min_version_level", "max_version_level"])
+#: Fields of such an element.
+RANGE_FIELDS: Final = 3
 
 
 def is_range(names: list[str]) -> bool:
     """Whether a structure with these fields is a version range: a name and two ends. An array of up to ``RANGES_SHOWN``
     such elements is shown on one row.
     """
-    return len(names) == 3 and names[0] in _RANGE_NAMES and set(names[1:]) <= _RANGE_ENDS
+    return len(names) == RANGE_FIELDS and names[0] in _RANGE_NAMES and set(names[1:]) <= _RANGE_ENDS

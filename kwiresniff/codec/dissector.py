@@ -16,8 +16,9 @@ from kwiresniff.base.body_members import UNKNOWN_TAGS
 from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final
 from kwiresniff.base.utf8 import first_fault
 from kwiresniff.codec import decode_errors
-from kwiresniff.codec.field_facts import ARRAY, FieldFacts, structure_facts
+from kwiresniff.codec.field_facts import FieldFacts, structure_facts
 from kwiresniff.codec.field_layout import UNALIGNED, check_nesting, default_value, null_mark, single
+from kwiresniff.codec.node_types import ARRAY, STRUCT, TAGGED_FIELDS
 from kwiresniff.codec.primitives import read_uvarint, too_many_tags
 from kwiresniff.codec.record_limits import MAX_NODES, RecordBudget
 from kwiresniff.codec.value_labels import meaning_of
@@ -34,11 +35,6 @@ if TYPE_CHECKING:
 MAX_COUNTED = 2_000_000
 #: Problems kept for one message that go on: more strings of bad UTF-8 than this add nothing.
 MAX_PROBLEMS = 100
-
-STRUCT = "STRUCT"
-TAGGED_FIELDS = "TAGGED_FIELDS"
-#: Elements of a folded array whose values are a list, all in one node.
-ELEMENTS = "ELEMENTS"
 
 #: Definitions that are remembered to nest no deeper than they may.
 _KEPT = 4096

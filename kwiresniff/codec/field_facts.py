@@ -17,6 +17,7 @@ from kwiresniff.codec.field_layout import (
     smallest_size,
     tagged,
 )
+from kwiresniff.codec.node_types import ARRAY
 from kwiresniff.codec.primitives import reader_of
 from kwiresniff.codec.value_labels import has_meaning
 from kwiresniff.schema.types import WireField
@@ -24,8 +25,6 @@ from kwiresniff.schema.wire_types import FIXED
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
-
-ARRAY = "ARRAY"
 
 #: Structures whose facts are kept: those of all messages of a usual capture.
 _KEPT = 4096

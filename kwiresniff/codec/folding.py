@@ -16,17 +16,16 @@ from kwiresniff.codec.body_scanner import FAILED, GARBLED, LOADED, RECORDED, Ele
 from kwiresniff.codec.codecs import element_reader
 from kwiresniff.codec.decoder_gen import Decoder, RecordSetDecoder, compile_decoder
 from kwiresniff.codec.dissector import (
-    ELEMENTS,
     FOLDED,
     FOLDED_VALUE,
     MAX_COUNTED,
     MAX_PROBLEMS,
-    STRUCT,
     Dissector,
     MessageBytes,
 )
 from kwiresniff.codec.field_facts import FieldFacts
 from kwiresniff.codec.field_layout import regular
+from kwiresniff.codec.node_types import ELEMENTS, STRUCT
 from kwiresniff.codec.node_values import plain
 from kwiresniff.codec.primitives import reader_of
 from kwiresniff.codec.record_limits import MAX_NODES
@@ -70,34 +69,14 @@ def dissect_shown(
     return _Shown(read, opened, writer).dissect(trailing=True)
 
 
-def problems_of(
-    message: MessageVersion,
-    frame: bytes,
-    offset: int,
-    *,
-    records: bool = True,
-    missing: int = 0,
-    details: dict[str, Any] | None = None,
-) -> list[Problem]:
-    """Only the problems of a message, each with these ``details``, without its nodes."""
-    return (
-        _Checked(MessageBytes(message, frame, offset, records, None, missing, details)).dissect(trailing=True).problems
-    )
+def problems_of(read: MessageBytes) -> list[Problem]:
+    """Only the problems of a message, without its nodes."""
+    return _Checked(read).dissect(trailing=True).problems
 
 
-def front_of(
-    message: MessageVersion,
-    frame: bytes,
-    offset: int,
-    *,
-    records: bool = True,
-    missing: int = 0,
-    details: dict[str, Any] | None = None,
-) -> tuple[Body, list[Problem]]:
-    """The readable part of a message that cannot be decoded, as the decoder gives it, and what
-    is wrong with it.
-    """
-    found = _Valued(MessageBytes(message, frame, offset, records, None, missing, details)).dissect(trailing=True)
+def front_of(read: MessageBytes) -> tuple[Body, list[Problem]]:
+    """The readable part of a message that cannot be decoded, as the decoder gives it, and what is wrong with it."""
+    found = _Valued(read).dissect(trailing=True)
     return plain(found.root), found.problems
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from kwiresniff.base.light_typing import Any
-from kwiresniff.codec.dissector import ELEMENTS, STRUCT, TAGGED_FIELDS
-from kwiresniff.codec.field_facts import ARRAY
+from kwiresniff.codec.node_types import ARRAY, ELEMENTS, STRUCT, TAGGED_FIELDS
 from kwiresniff.model import Node
 
 

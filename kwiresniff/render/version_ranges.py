@@ -5,7 +5,7 @@ KIP-35 (supported versions of every API) and KIP-584 (versions of features).
 
 from __future__ import annotations
 
-from kwiresniff.base.tree_sizes import RANGES_SHOWN, is_range
+from kwiresniff.base.tree_sizes import RANGE_FIELDS, RANGES_SHOWN, is_range
 from kwiresniff.model import Node
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk
@@ -19,7 +19,7 @@ def is_range_array(array: Node) -> bool:
     if len(array.children) > RANGES_SHOWN:
         return False
     for element in array.children:
-        if not 3 <= len(element.children) <= 4:  # as nearly all others have
+        if len(element.children) > RANGE_FIELDS + 1:  # its fields, and tagged ones that nobody knows
             return False
         if not is_range([child.name for child in element.children if child.type != "TAGGED_FIELDS"]):
             return False
@@ -30,7 +30,7 @@ def range_row(array: Node, name: str, style: Style) -> Row:
     """``api_keys  Produce 0-13  Fetch 4-18  ...``, all of them."""
     chunks: list[Chunk] = [range_head(name, len(array.children)) + problem_spans(array)]
     for element in array.children:
-        called, *ends = element.children[:3]
+        called, *ends = element.children[:RANGE_FIELDS]
         low, high = sorted(ends, key=lambda end: not end.name.startswith("min"))
         chunks.append(version_range(called.meaning or str(called.value), low.value, high.value))
     return Row(chunks, node=array)

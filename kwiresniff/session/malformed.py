@@ -8,6 +8,7 @@ from __future__ import annotations
 from kwiresniff import schema
 from kwiresniff.base.light_typing import TYPE_CHECKING, final
 from kwiresniff.codec.decode_errors import trailing_bytes
+from kwiresniff.codec.dissector import MessageBytes
 from kwiresniff.codec.embedded import OPENERS
 from kwiresniff.codec.folding import dissect_shown, front_of, problems_of
 from kwiresniff.codec.node_values import plain
@@ -37,7 +38,7 @@ class MalformedBodies:
         assert message.frame is not None
         size = len(message.frame)
         if size > MAX_NODES:  # it may have more fields than are kept
-            problems = self._problems(exchange, message, direction)
+            problems = problems_of(self._bytes(exchange, message, direction))
         else:
             problems = [trailing_bytes(end, size - end, {"direction": direction})]
         exchange.problems += problems
@@ -52,18 +53,14 @@ class MalformedBodies:
         """
         assert message.frame is not None
         missing = message.size_bytes - len(message.frame)
-        details = {"direction": direction}
         problems: list[Problem] | None = None
         if self._writer is not None and not names_topics(exchange.api_key, "response"):  # it might name what is shown
             problems, shown = self._dissected(exchange, message, direction, self._writer)
             body = shown if body is None else body
         if body is None:
-            definition = schema.message(exchange.api_key, message.version, direction)
-            body, problems = front_of(
-                definition, message.frame, message.body_offset, records=self._opens, missing=missing, details=details
-            )
+            body, problems = front_of(self._bytes(exchange, message, direction))
         elif problems is None:
-            problems = self._problems(exchange, message, direction)
+            problems = problems_of(self._bytes(exchange, message, direction))
         exchange.problems += problems
         return body, is_sound(problems, missing)
 
@@ -101,11 +98,9 @@ class MalformedBodies:
             text = f"{known} (known: {low} to {high}) and its {direction} does not fit v{version}"
             exchange.problems.append(Problem("unknown_version", text, 2, details=details))
 
-    def _problems(self, exchange: Exchange, message: Message, direction: Direction) -> list[Problem]:
-        """What is wrong with a message that can be decoded."""
+    def _bytes(self, exchange: Exchange, message: Message, direction: Direction) -> MessageBytes:
+        """What is read of a message."""
         assert message.frame is not None
         definition = schema.message(exchange.api_key, message.version, direction)
         missing, details = message.size_bytes - len(message.frame), {"direction": direction}
-        return problems_of(
-            definition, message.frame, message.body_offset, records=self._opens, missing=missing, details=details
-        )
+        return MessageBytes(definition, message.frame, message.body_offset, self._opens, None, missing, details)

@@ -130,11 +130,12 @@ class ShallowReader:
         try:
             body, _ = codec.decoder(api_key, version, "response", "skip")(frame, offset, [])
         except DecodeError:
+            from kwiresniff.codec.dissector import MessageBytes
             from kwiresniff.codec.folding import front_of
 
             definition = schema.message(api_key, version, "response")
             missing = message.size_bytes - len(frame)
-            body, _ = front_of(definition, frame, offset, records=False, missing=missing)
+            body, _ = front_of(MessageBytes(definition, frame, offset, missing=missing))
         self._names.learn(api_key, "response", body)
 
     def _sort_out(self, exchange: Exchange, found: list[tuple[str, Any]]) -> None:

@@ -14,7 +14,7 @@ import pytest
 from kwiresniff import codec, schema
 from kwiresniff.base.tree_sizes import ELEMENTS_SHOWN, RANGES_SHOWN
 from kwiresniff.codec import batch_nodes, dissector, folding
-from kwiresniff.codec.dissector import dissect
+from kwiresniff.codec.dissector import MessageBytes, dissect
 from kwiresniff.codec.folding import dissect_shown, front_of, problems_of
 from kwiresniff.codec.node_values import plain
 from kwiresniff.model import Dissection, Exchange, Message, Node
@@ -66,9 +66,9 @@ def check(message: MessageVersion, frame: bytes) -> None:
     shown = dissect_shown(message, frame, 0)
     assert (shown.problems, shown.end) == (whole.problems, whole.end)
     assert drawn(shown, frame) == drawn(whole, frame)
-    assert problems_of(message, frame, 0) == whole.problems
+    assert problems_of(MessageBytes(message, frame, 0, records=True)) == whole.problems
     values = plain(whole.root)
-    assert front_of(message, frame, 0) == (values, whole.problems)
+    assert front_of(MessageBytes(message, frame, 0, records=True)) == (values, whole.problems)
     assert not shown.is_whole or plain(shown.root) == values
 
 
@@ -86,7 +86,7 @@ def test_a_body_of_which_nothing_is_folded_is_read_with_its_tree(count: int, cut
     frame = frame[: len(frame) - cut]
     shown = dissect_shown(DELETE_RECORDS, frame, 0)
     assert shown.is_whole == (count <= ELEMENTS_SHOWN)
-    assert not shown.is_whole or plain(shown.root) == front_of(DELETE_RECORDS, frame, 0)[0]
+    assert not shown.is_whole or plain(shown.root) == front_of(MessageBytes(DELETE_RECORDS, frame, 0, records=True))[0]
 
 
 def test_a_message_that_breaks_off_is_told_the_same_wherever_it_does() -> None:
@@ -112,7 +112,7 @@ def test_limits_stop_folded_readers_where_they_stop_the_dissector(monkeypatch: p
 def test_texts_that_are_none_by_the_thousand_end_what_keeps_values() -> None:
     """A hundred are told; what comes behind them is not read, and the array says so."""
     frame = body(1_000).replace(b"t", b"\xff")
-    values, problems = front_of(DELETE_RECORDS, frame, 0)
+    values, problems = front_of(MessageBytes(DELETE_RECORDS, frame, 0, records=True))
     assert problems[: dissector.MAX_PROBLEMS] == dissect(DELETE_RECORDS, frame, 0).problems[: dissector.MAX_PROBLEMS]
     assert [(problem.code, problem.path) for problem in problems[dissector.MAX_PROBLEMS :]] == [
         ("invalid_utf8", "topics")
@@ -134,7 +134,7 @@ def test_a_broken_array_of_numbers_is_kept_as_far_as_it_goes() -> None:
     """Values of one type are taken together, and what breaks behind them does not lose them."""
     message = schema.message("ElectLeaders", 2, "request")
     frame = b"\0" + b"\x02" + b"\x02a" + b"\xc9\1" + b"".join(n.to_bytes(4, "big") for n in range(200)) + b"\0"
-    found, problems = front_of(message, frame, 0)
+    found, problems = front_of(MessageBytes(message, frame, 0, records=True))
     assert found["topic_partitions"] == [{"topic": "a", "partitions": list(range(200))}]
     assert [problem.code for problem in problems] == ["truncated"]
 

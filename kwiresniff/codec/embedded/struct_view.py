@@ -157,13 +157,15 @@ class BodyView:
         except DecodeError:
             inner, end = {}, -1
         if issues or end != len(raw):
+            from kwiresniff.codec.dissector import MessageBytes
             from kwiresniff.codec.folding import front_of, problems_of  # few have anything wrong
 
             message = schema.message(header.api_key, header.api_version, direction)
+            read = MessageBytes(message, raw, header.body_offset, records=True)
             if end < 0:
-                inner, problems = front_of(message, raw, header.body_offset)
+                inner, problems = front_of(read)
             else:
-                problems = problems_of(message, raw, header.body_offset)
+                problems = problems_of(read)
             for problem in problems[:1]:  # which says it best
                 complain(self, name, content.title, problem.message, sure=content.sure)
         members = {
