@@ -148,8 +148,16 @@ def acks_of_produce(data: bytes, offset: i64, version: i64) -> i64:
     elif version >= 3:
         if offset + 2 > end:
             return -1
-        length = i16(data, offset) if COMPILED else _int16(data, offset)[0]
-        offset += 2 + length if length > 0 else 2
+        if COMPILED:
+            length = i16(data, offset)
+        else:
+            length = _int16(data, offset)[0]
+        offset += 2
+        if length > 0:
+            offset += length
     if offset + 2 > end:
         return -1
-    return i16(data, offset) if COMPILED else _int16(data, offset)[0]
+    if COMPILED:
+        return i16(data, offset)
+    acks: i64 = _int16(data, offset)[0]
+    return acks

@@ -50,7 +50,9 @@ def throttle_time_ms(facts: ApiFacts, response: Message) -> i64:
             at -= 1
         if at < response.body_offset:
             return 0
-    throttle_ms: i64 = i32(frame, at) if COMPILED else _int32(frame, at)[0]
+    if COMPILED:
+        return i32(frame, at)
+    throttle_ms: i64 = _int32(frame, at)[0]
     return throttle_ms
 
 

@@ -103,7 +103,7 @@ class HalfStream(Reassembler):
             if (
                 frames.at_frame_start
                 and 0 < size <= frames.keep
-                and (i32(buffer, start) if COMPILED else frame_length(buffer, start)[0]) == size
+                and (i32(buffer, start) == size if COMPILED else frame_length(buffer, start)[0] == size)
             ):
                 handler.on_frame(self.side, packet, ns, packet, ns, size, buffer[start + 4 : end], 0)
             else:

@@ -158,8 +158,12 @@ class BodyReader:
             length = int32(self.frame, pos)
             self.pos = pos + 4
         if length < 0:
-            return -1 if length == -1 and step.nullable else -2
-        return length if length <= len(self.frame) - self.pos else -2
+            if length == -1 and step.nullable:
+                return -1
+            return -2
+        if length > len(self.frame) - self.pos:
+            return -2
+        return length  # in one expression with a constant it would become an object where this is compiled
 
     def count_of(self, step: Step, pos: i64) -> i64:
         """The count of an array; -1 for null, -2 for more elements than the bytes left can hold, or than a body may be
@@ -172,8 +176,10 @@ class BodyReader:
             count = int32(self.frame, pos)
             self.pos = pos + 4
         if count < 0:
-            return -1 if count == -1 and step.null_array else -2
-        self.left -= count >> step.shift
-        if self.left < 0:
+            if count == -1 and step.null_array:
+                return -1
             return -2
-        return count if count * step.least <= len(self.frame) - self.pos else -2
+        self.left -= count >> step.shift
+        if self.left < 0 or count * step.least > len(self.frame) - self.pos:
+            return -2
+        return count

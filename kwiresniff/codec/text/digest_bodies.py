@@ -163,13 +163,15 @@ class DigestReader(BodyReader):
         length: i64 = self.length_of(step, pos)
         pos = self.pos
         if length < 0:
-            return pos if length == -1 else -1
+            if length == -1:
+                return pos
+            return -1
         stop: i64 = pos + length
         if kind == RECORDS:
             return self._record_set(pos, stop)
-        if kind != BYTES:
+        if kind != BYTES and (length or step.role > LISTED):
             name = self.frame[pos:stop].decode()
-            if step.role and (length or step.role > LISTED) and not self._name(step.role, name):
+            if step.role and not self._name(step.role, name):
                 return -1
         return stop
 
@@ -177,7 +179,9 @@ class DigestReader(BodyReader):
         count: i64 = self.count_of(step, pos)
         pos = self.pos
         if count < 0:
-            return pos if count == -1 else -1
+            if count == -1:
+                return pos
+            return -1
         inside = step.steps
         if len(inside) == 1 and inside[0].kind == JUMP:
             return pos + count * inside[0].least
