@@ -131,12 +131,18 @@ class Scan:
             elif step.size == SHORT:
                 if at + 2 > end:
                     return -1
-                count = i16(data, at) if COMPILED else _int16(data, at)[0]
+                if COMPILED:
+                    count = i16(data, at)
+                else:
+                    count = _int16(data, at)[0]
                 at += 2
             else:
                 if at + 4 > end:
                     return -1
-                count = i32(data, at) if COMPILED else _int32(data, at)[0]
+                if COMPILED:
+                    count = i32(data, at)
+                else:
+                    count = _int32(data, at)[0]
                 at += 4
             if count <= 0:
                 if count and (count < -1 or not step.nullable):

@@ -49,7 +49,9 @@ def batch_stop(frame: bytes, pos: i64, end: i64) -> i64:
     if length < HEADER_BYTES - LOG_OVERHEAD or length > MAX_BATCH_BYTES:
         return UNUSUAL
     stop: i64 = pos + LOG_OVERHEAD + length
-    return SHORT if stop > end else stop
+    if stop > end:
+        return SHORT
+    return stop
 
 
 class BatchHeader:
