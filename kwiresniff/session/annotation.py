@@ -76,7 +76,7 @@ def _is_plain(exchange: Exchange, which: Direction, message: Message) -> bool:
     frame, end = message.frame, message.body_offset
     assert frame is not None
     if which == "response":
-        return end == 4 or (end == 5 and frame[4] == 0)
+        return end == 4 + message.header_version and (end == 4 or frame[4] == 0)
     client_id = exchange.client_id
     if client_id is None or not client_id.isascii() or "\\" in client_id:
         return False

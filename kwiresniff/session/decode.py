@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 #: raised.
 _ASKED_FIRST_BYTES: Final = 1 << 14
 
+#: The length of a client id that is null; any other negative one is a mistake.
+_NULL: Final = b"\xff\xff"
+
 #: APIs whose answers have a digest only without an error: who looks at it takes its partitions, or versions, for good.
 _LOOKED_INTO: Final = frozenset({PRODUCE, FETCH, API_VERSIONS})
 
@@ -322,7 +325,10 @@ def _is_usual(exchange: Exchange, message: Message, direction: Direction) -> boo
         return False
     if direction == "request":
         client_id = exchange.client_id
-        if client_id is not None and (not client_id.isascii() or "\\" in client_id):
+        if client_id is None:
+            if message.header_version and frame[8:10] != _NULL:
+                return False
+        elif not client_id.isascii() or "\\" in client_id:
             return False
         flexible = message.header_version > 1
     else:

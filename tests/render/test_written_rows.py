@@ -483,6 +483,16 @@ def test_a_request_that_breaks_off_is_concealed_once_more_without_an_error() -> 
     assert drawn == nodes and "hunter2" not in drawn
 
 
+@pytest.mark.parametrize("length", [-1, -2, -32731])
+def test_a_client_id_that_cannot_be_is_shown_where_it_stands(length: int) -> None:
+    """A client id is a NULLABLE_STRING of the protocol guide, of which -1 alone stands for null."""
+    wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1))
+    wire.up(pack(">ihhih", 10, API_VERSIONS, 2, 2, length))
+    # No error, one API with the versions 0 to 3, no throttle time.
+    _, drawn, nodes = drawn_twice(wire.down(response(2, pack(">hihhhi", 0, 1, 18, 0, 3, 0))))
+    assert drawn == nodes and (f"client_id has length {length}" in drawn) == (length < -1)
+
+
 @pytest.mark.parametrize("sensitive", [False, True])
 def test_what_a_response_calls_sensitive_is_withheld_in_its_request(sensitive: bool) -> None:
     """A request to create a topic is read before the broker says of which configs it makes a secret."""
