@@ -13,64 +13,49 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-#: Functions that run once in a process (what a module does when it is imported), or that stand between compiled
-#: modules and others (attributes, and the arguments of calls). They are half of all functions, and compiled without
-#: optimisation wherever they are.
-AROUND = re.compile(
-    r"""^(?:char[ ]CPyDef_\w+_top_level__\(void\)|(?:static[ ])?int[ ]CPyExec_\w+\(PyObject[ ]\*module\))\s\{\n.*?^\}\n
-    |^static[ ](?:PyObject[ ]\*|int)\n\w+\([^()]*void[ ]\*closure\)\n\{\n.*?^\}\n
-    |^[ ]{8}PyObject[ ]\*CPyPy_\w+\([^()]*\)[ ]\{\n.*?^[ ]{8}\}\n""",
-    re.MULTILINE | re.DOTALL | re.VERBOSE,
-)
-PLAIN = '#pragma GCC push_options\n#pragma GCC optimize ("O0")\n'
-#: Between two functions that are both compiled without optimisation.
-PLAIN_AGAIN = re.compile(r"#pragma GCC pop_options\n\s*" + re.escape(PLAIN))
-#: How mypyc notes a line of a traceback, in fifteen thousand places: file and function, line, dictionary of the module.
-TRACEBACK = re.compile(r'CPy_AddTraceback\(("[^"]*"), ("[^"]*"), (-?\d+), (\w+)\);')
-#: The same with a value of the wrong type, in three thousand places: then come the right type and the value.
-TYPE_ERROR = re.compile(r'CPy_TypeErrorTraceback\("[^"]*", ("[^"]*"), (-?\d+), \w+, ("[^"]*"), (\w+)\);')
 #: The function that makes a module. It is the same for each, but for names.
 MAKES_MODULE = re.compile(
     r"^PyObject \*CPyInit_(?P<module>\w+)\(void\)\n(?P<body>\{\n.*?PyModule_Create\(&(?P<definition>\w+)\).*?^ +return "
     r"NULL;\n {8}\}\n)",
     re.MULTILINE | re.DOTALL,
 )
-#: How a compiled module imports another. After a $ stands the name of a register, a label or a constant, which is the
-#: same throughout; after two, lines of any content.
+#: How a compiled module imports another, unless that is done. After a $ stands the name of a register, a label or a
+#: constant, which is the same throughout; after two, lines of any content.
 IMPORT = """\
-    $a = (void *)&$cache;
-    $b = (void *)&$state;
-    $c = $lock;
-    $d = CPyImport_IsInitialized($b);
-    if (!$d) goto $first;
-    $e = PyImport_GetModuleDict();
-    $f = $name;
-    $g = CPyDict_GetItem($e, $f);
-    if (unlikely($g == NULL)) {
-$$failed_a    }
-    $result = $g;
+    $cache_at = (void *)&$cache;
+    $state_at = (void *)&$state;
+    $lock_at = $lock;
+    $is_imported = CPyImport_IsInitialized($state_at);
+    if (!$is_imported) goto $first;
+    $modules = PyImport_GetModuleDict();
+    $sought = $name;
+    $found = CPyDict_GetItem($modules, $sought);
+    if (unlikely($found == NULL)) {
+$$no_such_module    }
+    $result = $found;
     goto $done;
 $first: ;
-    $h = $create;
-    $i = $execute;
-    $j = (PyObject **)&$module;
-    $k = PyImport_GetModuleDict();
-    $l = $library;
-    $m = CPyDict_GetItem($k, $l);
-    if (unlikely($m == NULL)) {
-$$failed_b    }
-    $n = $file;
-    $o = CPyObject_GetAttr($m, $n);
-    CPy_DECREF($m);
-    if (unlikely($o == NULL)) {
-$$failed_c    }
-    $p = $suffix;
-    $q = $name;
-    $r = CPyImport_ImportNative($q, $h, $i, $j, $a, $b, $c, $o, $p, $package);
-    CPy_DECREF($o);
-    if (unlikely($r == NULL)) {
+    $creator = $create;
+    $executor = $execute;
+    $module_at = (PyObject **)&$module;
+    $modules_now = PyImport_GetModuleDict();
+    $library_sought = $library;
+    $library_module = CPyDict_GetItem($modules_now, $library_sought);
+    if (unlikely($library_module == NULL)) {
+$$no_library    }
+    $attribute = $file;
+    $path = CPyObject_GetAttr($library_module, $attribute);
+    CPy_DECREF($library_module);
+    if (unlikely($path == NULL)) {
+$$no_file    }
+    $ending = $suffix;
+    $own = $name;
+    $imported = CPyImport_ImportNative($own, $creator, $executor, $module_at, $cache_at, $state_at, $lock_at, \
+$path, $ending, $package);
+    CPy_DECREF($path);
+    if (unlikely($imported == NULL)) {
 $$failed    }
-    $result = $r;
+    $result = $imported;
 $done: ;
 """
 IMPORTED = """\
@@ -106,6 +91,23 @@ static PyObject *made_module(
 #pragma GCC pop_options
 #endif
 """
+#: Functions that run once in a process (what a module does when it is imported), or that stand between compiled
+#: modules and others (attributes, and the arguments of calls). They are half of all functions, and compiled without
+#: optimisation wherever they are.
+AROUND = re.compile(
+    r"""^(?:char[ ]CPyDef_\w+_top_level__\(void\)|(?:static[ ])?int[ ]CPyExec_\w+\(PyObject[ ]\*module\))\s\{\n.*?^\}\n
+    |^static[ ](?:PyObject[ ]\*|int)\n\w+\([^()]*void[ ]\*closure\)\n\{\n.*?^\}\n
+    |^[ ]{8}PyObject[ ]\*CPyPy_\w+\([^()]*\)[ ]\{\n.*?^[ ]{8}\}\n""",
+    re.MULTILINE | re.DOTALL | re.VERBOSE,
+)
+#: What stands before such a function; behind it, the options are as before.
+PLAIN = '#pragma GCC push_options\n#pragma GCC optimize ("O0")\n'
+#: Between two functions that are both compiled without optimisation.
+PLAIN_AGAIN = re.compile(r"#pragma GCC pop_options\n\s*" + re.escape(PLAIN))
+#: How mypyc notes a line of a traceback, in fifteen thousand places: file and function, line, dictionary of the module.
+TRACEBACK = re.compile(r'CPy_AddTraceback\(("[^"]*"), ("[^"]*"), (-?\d+), (\w+)\);')
+#: The same with a value of the wrong type, in three thousand places: then come the right type and the value.
+TYPE_ERROR = re.compile(r'CPy_TypeErrorTraceback\("[^"]*", ("[^"]*"), (-?\d+), \w+, ("[^"]*"), (\w+)\);')
 #: Behind this line of a C file everything that mypyc declares is known.
 DECLARED = re.compile(r'^#include "__native_internal_\w+\.h"\n', re.MULTILINE)
 
