@@ -18,7 +18,7 @@ from kwiresniff.pipeline.entities import Entities
 from kwiresniff.session import Analyzer
 from tests.support.exchanges import exchange
 from tests.support.exported import recorded
-from tests.support.random_bodies import random_body, usual
+from tests.support.random_bodies import usual_body
 from tests.support.sample import mostly_slow, sampled
 
 
@@ -67,7 +67,7 @@ def test_digests_of_every_message_at_every_version_say_what_the_body_says(api: A
         definition = schema.message(api.key, version, direction)
         steps = reader.steps(api.key, version, direction)
         for _ in range(3):
-            value = usual(random_body(definition, rng), definition.fields)
+            value = usual_body(definition, rng)
             frame = codec.encoder(api.key, version, direction)(value)
             body, end = codec.decoder(api.key, version, direction, "skip")(b"xx" + frame, 2, [])
             assert end == len(frame) + 2

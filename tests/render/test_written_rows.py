@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import io
 import random
-from collections.abc import Callable
 from itertools import product
-from pathlib import Path
 from struct import pack
 from typing import Any
 
@@ -14,10 +12,8 @@ import pytest
 
 from kwiresniff import codec, schema
 from kwiresniff.base.tree_sizes import RANGES_SHOWN
-from kwiresniff.capture import open_captures
 from kwiresniff.codec.dissector import count_nodes, dissect
 from kwiresniff.codec.embedded import OPENERS
-from kwiresniff.codec.field_layout import default_value
 from kwiresniff.codec.folding import dissect_shown
 from kwiresniff.codec.node_view import NodeView
 from kwiresniff.codec.record_limits import RecordBudget
@@ -25,20 +21,12 @@ from kwiresniff.codec.records import dissect_record_set, encode_record_set
 from kwiresniff.model import Connection, Dissection, DrawnNodes, Exchange, Message
 from kwiresniff.render import TreeWriter
 from kwiresniff.render.tree import words_of
-from kwiresniff.schema.types import WireField
-from kwiresniff.session import Analyzer, dissect_message
 from kwiresniff.session.withheld import all_nodes
-from tests.support.conversation import Wire, heartbeat, heartbeat_response, request, response
-from tests.support.random_bodies import random_body
+from tests.support.random_bodies import drawable_body, random_body
 from tests.support.record_vectors import vector, vectors
 from tests.support.sample import mostly_slow, sampled
 
-CAPTURES = sorted(
-    path for path in (Path(__file__).parents[2] / "captures").iterdir() if path.suffix in (".pcap", ".pcapng")
-)
-FETCH, CREATE_TOPICS, REASSIGN = 1, 19, 45
-JOIN_GROUP, SYNC_GROUP = 11, 14
-API_VERSIONS, DESCRIBE_CONFIGS = 18, 32
+FETCH, JOIN_GROUP, SYNC_GROUP, API_VERSIONS, CREATE_TOPICS, REASSIGN = 1, 11, 14, 18, 19, 45
 INTERNAL_ID, NAMED_ID = "AAAAAAAAAAAAAAAAAAAAAQ", "ABEiM0RVZneImaq7zN3u_w"
 #: Columns of the terminal, None for a pipe, and whether there are colours.
 PLACES = [(None, False), (None, True), (80, True), (160, False)]
@@ -118,25 +106,6 @@ def both(request: pytest.FixtureRequest) -> Both:
     return Both(*request.param)
 
 
-def usual(value: Any, fields: tuple[WireField, ...], code: Callable[[], int] = int, unknown: bool = False) -> Any:
-    """A random body without what the rows are not made for; with ``unknown`` tagged fields, which version ranges have
-    none of on their row. Each error code is ``code()``.
-    """
-    if not unknown:
-        value.pop("_tagged_fields", None)
-    elif "_tagged_fields" in value:
-        value["_tagged_fields"] = {5000: b"x y", 5001: b"", 70_000: b"\xff\x00"}
-    for field in fields:
-        if field.name.endswith("error_code"):
-            value[field.name] = code()
-        elif field.tag is not None and (field.type == "STRUCT" and not field.array and field.nullable):
-            value[field.name] = default_value(field)
-        elif field.type == "STRUCT" and value[field.name] is not None:
-            for part in value[field.name] if field.array else [value[field.name]]:
-                usual(part, field.fields, code, unknown)
-    return value
-
-
 @pytest.mark.parametrize("api", sampled(schema.apis()), ids=lambda api: api.name)
 @pytest.mark.parametrize("direction", ["request", "response"])
 def test_every_message_at_every_version_is_drawn_as_the_walker_reads_it(api: Any, direction: Any) -> None:
@@ -150,12 +119,12 @@ def test_every_message_at_every_version_is_drawn_as_the_walker_reads_it(api: Any
         encode = codec.encoder(api.key, version, direction)
         which = (api.key, version, direction)
         for both in boths:
-            frame = encode(usual(random_body(definition, rng), definition.fields, lambda: rng.choice(codes)))
+            frame = encode(drawable_body(definition, rng, lambda: rng.choice(codes)))
             if "FLOAT64" in repr(definition):
                 assert both.written(*which, frame) is None
                 continue
             assert both.written(*which, frame) == both.dissected(*which, frame)
-            frame = encode(usual(random_body(definition, rng), definition.fields, lambda: rng.choice(codes), True))
+            frame = encode(drawable_body(definition, rng, lambda: rng.choice(codes), True))
             written = both.written(*which, frame)
             assert written == both.dissected(*which, frame) or (written is None and api.key == API_VERSIONS)
             frame = encode(random_body(definition, rng))
@@ -195,7 +164,7 @@ def test_what_consumers_say_to_each_other_is_drawn_as_it_is_opened_in_nodes(case
     for version in range(schema.version_range(api_key)[0], schema.version_range(api_key)[1] + 1):
         definition = schema.message(api_key, version, direction)
         for _ in range(24):
-            body = usual(random_body(definition, rng), definition.fields)
+            body = drawable_body(definition, rng)
             with_contents(body, CONTENTS[api_key], rng)
             code = rng.choice((0, 0, 79)) if direction == "response" else 0
             if "error_code" in body:
@@ -359,172 +328,3 @@ def test_version_ranges_are_drawn_on_one_row_up_to_a_number(count: int, both: Bo
     written = both.written(18, 0, "response", frame)
     assert written == both.dissected(18, 0, "response", frame)
     assert written is not None and ("more of 257" in written) == (count > RANGES_SHOWN)
-
-
-def described(**said: Any) -> Wire:
-    """DescribeConfigs v1 of one topic with one config, of which the broker says this."""
-    config = {"name": "cleanup.policy", "value": "hunter2", "read_only": False, "config_source": 1,
-              "is_sensitive": False, "synonyms": [], **said}  # fmt: skip
-    asked = {"resources": [{"resource_type": 2, "resource_name": "t", "configuration_keys": None}],
-             "include_synonyms": True}  # fmt: skip
-    results = [{"error_code": 0, "error_message": None, "resource_type": 2, "resource_name": "t", "configs": [config]}]
-    answered = {"throttle_time_ms": 0, "results": results}
-    wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1))
-    wire.up(request(DESCRIBE_CONFIGS, 1, 2, codec.encoder(DESCRIBE_CONFIGS, 1, "request")(asked)))
-    return wire.down(response(2, codec.encoder(DESCRIBE_CONFIGS, 1, "response")(answered)))
-
-
-def drawn_twice(wire: Wire, show_secrets: bool = False) -> tuple[Exchange, str, str]:
-    """The last exchange, its tree with whatever is written straight from bytes, and its tree from nodes alone."""
-    words = words_of(io.StringIO(), None, False)
-    direct = Analyzer(words=words, show_secrets=show_secrets)
-    careful = Analyzer(show_secrets=show_secrets)
-    found, other = (
-        [event for event in one.analyze(wire.segments) if isinstance(event, Exchange)][-1] for one in (direct, careful)
-    )
-    drawn = TreeWriter(io.StringIO(), None, False).text(
-        found, *(rows(found, which, direct) for which in ("request", "response"))
-    )
-    nodes = [
-        dissect_message(other, which, careful.topics, show_secrets=show_secrets) for which in ("request", "response")
-    ]
-    return found, drawn.decode(), TreeWriter(io.StringIO(), None, False).text(other, *nodes).decode()
-
-
-@pytest.mark.parametrize(
-    ("said", "shown", "withheld"),
-    [
-        ({}, True, False),
-        ({"is_sensitive": True, "value": None}, False, False),
-        ({"is_sensitive": True}, False, True),
-        ({"name": "ssl.keystore.password"}, False, True),
-        ({"synonyms": [{"name": "b.secret", "value": "hunter2", "source": 5}]}, True, True),
-        ({"name": "a.token", "value": None, "synonyms": [{"name": "b", "value": "hunter2", "source": 5}]}, False, True),
-    ],
-)
-def test_configs_have_rows_in_which_secrets_are_withheld(said: dict[str, Any], shown: bool, withheld: bool) -> None:
-    """The tree is that of the nodes: the values of secrets are replaced by their size, those of others are not."""
-    found, drawn, nodes = drawn_twice(described(**said))
-    assert found.response is not None and found.response.text is not None
-    assert drawn == nodes
-    assert ("hunter2" in drawn, "(withheld, size_bytes 7)" in drawn) == (shown, withheld)
-
-
-#: Messages of which fields are withheld, and configs of which some are secrets.
-WITH_SECRETS: list[tuple[int, Any]] = [
-    (19, "request"), (19, "response"), (32, "response"), (33, "request"), (36, "request"), (36, "response"),
-    (38, "response"), (39, "request"), (40, "request"), (41, "response"), (44, "request"), (51, "request"),
-    (88, "request"), (89, "response"),
-]  # fmt: skip
-SECRET_NAMES = ("ssl.keystore.password", "a.token")
-NAMES = (*SECRET_NAMES, "retention.ms", "b")
-
-
-def with_configs(value: Any, rng: random.Random) -> Any:
-    """A body whose strings are names of configs; those of secrets are called sensitive."""
-    if isinstance(value, dict):
-        configs = {name: with_configs(member, rng) for name, member in value.items()}
-        if "is_sensitive" in configs:
-            configs["is_sensitive"] = configs["name"] in SECRET_NAMES
-        return configs
-    if isinstance(value, list):
-        return [with_configs(member, rng) for member in value]
-    return rng.choice(NAMES) if isinstance(value, str) and len(value) < 20 else value
-
-
-@pytest.mark.parametrize(("api_key", "direction"), WITH_SECRETS)
-@pytest.mark.parametrize("show_secrets", [False, True])
-def test_what_is_withheld_in_rows_is_what_is_withheld_in_nodes(
-    api_key: int, direction: Any, show_secrets: bool
-) -> None:
-    """Random bodies of each version; only what is sound in every way has rows."""
-    rng = random.Random(f"{api_key} {direction}")
-    (api,) = (api for api in schema.apis() if api.key == api_key)
-    first, last = getattr(api, f"{direction}_versions")
-    written = 0
-    for version in [*range(first, last + 1)] * 8:
-        frames = []
-        for which in ("request", "response"):
-            definition = schema.message(api_key, version, which)
-            body = with_configs(usual(random_body(definition, rng), definition.fields), rng)
-            frames.append(codec.encoder(api_key, version, which)(body))
-        tags = [b"\0" if is_tagged else b"" for is_tagged in (
-            schema.request_header_version(api_key, version) > 1, schema.response_header_version(api_key, version) > 0
-        )]  # fmt: skip
-        wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1))
-        wire.up(request(api_key, version, 2, frames[0], "c", tags[0])).down(response(2, frames[1], tags[1]))
-        found, drawn, nodes = drawn_twice(wire, show_secrets)
-        assert drawn == nodes
-        message: Message | None = getattr(found, direction)
-        written += message is not None and message.text is not None
-    assert written > 4 * (last + 1 - first)
-
-
-def created(value: str, *, sensitive: bool, cut: int = 0) -> Wire:
-    """CreateTopics v5 of a topic with a config, of which the broker says whether it is sensitive; the request without
-    ``cut`` bytes of its end.
-    """
-    config = {"name": "plugin.pin", "value": value}
-    asked = {"topics": [{"name": "t", "num_partitions": 1, "replication_factor": 1, "assignments": [],
-                         "configs": [config]}], "timeout_ms": 1, "validate_only": False}  # fmt: skip
-    told = {"name": "plugin.pin", "value": None, "read_only": False, "config_source": 1, "is_sensitive": sensitive}
-    answered = {"throttle_time_ms": 0, "topics": [
-        {"name": "t", "error_code": 0, "error_message": None, "num_partitions": 1, "replication_factor": 1,
-         "configs": [told], "topic_config_error_code": 0}]}  # fmt: skip
-    wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1))
-    body = codec.encoder(CREATE_TOPICS, 5, "request")(asked)
-    wire.up(request(CREATE_TOPICS, 5, 2, body[: len(body) - cut], "c", b"\0"))
-    return wire.down(response(2, codec.encoder(CREATE_TOPICS, 5, "response")(answered), b"\0"))
-
-
-def test_a_request_that_breaks_off_is_concealed_once_more_without_an_error() -> None:
-    """Its names are withheld by then."""
-    _, drawn, nodes = drawn_twice(created("hunter2", sensitive=True, cut=1))
-    assert drawn == nodes and "hunter2" not in drawn
-
-
-@pytest.mark.parametrize("length", [-1, -2, -32731])
-def test_a_client_id_that_cannot_be_is_shown_where_it_stands(length: int) -> None:
-    """A client id is a NULLABLE_STRING of the protocol guide, of which -1 alone stands for null."""
-    wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1))
-    wire.up(pack(">ihhih", 10, API_VERSIONS, 2, 2, length))
-    # No error, one API with the versions 0 to 3, no throttle time.
-    _, drawn, nodes = drawn_twice(wire.down(response(2, pack(">hihhhi", 0, 1, 18, 0, 3, 0))))
-    assert drawn == nodes and (f"client_id has length {length}" in drawn) == (length < -1)
-
-
-@pytest.mark.parametrize("sensitive", [False, True])
-def test_what_a_response_calls_sensitive_is_withheld_in_its_request(sensitive: bool) -> None:
-    """A request to create a topic is read before the broker says of which configs it makes a secret."""
-    wire = created("hunter2", sensitive=sensitive)
-    _, drawn, nodes = drawn_twice(wire)
-    assert drawn == nodes and ("hunter2" in drawn) != sensitive
-    (body,) = (one.request.body for one in Analyzer().analyze(wire.segments)
-               if isinstance(one, Exchange) and one.request is not None and one.api_key == CREATE_TOPICS)  # fmt: skip
-    assert ("hunter2" in str(body)) != sensitive
-
-
-@pytest.mark.parametrize("capture", mostly_slow(CAPTURES), ids=lambda path: path.name)
-def test_captures_are_drawn_the_same_with_and_without_written_rows(capture: Path) -> None:
-    """Every exchange of every recording, in a pipe and in a terminal."""
-    for width, color in ((None, False), (80, True)):
-        words = words_of(io.StringIO(), width, color)
-        trees = [TreeWriter(io.StringIO(), width, color) for _ in range(2)]
-        direct, careful = Analyzer(words=words), Analyzer()
-        events = direct.analyze(iter(open_captures([str(capture)])))
-        for event, other in zip(events, careful.analyze(iter(open_captures([str(capture)]))), strict=True):
-            if isinstance(event, Exchange):
-                assert isinstance(other, Exchange)
-                asked, answered = (dissect_message(other, which, careful.topics) for which in ("request", "response"))
-                assert trees[0].text(event, rows(event, "request", direct), rows(event, "response", direct)) == (
-                    trees[1].text(other, asked, answered)
-                )
-            elif isinstance(event, Connection):
-                assert isinstance(other, Connection) and event.exchanges == other.exchanges
-
-
-def rows(exchange: Exchange, which: Any, analyzer: Analyzer) -> Dissection | list[bytes] | None:
-    message: Message | None = getattr(exchange, which)
-    if message is not None and message.text is not None:
-        return message.text
-    return dissect_message(exchange, which, analyzer.topics)

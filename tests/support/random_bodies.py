@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 from kwiresniff.codec.field_layout import default_value
@@ -37,6 +38,32 @@ def _without(value: Any, fields: tuple[WireField, ...]) -> Any:
     return value
 
 
+def drawable_body(
+    message: MessageVersion, rng: random.Random, code: Callable[[], int] = int, unknown: bool = False
+) -> dict[str, Any]:
+    """One without what the rows of trees are not written for; with ``unknown`` tagged fields, which version ranges have
+    none of on their row. Each error code is ``code()``.
+    """
+    body: dict[str, Any] = _drawable(random_body(message, rng), message.fields, code, unknown)
+    return body
+
+
+def _drawable(value: Any, fields: tuple[WireField, ...], code: Callable[[], int], unknown: bool) -> Any:
+    if not unknown:
+        value.pop("_tagged_fields", None)
+    elif "_tagged_fields" in value:
+        value["_tagged_fields"] = {5000: b"x y", 5001: b"", 70_000: b"\xff\x00"}
+    for field in fields:
+        if field.name.endswith("error_code"):
+            value[field.name] = code()
+        elif field.tag is not None and (field.type == "STRUCT" and not field.array and field.nullable):
+            value[field.name] = default_value(field)
+        elif field.type == "STRUCT" and value[field.name] is not None:
+            for part in value[field.name] if field.array else [value[field.name]]:
+                _drawable(part, field.fields, code, unknown)
+    return value
+
+
 def _structure(fields: tuple[WireField, ...], flexible: bool, rng: random.Random) -> dict[str, Any]:
     body = {field.name: _value(field, flexible, rng) for field in fields}
     if flexible and rng.random() < 0.2:
@@ -67,17 +94,3 @@ def _single(field: WireField, flexible: bool, rng: random.Random) -> Any:
     if field.type.endswith("STRING"):
         return rng.choice(TEXTS)
     return [] if field.type.endswith("RECORDS") else rng.choice(BLOBS)
-
-
-def usual(value: Any, fields: tuple[WireField, ...]) -> Any:
-    """A random body without what the text is not made for: error codes, tagged fields."""
-    value.pop("_tagged_fields", None)
-    for field in fields:
-        if field.enum == "error_code":
-            value[field.name] = 0
-        elif field.tag is not None:
-            value[field.name] = default_value(field)
-        elif field.type == "STRUCT" and value[field.name] is not None:
-            for part in value[field.name] if field.array else [value[field.name]]:
-                usual(part, field.fields)
-    return value
