@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable
 
-from kwiresniff.analysis.intake import CallingIntake
+from kwiresniff.analysis.intake import Intake
 from kwiresniff.base.light_typing import Any
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.interrupts import for_each
@@ -19,14 +19,13 @@ FORMS_OF_ROWS = ("table", "lines", "json", "jsonl")
 
 
 def read_through(
-    source: EventSource, exchange: Callable[[Exchange], None], other: Callable[[Event], None] | None = None
+    source: EventSource, intake: Intake, other: Callable[[Event], None] | None = None
 ) -> tuple[bool, Messages]:
-    """Gives exchanges to ``exchange``, all other events to ``other``, and prints problems on stderr.
+    """Gives exchanges to ``intake``, all other events to ``other``, and prints problems on stderr.
 
     Returns False when the user interrupted it, and what is left to print on stderr.
     """
     messages = Messages(source)
-    intake = CallingIntake(exchange)
 
     def report(event: Event) -> None:
         if other is not None:
@@ -44,8 +43,9 @@ def read_through(
     return for_each(source.events(), use, intake=intake), messages
 
 
-def end(source: EventSource, finished: bool, messages: Messages, *left_out: str) -> int:
-    """Prints on stderr what the output leaves out and what ``messages`` has kept; returns the exit code.
+def end(source: EventSource, finished: bool, messages: Messages, *left_out: str, code: int = 0) -> int:
+    """Prints on stderr what the output leaves out and what ``messages`` has kept; returns the exit code, ``code`` when
+    all went well.
 
     ``finished`` and ``messages`` are what ``read_through`` returned. Empty texts of ``left_out`` are none.
     """
@@ -55,7 +55,7 @@ def end(source: EventSource, finished: bool, messages: Messages, *left_out: str)
     if not finished:
         return INTERRUPTED
     messages.end()
-    return source.exit_code()
+    return source.exit_code(code)
 
 
 def print_json(objects: Iterable[dict[str, Any]], form: str) -> None:

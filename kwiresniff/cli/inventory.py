@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-
 from kwiresniff.analysis.clients import Inventory
+from kwiresniff.analysis.intake import CallingIntake
 from kwiresniff.base.light_typing import TYPE_CHECKING, NamedTuple
-from kwiresniff.cli.collect import read_through
+from kwiresniff.cli.collect import end, read_through
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions
-from kwiresniff.cli.outcomes import INTERRUPTED
 from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.model import Connection, Event
 from kwiresniff.results.clients import Client
@@ -30,15 +28,13 @@ class Collected(NamedTuple):
 
     def end(self, code: int = 0) -> int:
         """Prints what is left to say on stderr; returns the exit code, ``code`` when all went well."""
-        if self.left_out and not self.source.options.quiet:
-            print(f"kwiresniff: {self.left_out} more clients are not listed: there are too many", file=sys.stderr)
-        if self.cut and not self.source.options.quiet:
+        left_out = cut = ""
+        if self.left_out:
+            left_out = f"{self.left_out} more clients are not listed: there are too many"
+        if self.cut:
             many = "1 client" if self.cut == 1 else f"{self.cut} clients"
-            print(f"kwiresniff: {many} used more API versions or names than are remembered", file=sys.stderr)
-        if not self.finished:
-            return INTERRUPTED
-        self.messages.end()
-        return self.source.exit_code(code)
+            cut = f"{many} used more API versions or names than are remembered"
+        return end(self.source, self.finished, self.messages, left_out, cut, code=code)
 
 
 def collect(captures: tuple[str, ...], options: ReadOptions) -> Collected:
@@ -50,7 +46,7 @@ def collect(captures: tuple[str, ...], options: ReadOptions) -> Collected:
         if isinstance(event, Connection):
             inventory.connection(event)
 
-    finished, messages = read_through(source, inventory.exchange, take)
+    finished, messages = read_through(source, CallingIntake(inventory.exchange), take)
     clients = inventory.clients()
     return Collected(source, clients, inventory.left_out, inventory.cut, finished, messages)
 

@@ -6,14 +6,10 @@ from collections.abc import Sequence
 
 from kwiresniff.analysis.stats import ExchangeCounts, StatsTable
 from kwiresniff.analysis.stats_keys import DIMENSIONS
-from kwiresniff.cli.collect import FORMS, print_json
+from kwiresniff.cli.collect import FORMS, end, print_json, read_through
 from kwiresniff.cli.event_source import EventSource
-from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.options import Option, ReadOptions, capture_command, form_option
-from kwiresniff.cli.outcomes import INTERRUPTED
-from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.cli.tables import ByKind, needs_bodies, print_tables
-from kwiresniff.model import Event, Exchange, Problem
 
 #: At the foot of tables without them.
 HOW_TO_COUNT_RECORDS = "Records are not counted: --records counts them."
@@ -52,28 +48,10 @@ def command(
         captures, options, "bodies" if records else "errors", topics=topics, screen=False, digests=True
     )
     tables = [StatsTable(names, source.topic_name, records=records) for names in by]
-    messages = Messages(source)
-    counts = ExchangeCounts(tables)
-
-    def report(event: Event) -> None:
-        if isinstance(event, Problem):
-            messages.problem(event)
-
-    def use(event: Event) -> None:
-        if isinstance(event, Exchange):
-            counts.take(event)
-        else:
-            report(event)
-
-    source.hand_over(counts, report=report)
-
-    finished = for_each(source.events(), use, intake=counts)
+    finished, messages = read_through(source, ExchangeCounts(tables))
     if source.shown or form != "table":
         _print(tables, form, options, () if records else (HOW_TO_COUNT_RECORDS,))
-    if not finished:
-        return INTERRUPTED
-    messages.end()
-    return source.exit_code()
+    return end(source, finished, messages)
 
 
 def _print(tables: Sequence[StatsTable], form: str, options: ReadOptions, notes: Sequence[str]) -> None:
