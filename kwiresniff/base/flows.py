@@ -5,6 +5,11 @@ And their ends as text, ``ip:port``.
 
 from __future__ import annotations
 
+from kwiresniff.base.light_typing import Final
+
+#: The numbers of an IPv4 address, as text.
+_OCTETS: Final = [str(number) for number in range(256)]
+
 
 def reverse(flow: bytes) -> bytes:
     """The flow key of the other direction."""
@@ -32,7 +37,8 @@ def host_of(endpoint: str) -> str:
 
 def _text(raw: bytes, port: bytes) -> str:
     if len(raw) == 4:
-        return f"{raw[0]}.{raw[1]}.{raw[2]}.{raw[3]}:{port[0] << 8 | port[1]}"
+        first, second, third, last = _OCTETS[raw[0]], _OCTETS[raw[1]], _OCTETS[raw[2]], _OCTETS[raw[3]]
+        return f"{first}.{second}.{third}.{last}:{port[0] << 8 | port[1]}"
     from ipaddress import ip_address  # 1 ms of start-up
 
     return f"[{ip_address(raw)}]:{int.from_bytes(port, 'big')}"

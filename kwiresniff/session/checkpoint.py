@@ -49,6 +49,7 @@ from kwiresniff.session.topic_ids import TopicNameTable
 from kwiresniff.stream.buffer_budget import BufferBudget
 from kwiresniff.stream.frame_reader import FrameReader
 from kwiresniff.stream.half_stream import HalfStream
+from kwiresniff.stream.out_of_order import OutOfOrderQueue
 from kwiresniff.stream.resync import Resynchronizer
 from kwiresniff.stream.resync_buffer import ResyncBuffer
 
@@ -89,6 +90,7 @@ EMPTY: dict[type, _Maker] = {
     Message: lambda: Message(0, 0, 0, 0, 0, None),
     NamedPartition: lambda: NamedPartition(b"", 0, 0, 0),
     OpaqueTokens: OpaqueTokens,
+    OutOfOrderQueue: OutOfOrderQueue,
     HandshakeBuffer: HandshakeBuffer,
     InFlightRequests: InFlightRequests,
     ProtocolDetector: lambda: ProtocolDetector(b"", frozenset()),

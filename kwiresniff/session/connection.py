@@ -168,7 +168,7 @@ class ConnectionAnalyzer(TlsPhase):
         buffer = half.resync.buffer
         if self.detector.ending and half.bytes == len(buffer) and is_certain_response(buffer.data):
             packet, ns = buffer.place(0)
-            if self.on_invalid_length(half.side, packet, ns, bytes(buffer.data[:FIRST_BYTES])):
+            if self.on_invalid_length(half.side, packet, ns, buffer.data[:FIRST_BYTES]):
                 half.count_only()
                 return -1
         return self.detector.find_response_start(buffer, self.in_flight.by_id, self.first_correlation_id)
@@ -193,12 +193,12 @@ class ConnectionAnalyzer(TlsPhase):
     def _begin_kafka(self, client: HalfStream) -> None:
         self.identify(client, "kafka")
         self.phase = KAFKA
-        for half in (self.client, self.broker):
-            half.frames.min_frame_bytes = 0
-        for half in (self.client, self.broker):
-            self.report_counted_gap(half)
-        if not self.broker.resync.buffer.data and self.broker.starts_at_syn():
-            self.broker.resume()  # nothing has come from the broker, so the first that comes is a response
+        broker = self.broker
+        client.frames.min_frame_bytes = broker.frames.min_frame_bytes = 0
+        self.report_counted_gap(client)
+        self.report_counted_gap(broker)
+        if not len(broker.resync.buffer) and broker.starts_at_syn():
+            broker.resume()  # nothing has come from the broker, so the first that comes is a response
 
     def _ignore(self, protocol: str) -> None:
         """Counts the connection as ``protocol``, which is not Kafka, and ignores its bytes from now on."""
@@ -306,7 +306,7 @@ class ConnectionAnalyzer(TlsPhase):
     def _close_unidentified(self) -> None:
         client, broker = self.client, self.broker
         for half in (client, broker) if self.started else ():
-            front = bytes(half.resync.buffer.data[:FIRST_BYTES])
+            front = half.resync.buffer.data[:FIRST_BYTES]
             if front and self.phase == UNIDENTIFIED and guess_protocol(front) == "tls":
                 self.begin_tls(self.detector.tls(half, client, broker, 0, self.life.opened_by_syn))
         if self.phase == TLS:

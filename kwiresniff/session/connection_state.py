@@ -112,10 +112,11 @@ class ConnectionState(FrameHandler):
             carrier.protocol = protocol
             self.connection = carrier
             return
-        self.connection = Connection(self.services.next_number(), *endpoints(client.flow))
-        self.connection.first_ns = self.life.first_ns
-        self.connection.path_ns = self.life.path_ns
-        self.connection.protocol = protocol
+        client_name, broker_name = endpoints(client.flow)
+        self.connection = connection = Connection(self.services.next_number(), client_name, broker_name)
+        connection.first_ns = self.life.first_ns
+        connection.path_ns = self.life.path_ns
+        connection.protocol = protocol
 
     def apply_keep_limits(self) -> None:
         """Tells both half streams how many bytes of each frame to keep."""

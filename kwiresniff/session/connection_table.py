@@ -148,7 +148,7 @@ class ConnectionTable(FlowTable):
         half.ack = ack if flags & ACK else -1
         if half.closed:
             return
-        if flags & ACK and peer.queued:
+        if flags & ACK and peer.queue is not None:
             peer.acknowledged(connection, packet, ns, ack)
         if flags & FIN and half.fin and not data:
             half.retransmits += 1
@@ -211,8 +211,10 @@ class ConnectionTable(FlowTable):
                 return False
             attempt.seen_again(ns)
             return True
+        if flags & (ACK | FIN | RST):
+            return False
         peer_flow = reverse(flow)
-        if flags & (ACK | FIN | RST) or peer_flow in self.attempts or min(flow, peer_flow) in self._handshakes:
+        if peer_flow in self.attempts or min(flow, peer_flow) in self._handshakes:
             return False
         self._make_room(ns)
         self._services.non_kafka.forget(flow, peer_flow)
@@ -324,7 +326,7 @@ class ConnectionTable(FlowTable):
         """A FIN, a RST, or any segment after one: the connection ends when everything before its end is there."""
         half, peer, connection = one.half, one.peer, one.connection
         if flags & (FIN | RST):
-            if half is connection.broker and not peer.fin and not half.queued:
+            if half is connection.broker and not peer.fin and half.queue is None:
                 connection.broker_left(ns)
             half.fin = True
             if connection.life.parting is None:
@@ -332,12 +334,12 @@ class ConnectionTable(FlowTable):
             self.move_to_transient(half)
             self.move_to_transient(peer)
         if flags & RST:
-            if half.bytes + peer.bytes or half.queued:
+            if half.bytes + peer.bytes or half.queue is not None:
                 self._linger(connection, ns)
             else:
                 self._end(connection)
         elif half.fin and peer.fin and not half.is_awaited() and not peer.is_awaited():
-            if flags & FIN or half.queued or peer.queued:
+            if flags & FIN or half.queue is not None or peer.queue is not None:
                 self._linger(connection, ns)
             else:
                 self._end(connection)

@@ -9,9 +9,9 @@ named them as brokers'.
 from __future__ import annotations
 
 from functools import partial
-from struct import Struct
 
 from kwiresniff.base.api_keys import PRODUCE
+from kwiresniff.base.fastint import COMPILED, i16
 from kwiresniff.base.header_fields import unpack_correlation_id, unpack_request_header
 from kwiresniff.base.light_typing import ClassVar
 from kwiresniff.model import Exchange
@@ -27,6 +27,7 @@ from kwiresniff.session.frame_search import (
     WEAK,
     find_request_start,
     find_response_start,
+    int32,
     request_front,
     response_front,
     score_request_header,
@@ -50,7 +51,6 @@ from kwiresniff.stream.resync_buffer import ResyncBuffer
 
 #: A new connection whose first frame cannot be judged by its header alone is judged by all of it, or by this much.
 OPENING_BYTES = 16 << 10
-_length = Struct(">i").unpack_from
 
 
 def _kafka(client: HalfStream, offset: int) -> Verdict:
@@ -117,12 +117,12 @@ class ProtocolDetector:
         data = buffer.data
         if len(data) < 4:
             return None
-        (size,) = _length(data)
+        size = int32(data, 0)
         if not 4 <= size <= MAX_FRAME_BYTES:
             return self._not_kafka(half, client, broker)
         if half is not client:
             return self._detect_first_answer(half, client, broker)
-        if is_gssapi_token(bytes(data[4:40])):
+        if is_gssapi_token(data[4:40]):
             return Verdict(SASL_OPAQUE, client, client, 0, "kafka")
         if len(data) < min(header_bytes(data), size + 4) and not (self.ending or buffer.ahead):
             return None
@@ -138,17 +138,17 @@ class ProtocolDetector:
         buffer = half.resync.buffer
         data = buffer.data
         # A Metadata v0 without a client id begins like PostgreSQL's startup message: its end tells them apart.
-        if guess_protocol(bytes(data[:FIRST_BYTES])) not in ("unknown", "postgresql"):
+        if guess_protocol(data[:FIRST_BYTES]) not in ("unknown", "postgresql"):
             return NO
         if self._from_broker[1 - half.side] and score_request_header(data, 0, known_versions()):
             return STRONG
         if len(data) < size + 4:
             buffer.steps -= READ_STEPS + READ_STEPS_PER_BYTE * len(data)
-            reading = read_front(bytes(data[4:]))
+            reading = read_front(data[4:])
             if len(data) >= OPENING_BYTES:
                 return STRONG if reading == READS else NO
             return NO if reading == FAILS else WEAK
-        reading = read_request(bytes(data[4 : size + 4]))
+        reading = read_request(data[4 : size + 4])
         if reading == FAILS:
             return NO
         return STRONG if reading == READS else WEAK
@@ -159,7 +159,7 @@ class ProtocolDetector:
         asked = client.resync.buffer.data
         if len(data) < 8 or len(asked) < REQUEST_FRONT_BYTES or not client.starts_at_syn():
             return None
-        if len(asked) < _length(asked)[0] + 4:
+        if len(asked) < int32(asked, 0) + 4:
             return None
         size, correlation_id = response_front(data)
         if size > SOUND_FRAME_BYTES or correlation_id != unpack_correlation_id(asked, 8)[0]:
@@ -184,7 +184,7 @@ class ProtocolDetector:
         return None
 
     def _not_kafka(self, shown: HalfStream, client: HalfStream, broker: HalfStream) -> Verdict:
-        if guess_protocol(bytes(shown.resync.buffer.data[:FIRST_BYTES])) == "tls":
+        if guess_protocol(shown.resync.buffer.data[:FIRST_BYTES]) == "tls":
             return self.tls(shown, client, broker, 0, True)
         return Verdict(IGNORED, client, shown, 0, guess_from_both(client, broker))
 
@@ -249,14 +249,14 @@ class ProtocolDetector:
 
 def guess_from_both(client: HalfStream, broker: HalfStream) -> str:
     """The protocol of a connection that is not Kafka, guessed from both directions; ``unknown`` if none fits."""
-    names = [guess_protocol(bytes(half.resync.buffer.data[:FIRST_BYTES])) for half in (client, broker)]
+    names = [guess_protocol(half.resync.buffer.data[:FIRST_BYTES]) for half in (client, broker)]
     known = [name for name in names if name != "unknown"]
     return next((name for name in known if name != "text"), known[0] if known else "unknown")
 
 
-def header_bytes(data: bytes | bytearray) -> int:
+def header_bytes(data: bytes) -> int:
     """Bytes of a request's length and header up to the end of the client id, as far as ``data`` has them."""
     if len(data) < REQUEST_FRONT_BYTES:
         return REQUEST_FRONT_BYTES
-    client_id_length: int = request_front(data, 0)[4]
+    client_id_length = i16(data, 12) if COMPILED else request_front(data, 0)[4]
     return REQUEST_FRONT_BYTES + (client_id_length if 0 < client_id_length <= MAX_CLIENT_ID_BYTES else 0)

@@ -5,17 +5,13 @@ See ``Confirm`` in ``frame_search`` for what asks.
 
 from __future__ import annotations
 
-from struct import Struct
-
 from kwiresniff import codec
 from kwiresniff.base.api_keys import PRODUCE
 from kwiresniff.base.header_fields import unpack_request_header
-from kwiresniff.session.frame_search import MIN_UNFINISHED_BYTES, READ_STEPS, READ_STEPS_PER_BYTE, START_STEPS
+from kwiresniff.session.frame_search import MIN_UNFINISHED_BYTES, READ_STEPS, READ_STEPS_PER_BYTE, START_STEPS, int32
 from kwiresniff.session.readings import LEFT_OVER, READS, UNKNOWN, read_request, read_response, with_plain_client_id
 from kwiresniff.stream.frame_reader import MAX_FRAME_BYTES
 from kwiresniff.stream.resync_buffer import ResyncBuffer
-
-_length = Struct(">i").unpack_from
 
 
 def confirm_request(frame: bytes, grade: int, fills: bool) -> bool:
@@ -57,12 +53,12 @@ def is_answered(buffer: ResyncBuffer, other: ResyncBuffer, frame: bytes, strong:
     for offset in starts:
         if data[offset + 4 : offset + 8] != frame[4:8]:
             continue
-        end = offset + 4 + _length(data, offset)[0]
+        end = offset + 4 + int32(data, offset)
         if not offset + 8 <= end <= offset + 4 + MAX_FRAME_BYTES:
             continue
         if end <= len(data):
             buffer.steps -= READ_STEPS + READ_STEPS_PER_BYTE * (end - offset)
-            reading = read_response(api_key, api_version, bytes(data[offset + 4 : end]))
+            reading = read_response(api_key, api_version, data[offset + 4 : end])
             fills = end == len(data) or end in starts
             if reading == READS or (strong and reading == UNKNOWN) or (sure and fills):
                 return True

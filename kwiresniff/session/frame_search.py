@@ -9,17 +9,20 @@ that follows agrees, or when the frame ends where a segment ends, which is where
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cache
 from struct import Struct
 
 from kwiresniff.base.api_keys import CONTROLLED_SHUTDOWN
+from kwiresniff.base.fastint import COMPILED, i16, i32
 from kwiresniff.base.light_typing import TYPE_CHECKING, Final
 from kwiresniff.stream.frame_reader import MAX_FRAME_BYTES, SOUND_FRAME_BYTES
 from kwiresniff.stream.resync_buffer import ResyncBuffer
 
 if TYPE_CHECKING:
     import re
+
+    from mypy_extensions import i64
 
 REQUEST_FRONT_BYTES: Final = 14
 #: api_key, api_version, correlation_id and the length of a null client id.
@@ -53,11 +56,12 @@ NO: Final = 0
 WEAK: Final = 1
 STRONG: Final = 2
 
-Versions = Mapping[int, tuple[int, int]]
+Versions = dict[int, tuple[int, int]]
 Confirm = Callable[[bytes, int, bool], bool]
 
 request_front = Struct(">ihhih").unpack_from
 response_front = Struct(">ii").unpack_from
+_int32 = Struct(">i").unpack_from
 
 #: The bytes that text may have: no control characters.
 _TEXT: Final = bytes((*range(0x20, 0x7F), *range(0x80, 0x100)))
@@ -77,7 +81,12 @@ def _request_search() -> Callable[..., re.Match[bytes] | None]:
     return re.compile(_REQUEST).search
 
 
-def score_request_header(data: bytes | bytearray, offset: int, versions: Versions, *, opening: bool = False) -> int:
+def int32(data: bytes, offset: i64) -> i64:
+    """The number at ``offset``: a length, or a correlation id."""
+    return i32(data, offset) if COMPILED else _int32(data, offset)[0]
+
+
+def score_request_header(data: bytes, offset: i64, versions: Versions, *, opening: bool = False) -> int:
     """How much ``data[offset:]`` looks like a request's length and header: NO, WEAK or STRONG.
 
     STRONG needs a client id that reads as text and a size that brokers take; without a client id (null or empty), or
@@ -88,7 +97,15 @@ def score_request_header(data: bytes | bytearray, offset: int, versions: Version
     """
     if len(data) - offset < REQUEST_FRONT_BYTES:
         return NO
-    size, api_key, api_version, _, client_id_length = request_front(data, offset)
+    size: i64
+    api_key: i64
+    api_version: i64
+    client_id_length: i64
+    if COMPILED:
+        size, client_id_length = i32(data, offset), i16(data, offset + 12)
+        api_key, api_version = i16(data, offset + 4), i16(data, offset + 6)
+    else:
+        size, api_key, api_version, _, client_id_length = request_front(data, offset)
     if not MIN_REQUEST_BYTES <= size <= MAX_FRAME_BYTES:
         return NO
     known = versions.get(api_key)
@@ -104,7 +121,7 @@ def score_request_header(data: bytes | bytearray, offset: int, versions: Version
     if client_id_length > min(size - MIN_REQUEST_BYTES, MAX_CLIENT_ID_BYTES):
         return NO
     start = offset + REQUEST_FRONT_BYTES
-    client_id = bytes(data[start : start + client_id_length])
+    client_id = data[start : start + client_id_length]
     if client_id.isascii() and client_id.decode().isprintable():
         return STRONG if exists and size <= SOUND_FRAME_BYTES else WEAK
     if client_id.translate(None, _TEXT):
@@ -156,7 +173,7 @@ def find_request_start(buffer: ResyncBuffer, versions: Versions, confirm: Confir
             continue
         if starts is None:
             starts = set(buffer.starts())
-        end = offset + 4 + request_front(data, offset)[0]
+        end = offset + 4 + int32(data, offset)
         if end > length:
             at_start = offset in starts and (known_client or end == length + buffer.ahead)
             if grade == STRONG and (at_start or length - offset >= MIN_UNFINISHED_BYTES):
@@ -170,7 +187,7 @@ def find_request_start(buffer: ResyncBuffer, versions: Versions, confirm: Confir
         believed = known_client and grade == STRONG
         if not believed:
             buffer.steps -= READ_STEPS + READ_STEPS_PER_BYTE * (end - offset)
-            believed = confirm(bytes(data[offset + 4 : end]), grade, fills)
+            believed = confirm(data[offset + 4 : end], grade, fills)
         if believed:
             while offset in before:
                 offset = before[offset]
@@ -249,7 +266,7 @@ class _Candidates:
         length = len(data)
         if length - offset < 8:
             return False
-        size, correlation_id = response_front(data, offset)
+        size, correlation_id = int32(data, offset), int32(data, offset + 4)
         if not 4 <= size <= MAX_FRAME_BYTES:
             return False
         end = offset + 4 + size
@@ -271,7 +288,7 @@ class _Candidates:
         if self._buffer.steps <= 0:
             return False
         self._buffer.steps -= READ_STEPS + READ_STEPS_PER_BYTE * size
-        return self._confirm(bytes(data[offset + 4 : end]), ends_segment and offset in starts)
+        return self._confirm(data[offset + 4 : end], ends_segment and offset in starts)
 
     def _is_segment(self, start: int, end: int) -> bool:
         """Whether a segment begins at ``start`` and ends at ``end``; one does begin there."""
@@ -286,7 +303,7 @@ class _Candidates:
         return 4 <= size <= MAX_FRAME_BYTES and following in self._outstanding and following != correlation_id
 
 
-def earliest(data: bytearray, place: int, starts: Sequence[int]) -> int:
+def earliest(data: bytes, place: int, starts: Sequence[int]) -> int:
     """Where the row of responses begins that ends exactly at ``place``, at which one certainly begins: the first start
     of a segment from which lengths lead there, or ``place`` itself.
 

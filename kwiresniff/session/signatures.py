@@ -98,7 +98,7 @@ def response_protocol(first: bytes) -> tuple[str, str | None] | None:
     return name, None
 
 
-def is_certain_response(first: bytes | bytearray) -> bool:
+def is_certain_response(first: bytes) -> bool:
     """Whether ``first`` certainly is another protocol's answer, wherever a message may begin: a whole TLS alert in the
     clear, or the beginning of an HTTP response.
     """
@@ -107,17 +107,17 @@ def is_certain_response(first: bytes | bytearray) -> bool:
     return alert or (first[:5] == b"HTTP/" and _begins_http(first))
 
 
-def _begins_http(first: bytes | bytearray) -> bool:
+def _begins_http(first: bytes) -> bool:
     import re
 
     return re.match(rb"HTTP/1\.[01] [1-5][0-9]{2} ", first) is not None
 
 
-def _is_tls(first: bytes | bytearray) -> bool:
+def _is_tls(first: bytes) -> bool:
     return len(first) >= 3 and 0x14 <= first[0] <= 0x17 and first[1] == 3 and first[2] <= 4
 
 
-def reads_like_responses(data: bytes | bytearray, starts: Sequence[int]) -> bool:
+def reads_like_responses(data: bytes, starts: Sequence[int]) -> bool:
     """Whether a row of Kafka's responses begins at one of the first ``starts`` of ``data``: lengths that lead from each
     to the next, and correlation ids that rise.
 
@@ -151,4 +151,4 @@ def is_zookeeper(first: bytes) -> bool:
 
 def is_gssapi_token(frame: bytes) -> bool:
     """Whether a frame is an initial GSS-API token, which pre-0.10 Kerberos clients send as their first bytes."""
-    return frame[:1] == b"\x60" and _KERBEROS_OID in frame[:24]
+    return len(frame) > 0 and frame[0] == 0x60 and _KERBEROS_OID in frame[:24]

@@ -15,10 +15,9 @@ from kwiresniff.base.tls_record import (
     CLIENT_HELLO,
     RECORD_HEADER_BYTES,
     SERVER_HELLO,
-    record_header,
 )
 from kwiresniff.session.tls_names import alert_name, cipher_suite_name, version_name
-from kwiresniff.session.tls_record_layer import is_record
+from kwiresniff.session.tls_record_layer import is_record, record_length
 from kwiresniff.session.x509 import certificate_names, not_after
 
 #: Bytes of one direction that are read. The longest front is a server's with a chain of certificates, some 10 KiB;
@@ -108,33 +107,33 @@ class HandshakeParser:
         self.not_after: str | None = None
         self.alert: str | None = None
         self.clear_bytes = 0
-        self._buffer = bytearray()
-        self._messages = bytearray()
+        self._buffer = b""
+        self._messages = b""
         self._room = MAX_HANDSHAKE_BYTES
 
-    def feed(self, data: bytes | bytearray) -> None:
+    def feed(self, data: bytes) -> None:
         """Takes the next bytes in order; bytes that are no handshake end it."""
         if self.done:
             return
         self._room -= len(data)
-        buffer = self._buffer
-        buffer += data
+        if self._buffer:
+            data = self._buffer + data
         at = 0
-        while not self.done and len(buffer) - at >= RECORD_HEADER_BYTES:
-            if not is_record(buffer, at):
+        while not self.done and len(data) - at >= RECORD_HEADER_BYTES:
+            if not is_record(data, at):
                 self.done = True
                 break
-            kind, _, length = record_header(buffer, at)
+            kind = data[at]
             if kind in (CHANGE_CIPHER_SPEC, APPLICATION_DATA):
                 self.done = self.encrypted = True
                 break
-            if len(buffer) - at < RECORD_HEADER_BYTES + length:
+            end = at + RECORD_HEADER_BYTES + record_length(data, at)
+            if len(data) < end:
                 break
-            at += RECORD_HEADER_BYTES
-            self._record(kind, bytes(buffer[at : at + length]))
-            at += length
+            self._record(kind, data[at + RECORD_HEADER_BYTES : end])
+            at = end
         self.clear_bytes += at
-        del buffer[:at]
+        self._buffer = data[at:]
         if self._room <= 0:
             self.done = True
         if self.done:
@@ -147,7 +146,7 @@ class HandshakeParser:
     def stop(self) -> None:
         """Ends the parsing; what was learned stays."""
         self.done = True
-        self._buffer = self._messages = bytearray()
+        self._buffer = self._messages = b""
 
     def _record(self, kind: int, data: bytes) -> None:
         if kind == ALERT:
@@ -155,19 +154,18 @@ class HandshakeParser:
                 self.alert = alert_name(data[1])
             self.done = True
             return
-        messages = self._messages
-        messages += data
+        messages = self._messages + data
         at = 0
         while not self.done and len(messages) - at >= 4:
             end = at + 4 + int.from_bytes(messages[at + 1 : at + 4], "big")
             if end > len(messages):
                 break
             try:
-                self._message(messages[at], _Cursor(bytes(messages[at + 4 : end]), 0, end - at - 4))
+                self._message(messages[at], _Cursor(messages, at + 4, end))
             except _Misfit:
                 self.done = True
             at = end
-        del messages[:at]
+        self._messages = messages[at:]
 
     def _message(self, kind: int, body: _Cursor) -> None:
         if kind == CLIENT_HELLO:

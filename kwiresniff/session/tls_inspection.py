@@ -27,7 +27,7 @@ class TlsInspection:
         self._parsers = (HandshakeParser(), HandshakeParser())
         self.answered_bytes = 0
 
-    def feed(self, direction: int, data: bytes | bytearray) -> bool:
+    def feed(self, direction: int, data: bytes) -> bool:
         """Takes the next bytes of a direction; True when all that follows is encrypted."""
         parser = self._parsers[direction]
         parser.feed(data)

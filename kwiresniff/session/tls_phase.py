@@ -30,10 +30,10 @@ class TlsPhase(KafkaMessages):
         self.phase = TLS
         self.tls = TlsInspection()
         for half in (self.client, self.broker):
-            data = half.resync.buffer.data
+            buffer = half.resync.buffer
             if half is verdict.shown:
-                del data[: verdict.offset]
-            if data:
+                buffer.skip(verdict.offset)
+            if len(buffer):
                 self.inspect_tls(half)
 
     def inspect_tls(self, half: HalfStream) -> None:

@@ -5,6 +5,8 @@ The layout of a header is in ``kwiresniff.base.tls_record``.
 
 from __future__ import annotations
 
+from kwiresniff.base.fastint import COMPILED, u16
+from kwiresniff.base.light_typing import TYPE_CHECKING
 from kwiresniff.base.tls_record import (
     APPLICATION_DATA,
     CHANGE_CIPHER_SPEC,
@@ -17,20 +19,27 @@ from kwiresniff.base.tls_record import (
 )
 from kwiresniff.stream.resync_buffer import ResyncBuffer
 
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
 #: Segments that are looked at for the start of a record. A buffer of usual segments has fewer; tiny ones by the
 #: thousand must not make each look at it dearer.
 MAX_STARTS = 64
 
 
-def is_record(data: bytes | bytearray, offset: int) -> bool:
+def is_record(data: bytes, offset: i64) -> bool:
     """Whether a record's header may be at ``offset``."""
     if len(data) - offset < RECORD_HEADER_BYTES or not CHANGE_CIPHER_SPEC <= data[offset] <= APPLICATION_DATA:
         return False
-    _, version, length = record_header(data, offset)
-    return bool(version >> 8 == 3 and 0 < length <= MAX_RECORD_BYTES)
+    return data[offset + 1] == 3 and 0 < record_length(data, offset) <= MAX_RECORD_BYTES
 
 
-def hello_sender(data: bytes | bytearray, offset: int) -> int:
+def record_length(data: bytes, offset: i64) -> i64:
+    """How long the record is, its header not counted, whose header begins at ``offset``."""
+    return u16(data, offset + 3) if COMPILED else record_header(data, offset)[2]
+
+
+def hello_sender(data: bytes, offset: i64) -> int:
     """Who sent the hello in the record at ``offset``: 1 the client, -1 the server, 0 when it is no hello."""
     if len(data) <= offset + RECORD_HEADER_BYTES or data[offset] != HANDSHAKE:
         return 0
@@ -45,14 +54,17 @@ def find_records(buffer: ResyncBuffer) -> int:
     the end of one, or twice.
     """
     data = buffer.data
-    length = len(data)
-    starts = [mark[0] for mark in buffer.marks[:MAX_STARTS]]
-    for start in starts:
-        at = start
+    length: i64 = len(data)
+    starts: list[int] | None = None  # of segments; most hold no record
+    for mark in buffer.marks[:MAX_STARTS]:
+        start = mark[0]
+        at: i64 = start
         joined = 0
         while is_record(data, at):
+            if starts is None:
+                starts = buffer.starts()[:MAX_STARTS]
             joined += 1
-            at += RECORD_HEADER_BYTES + record_header(data, at)[2]
+            at += RECORD_HEADER_BYTES + record_length(data, at)
             if joined > 2 or at in starts or at == length:
                 return start
     return -1

@@ -82,13 +82,13 @@ class HalfStream(Reassembler):
         before_ns = self.last_ns
         self.last_ns = ns
         self.ack = ack
-        if peer.queued:
+        if peer.queue is not None:
             peer.acknowledged(handler, packet, ns, ack)
         length = end - start
         if not length and not missing:
             return ACCEPTED
         self.bytes += length
-        if seq == self.next_seq and not missing and not self.queued:
+        if seq == self.next_seq and not missing and self.queue is None:
             self.next_seq = (seq + length) & SEQ_MASK
             frames = self.frames
             if length < frames.remaining:
@@ -124,16 +124,16 @@ class HalfStream(Reassembler):
         piece = self.arrange(packet, ns, seq, buffer, start, end, missing)
         if piece is not None:
             self._deliver_piece(handler, piece)
-            if self.queued:
+            if self.queue is not None:
                 self.deliver_queued(handler)
         else:
-            while self.is_queue_full():
+            while self.queue is not None and self.queue.is_full():
                 if not self.skip_gap(handler):
                     return
 
     def deliver_queued(self, handler: FrameHandler) -> bool:
         """Hand on what was queued and is in order now; False when some of it has to wait (``must_pause``)."""
-        while self.is_next(self.stream_offset):
+        while self.has_next():
             if handler.must_pause():
                 return False
             piece = self.pop()
@@ -155,21 +155,19 @@ class HalfStream(Reassembler):
     def acknowledged(self, handler: FrameHandler, packet: i64, ns: int, ack: i64) -> None:
         """The other side confirms, in ``packet``, everything before ``ack``.
 
-        Gaps before that are given up when their grace has passed. To be called while something is in the queue.
+        Gaps before that are given up when their grace has passed.
         """
-        if self.is_confirmed():
-            if self.is_in_grace(packet, ns):
+        while (queue := self.queue) is not None and queue.is_confirmed():
+            if queue.is_in_grace(packet, ns) or not self.skip_gap(handler):
                 return
-            while self.is_confirmed():
-                if not self.skip_gap(handler):
-                    return
-        self.confirm(self.stream_offset + self.distance(ack), packet, ns)
+        if queue is not None:
+            queue.confirm(self.stream_offset + self.distance(ack), packet, ns)
 
     def skip_gap(self, handler: FrameHandler) -> bool:
         """Declares the bytes before the first queued segment lost and goes on behind them; False when that has to wait
         (``must_pause``).
         """
-        if not self.is_next(self.stream_offset):
+        if not self.has_next():
             if not self.frames.synchronized:
                 self.search(handler)  # the other side may have shown since the last search what there is to find
             packet, ns, missing = self.skip()
@@ -180,7 +178,7 @@ class HalfStream(Reassembler):
         """Skips every gap, because nothing more will come; False when some of what is queued has to wait
         (``must_pause``).
         """
-        while self.queued:
+        while self.queue is not None:
             if not self.skip_gap(handler):
                 return False
         return True
@@ -246,7 +244,7 @@ class HalfStream(Reassembler):
     def resync_at(self, handler: FrameHandler, found: int) -> None:
         """Take ``found`` in the bytes under search for the first byte of a frame and hand on from there."""
         buffer, reason = self.resync.buffer, self.frames.reason
-        data, size = bytes(buffer.data), len(buffer)
+        data, size = buffer.data, len(buffer)
         parts = buffer.segments(found)
         packet, ns = buffer.place(found)
         self.resume()
@@ -278,7 +276,8 @@ class HalfStream(Reassembler):
 
     def held_bytes(self) -> int:
         """Bytes of memory of queued segments, of the frame being assembled and of the bytes under search."""
-        queued = self.queued_bytes + SEGMENT_BYTES * len(self.queued)
+        queue = self.queue
+        queued = 0 if queue is None else queue.bytes + SEGMENT_BYTES * len(queue.segments)
         return queued + self.resync.held_bytes() + self.frames.held_bytes()
 
     def release(self, handler: FrameHandler) -> None:

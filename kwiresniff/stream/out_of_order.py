@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
+from bisect import insort
 
 from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
@@ -17,51 +17,50 @@ MAX_QUEUED_SEGMENTS = 4096
 #: A gap before an acknowledgement was filled for the receiver, so the capture lost it, or has it some places further
 #: on: several queues at a capture point put packets in another order than the wire. It is given up after so much
 #: time or so many packets of the capture. Queues differ by microseconds to a few milliseconds.
-GRACE_NS = 50_000_000
-GRACE_PACKETS = 256
+GRACE_NS: Final = 50_000_000
+GRACE_PACKETS: Final = 256
 
 #: Place, packet, time, data, bytes behind it that are not in the capture, and what the segment acknowledged.
 QueuedSegment: TypeAlias = "tuple[int, int, int, bytes, int, int]"
-#: What waits in most directions most of the time. Never added to.
-NOTHING: Final[list[QueuedSegment]] = []
 
 
 class OutOfOrderQueue:
-    """Segments ordered by their place in the stream, counted in bytes without wrapping (``stream_offset``).
+    """Segments in the order of their places in the stream, counted in bytes without wrapping (``stream_offset``).
 
-    ``queued`` is a heap of segments, ``queued_bytes`` what they hold together.
+    ``segments`` are in that order, ``bytes`` is what they hold together.
     """
 
-    STATE: ClassVar[tuple[str, ...]] = ("_acked", "_acked_ns", "_acked_packet", "queued", "queued_bytes")
+    STATE: ClassVar[tuple[str, ...]] = ("_acked", "_acked_ns", "_acked_packet", "bytes", "segments")
     __slots__ = STATE
 
     def __init__(self) -> None:
-        self.queued: list[QueuedSegment] = NOTHING
-        self.queued_bytes: i64 = 0
+        self.segments: list[QueuedSegment] = []
+        self.bytes: i64 = 0
         self._acked: i64 = -1  # up to there the receiver has everything, known since:
         self._acked_packet: i64 = 0
         self._acked_ns = 0
 
     def push(self, segment: QueuedSegment) -> None:
-        """Queue a segment; O(log n) in the number of segments."""
-        if not self.queued:
-            self.queued = []
-            self._acked = -1  # whatever was acknowledged, this gap was not
-        heappush(self.queued, segment)
-        self.queued_bytes += len(segment[3])
+        """Queue a segment. Most come behind those that are there; to move others up takes less than to compare."""
+        segments = self.segments
+        if segments and segment[0] <= segments[-1][0]:
+            insort(segments, segment)
+        else:
+            segments.append(segment)
+        self.bytes += len(segment[3])
 
-    def is_queue_full(self) -> bool:
+    def is_full(self) -> bool:
         """Whether the queue exceeds its limit, so that the gap in front must be skipped."""
-        return self.queued_bytes > MAX_QUEUED_BYTES or len(self.queued) > MAX_QUEUED_SEGMENTS
+        return self.bytes > MAX_QUEUED_BYTES or len(self.segments) > MAX_QUEUED_SEGMENTS
 
     def is_next(self, place: i64) -> bool:
         """Whether the first segment begins at ``place`` or before it."""
-        return len(self.queued) > 0 and self.queued[0][0] <= place
+        return self.segments[0][0] <= place
 
     def pop_first(self) -> QueuedSegment:
-        """Remove and return the first segment. The queue must not be empty."""
-        segment = heappop(self.queued)
-        self.queued_bytes -= len(segment[3])
+        """Remove and return the first segment."""
+        segment = self.segments.pop(0)
+        self.bytes -= len(segment[3])
         return segment
 
     def confirm(self, place: i64, packet: i64, ns: int) -> None:

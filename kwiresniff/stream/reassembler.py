@@ -22,8 +22,8 @@ MAX_WINDOW_BYTES: Final = 0x10000000
 Piece: TypeAlias = "tuple[int, int, bytes, int, int, int]"
 
 
-class Reassembler(OutOfOrderQueue):
-    """The sequence numbers of one direction, and its out-of-order segments.
+class Reassembler:
+    """The sequence numbers of one direction, and its out-of-order segments: ``queue`` is None while there are none.
 
     ``next_seq`` and ``syn_seq`` are -1 until they are known; ``ack`` is what the segment acknowledges that is being
     handed on, -1 where that is not known. ``stream_offset`` is the place of ``next_seq`` in the order of the queue,
@@ -35,12 +35,12 @@ class Reassembler(OutOfOrderQueue):
 
     STATE: ClassVar[tuple[str, ...]] = (
         "ack", "budget", "bytes", "captured_twice", "closed", "fin", "flow", "last_ns", "next_seq", "packets",
-        "resent", "retransmits", "stream_offset", "syn_seq",
+        "queue", "resent", "retransmits", "stream_offset", "syn_seq",
     )  # fmt: skip
     __slots__ = STATE
 
     def __init__(self, flow: bytes, budget: BufferBudget) -> None:
-        super().__init__()
+        self.queue: OutOfOrderQueue | None = None
         self.flow = flow
         self.budget = budget
         self.next_seq: i64 = -1
@@ -68,7 +68,7 @@ class Reassembler(OutOfOrderQueue):
     def is_port_reuse(self, seq: i64) -> bool:
         """Whether data at ``seq`` belongs to another connection on the same ports: far away, or behind the end."""
         return self.out_of_window(seq) or (
-            self.fin and not self.queued and self.next_seq >= 0 and self.distance(seq) > 1
+            self.fin and self.queue is None and self.next_seq >= 0 and self.distance(seq) > 1
         )
 
     def advance(self, length: i64) -> None:
@@ -105,15 +105,23 @@ class Reassembler(OutOfOrderQueue):
                 start = end
         elif behind < 0:
             data = buffer[start:end]
-            self.push((self.stream_offset - behind, packet, ns, data, missing, self.ack))
+            if self.queue is None:
+                self.queue = OutOfOrderQueue()
+            self.queue.push((self.stream_offset - behind, packet, ns, data, missing, self.ack))
             self.budget.held += len(data) + SEGMENT_BYTES
             return None
         return packet, ns, buffer, start, end, missing
 
+    def has_next(self) -> bool:
+        """Whether a queued segment is in order now."""
+        return self.queue is not None and self.queue.is_next(self.stream_offset)
+
     def pop(self) -> Piece | None:
         """Removes and returns a queued segment that is in order now, or None; sets ``ack`` to what it acknowledges."""
-        while self.is_next(self.stream_offset):
-            offset, packet, ns, data, missing, self.ack = self.pop_first()
+        while (queue := self.queue) is not None and queue.is_next(self.stream_offset):
+            offset, packet, ns, data, missing, self.ack = queue.pop_first()
+            if not queue.segments:
+                self.queue = None
             start: i64 = self.stream_offset - offset
             end: i64 = len(data)
             if start >= end + missing:
@@ -129,11 +137,13 @@ class Reassembler(OutOfOrderQueue):
         """Skips the gap before the first queued segment; returns ``(packet, ns, size_bytes)``: the packet and time of
         that segment, and the bytes skipped.
         """
-        offset, packet, ns, *_ = self.queued[0]
-        missing = offset - self.stream_offset
+        assert self.queue is not None
+        first = self.queue.segments[0]
+        packet, ns = first[1], first[2]
+        missing = first[0] - self.stream_offset
         self.advance(missing)
         return packet, ns, missing
 
     def is_awaited(self) -> bool:
         """Whether bytes are missing that the receiver has not acknowledged, so that they will be sent again."""
-        return len(self.queued) > 0 and not self.is_confirmed()
+        return self.queue is not None and not self.queue.is_confirmed()

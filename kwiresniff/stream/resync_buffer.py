@@ -12,49 +12,54 @@ Mark: TypeAlias = "tuple[int, int, int, int]"
 
 #: So much is kept to look at. A request header is under 300 bytes and a frame that starts in the buffer is confirmed by
 #: its end or its successor, so a few windows of small frames suffice.
-MAX_RESYNC_BYTES = 64 << 10
+MAX_RESYNC_BYTES: Final = 64 << 10
 
 #: And so many segments. What is known of one takes so much memory beside its bytes.
-MAX_RESYNC_SEGMENTS = 4096
-MARK_BYTES = 192
+MAX_RESYNC_SEGMENTS: Final = 4096
+MARK_BYTES: Final = 192
 
 #: A buffer longer than the first is searched again when it has grown by this fraction, so that the work stays in
 #: proportion to the bytes however small the segments are. What is missed meanwhile is found by the next search.
-MIN_SEARCH_BYTES = 1024
-SEARCH_GROWTH = 16
+MIN_SEARCH_BYTES: Final = 1024
+SEARCH_GROWTH: Final = 16
 
 #: After this much without a frame only what starts in a segment is looked for, which costs next to nothing.
-SEARCH_BUDGET_BYTES = 1 << 20
+SEARCH_BUDGET_BYTES: Final = 1 << 20
 
 #: Searches are paid for in steps, of a nanosecond or two each: to look at a byte once is a step or two, to read a frame
 #: that may be a message some thousands. A direction begins with so many, enough for a few dozen small segments, and
 #: earns so many with each new byte and each segment (its headers are bytes, too); how often frames are lost makes no
 #: difference. Hostile bytes therefore cost a few times what others do, and wait when that is used up.
-FIRST_STEPS = 256 << 10
-STEPS_PER_BYTE = 100
-STEPS_PER_SEGMENT = 64 * STEPS_PER_BYTE
+FIRST_STEPS: Final = 256 << 10
+STEPS_PER_BYTE: Final = 100
+STEPS_PER_SEGMENT: Final = 64 * STEPS_PER_BYTE
 #: What a search costs before it has looked at anything, reporting it included.
-SEARCH_STEPS = 4096
-#: What is under search most of the time. Never added to.
-NO_DATA: Final = bytearray()
+SEARCH_STEPS: Final = 4096
+#: What is under search most of the time, and what has come since somebody looked. Never added to.
+NO_PIECES: Final[list[bytes]] = []
 NO_MARKS: Final[list[Mark]] = []
 
 
 class ResyncBuffer:
     """A buffer that grows by segments and is trimmed at its front when it is too long.
 
-    ``data`` are the bytes. ``ahead`` counts those of the last segment that were on the wire behind them but are not in
-    the capture. ``marks`` has for each segment its offset in ``data``, its packet and time, and what it acknowledged.
+    ``data`` are the bytes, put together when somebody looks at them. ``ahead`` counts those of the last segment that
+    were on the wire behind them but are not in the capture. ``marks`` has for each segment its offset in ``data``, its
+    packet and time, and what it acknowledged.
     ``steps`` are those that searches may still take; a search that has none left finds nothing. ``awaited`` is the
     offset of the first segment that may begin with a frame, of which more has to be there before it is believed; -1 for
     none.
     """
 
-    STATE: ClassVar[tuple[str, ...]] = ("_fresh", "_searched", "ahead", "awaited", "data", "marks", "steps")
+    STATE: ClassVar[tuple[str, ...]] = (
+        "_data", "_fresh", "_pieces", "_searched", "_size", "ahead", "awaited", "marks", "steps",
+    )  # fmt: skip
     __slots__ = STATE
 
     def __init__(self) -> None:
-        self.data = NO_DATA
+        self._data = b""
+        self._pieces = NO_PIECES
+        self._size: i64 = 0
         self.marks = NO_MARKS
         self.ahead: i64 = 0
         self.steps: i64 = FIRST_STEPS
@@ -63,7 +68,18 @@ class ResyncBuffer:
         self._fresh: i64 = 0  # and since the last search
 
     def __len__(self) -> int:
-        return len(self.data)
+        return self._size
+
+    @property
+    def data(self) -> bytes:
+        """The bytes."""
+        self._join()
+        return self._data
+
+    def _join(self) -> None:
+        if self._pieces:
+            self._data = b"".join([self._data, *self._pieces])
+            self._pieces = NO_PIECES
 
     def begin(self) -> None:
         """Empties the buffer and its counts for a new search."""
@@ -73,7 +89,9 @@ class ResyncBuffer:
     def clear(self) -> None:
         """Drops the bytes; how many there have been is kept."""
         if self.marks:
-            self.data = NO_DATA
+            self._data = b""
+            self._pieces = NO_PIECES
+            self._size = 0
             self.marks = NO_MARKS
         self._fresh = 0
         self.awaited = -1
@@ -82,7 +100,7 @@ class ResyncBuffer:
         """How many bytes must be dropped before ``length`` more are taken."""
         # Out of budget: every segment is a buffer of its own, so only what starts in it can be found. Where a frame may
         # have started, it is kept with those that follow.
-        held = len(self.data)
+        held = self._size
         over, least = held + length - MAX_RESYNC_BYTES, MAX_RESYNC_BYTES // SEARCH_GROWTH
         if self._searched + length > SEARCH_BUDGET_BYTES:
             over = held if self.awaited < 0 else max(over, self.awaited)
@@ -91,9 +109,14 @@ class ResyncBuffer:
             over = max(over, self.marks[MAX_RESYNC_SEGMENTS // SEARCH_GROWTH][0])
         return max(over, least) if held and over > 0 else 0
 
+    def skip(self, offset: i64) -> None:
+        """Drops what stands before ``offset``; the segments stay as they are."""
+        self._data = self.data[offset:]
+        self._size = len(self._data)
+
     def trim(self, over: i64) -> int:
         """Drops whole segments at the front until ``over`` bytes are gone; returns how many bytes went."""
-        cut = len(self.data)
+        cut = self._size
         for index, (offset, *_) in enumerate(self.marks):
             if offset >= over:
                 cut = offset
@@ -101,7 +124,8 @@ class ResyncBuffer:
                 break
         else:
             self.marks = []
-        del self.data[:cut]
+        self._data = self.data[cut:]
+        self._size = len(self._data)
         self.awaited = max(self.awaited - cut, -1)
         return cut
 
@@ -112,16 +136,20 @@ class ResyncBuffer:
 
     def feed(self, packet: i64, ns: int, ack: i64, data: bytes) -> bool:
         """Append a segment; says whether it is time to search."""
+        length: i64 = len(data)
         if self.marks:
-            self.marks.append((len(self.data), packet, ns, ack))
-            self.data += data
+            self.marks.append((self._size, packet, ns, ack))
+            if self._pieces:
+                self._pieces.append(data)
+            else:
+                self._pieces = [data]
         else:
             self.marks = [(0, packet, ns, ack)]
-            self.data = bytearray(data)
-        length = len(data)
+            self._data = data
+        self._size += length
         self._searched += length
         self._fresh += length
-        size = len(self.data)
+        size = self._size
         return self._fresh * SEARCH_GROWTH >= size or size <= MIN_SEARCH_BYTES or self.ahead > 0
 
     def earn(self, length: i64) -> None:
@@ -130,6 +158,7 @@ class ResyncBuffer:
 
     def looked_at(self) -> None:
         """Notes that a search looks at all bytes in the buffer."""
+        self._join()
         self._fresh = 0
         self.awaited = -1
 
@@ -137,7 +166,7 @@ class ResyncBuffer:
         """Whether there are steps left for a search; takes off what every search costs."""
         if self.steps <= 0:
             return False
-        self.steps -= SEARCH_STEPS + 4 * len(self.data)  # they are copied, too, when something is found
+        self.steps -= SEARCH_STEPS + 4 * self._size  # they are copied, too, when something is found
         return True
 
     def starts(self) -> list[int]:
@@ -154,7 +183,7 @@ class ResyncBuffer:
     def segments(self, offset: i64) -> list[tuple[int, int, int, int, int]]:
         """The segments from ``offset`` on, each as ``(start, end, packet, ns, ack)`` with offsets in ``data``."""
         found = []
-        end: i64 = len(self.data)
+        end = self._size
         for start, packet, ns, ack in reversed(self.marks):
             if end > offset:
                 found.append((max(start, offset), end, packet, ns, ack))

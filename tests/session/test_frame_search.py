@@ -111,7 +111,7 @@ def test_whatever_is_graded_in_a_stream_is_looked_at_there(size: int, length: in
 def test_a_request_header_is_graded_by_what_speaks_for_it(said: bytes, usual: int, opening: int) -> None:
     """In the middle of a stream and at its beginning."""
     assert score_request_header(b"xx" + said, 2, VERSIONS) == usual
-    assert score_request_header(bytearray(said), 0, VERSIONS, opening=True) == opening
+    assert score_request_header(said, 0, VERSIONS, opening=True) == opening
 
 
 def test_a_client_id_may_be_cut_off_in_the_middle_of_a_character() -> None:

@@ -74,7 +74,7 @@ def test_an_alert_says_what_it_is_about() -> None:
 def test_only_a_whole_alert_and_a_status_line_are_sure_anywhere() -> None:
     """In the middle of a stream other bytes look like text or records by chance."""
     alert = b"\x15\x03\x03\x00\x02\x02\x28"
-    assert is_certain_response(alert) and is_certain_response(bytearray(b"HTTP/1.1 400 Bad Request\r\n"))
+    assert is_certain_response(alert) and is_certain_response(b"HTTP/1.1 400 Bad Request\r\n")
     for first in (b"", alert[:6], alert + b"\0", b"HTTP/1.1", b"HTTP/1.1 sings", b"220 mail ESMTP\r\n", b"text\r\n"):
         assert not is_certain_response(first)
 

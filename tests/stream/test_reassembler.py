@@ -55,7 +55,7 @@ def test_segments_in_any_order_repeated_and_overlapping_are_read_once(seed: int)
     for start, end in pieces:
         reader.segment(start, end)
     assert reader.read == STREAM
-    assert not reader.order.queued
+    assert reader.order.queue is None
 
 
 def test_what_waits_is_charged_to_the_budget() -> None:

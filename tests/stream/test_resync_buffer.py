@@ -151,3 +151,17 @@ def test_forgotten_bytes_are_gone() -> None:
     buffer = filled(b"abc", b"d")
     buffer.clear()
     assert (len(buffer), buffer.starts()) == (0, [])
+
+
+def test_bytes_are_put_together_once_for_all_segments_that_came_since() -> None:
+    """One that came alone is not copied, nor are those before it while nobody looks; the first can be cut."""
+    first = b"abc"
+    buffer = filled(first)
+    assert buffer.data is first
+    for number in range(100):
+        buffer.feed(2 + number, 0, 0, b"d")
+    assert len(buffer) == 103
+    assert buffer.data == first + b"d" * 100
+    assert buffer.data is buffer.data
+    buffer.skip(2)
+    assert (buffer.data, len(buffer)) == (b"c" + b"d" * 100, 101)
