@@ -10,7 +10,8 @@ of a message that may hold one, and is not sound, no text and no bytes are shown
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import cache
 from struct import Struct
 
 from kwiresniff.base.api_keys import (
@@ -31,7 +32,7 @@ from kwiresniff.base.api_keys import (
     STREAMS_GROUP_HEARTBEAT,
 )
 from kwiresniff.base.body_members import DECODED, UNKNOWN_TAGS
-from kwiresniff.base.light_typing import Any
+from kwiresniff.base.light_typing import Any, Final
 from kwiresniff.model import Body, Dissection, Node, Problem
 from kwiresniff.session.peek import runs_into_body
 from kwiresniff.session.sensitive_names import SensitiveNames
@@ -60,8 +61,8 @@ _CONFIG_APIS = frozenset(
     }
 )
 _TEACHING = frozenset({(CREATE_TOPICS, "response"), (DESCRIBE_CONFIGS, "response")})
-_CONFIG_NAMES = ("name", "config_name", "key")
-_CONFIG_VALUES = frozenset({"value", "config_value"})
+_CONFIG_NAMES: Final = ("name", "config_name", "key")
+_CONFIG_VALUES: Final = ("value", "config_value")
 _FETCHES = frozenset({(FETCH, "response"), (FETCH_SNAPSHOT, "response")})
 _api_key = Struct(">h").unpack_from
 
@@ -80,7 +81,7 @@ def may_hide(api_key: int, direction: str) -> bool:
 def hideable(api_key: int, direction: str) -> frozenset[str]:
     """The names of the fields of a message that may be withheld in a sound one; none for messages of which more is."""
     where = (api_key, direction)
-    return _CONFIG_VALUES if where in _CONFIG_APIS else _SECRET_FIELDS.get(where, frozenset())
+    return frozenset(_CONFIG_VALUES) if where in _CONFIG_APIS else _SECRET_FIELDS.get(where, frozenset())
 
 
 def teaches(api_key: int, direction: str) -> bool:
@@ -178,20 +179,33 @@ class _Concealment:
 
 def _is_config(member: Body, sensitive: SensitiveNames | None) -> bool:
     """Whether a structure is a config whose value is a secret. One without a value is none, as a topic with configs."""
-    values = [member[name] for name in _CONFIG_VALUES if name in member]
-    if not values:
-        return False
-    value = values[0]
-    name = next((member[name] for name in _CONFIG_NAMES if name in member), None)
+    for field in _CONFIG_VALUES:
+        if field in member:
+            return _is_secret(member, member[field], sensitive)
+    return False
+
+
+def _is_secret(member: Body, value: Any, sensitive: SensitiveNames | None) -> bool:
+    name = None
+    for field in _CONFIG_NAMES:
+        if field in member:
+            name = member[field]
+            break
     is_sensitive = member.get("is_sensitive")
     if sensitive is not None:
         if is_sensitive is True:
             sensitive.learn(name)
         elif name in sensitive:
             return True
+    return _config_judge()(name, value, is_sensitive, member.get("config_type"))
+
+
+@cache
+def _config_judge() -> Callable[..., bool]:
+    """What says of a config whether it is a secret."""
     from kwiresniff.session.secret_configs import is_secret_config  # few captures have configs
 
-    return is_secret_config(name, value, is_sensitive, member.get("config_type"))
+    return is_secret_config
 
 
 def conceal_dissection(

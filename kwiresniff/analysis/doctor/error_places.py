@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import lru_cache
 
 from kwiresniff.analysis.doctor.evidence import MAX_MESSAGE_CHARS, clipped
 from kwiresniff.analysis.doctor.rule import Context
@@ -14,6 +14,11 @@ from kwiresniff.model import Body, Exchange
 MAX_PLACES = 200
 
 _PARTITION_FIELDS: Final = ("partition_index", "partition", "partition_id", "index")
+_OF_TOPICS: Final = ("responses", "results")
+#: Behind the last step of a path: no field has an empty name.
+_END: Final = ("", -1)
+#: Paths that are kept. An answer may have an error in each of its elements; most have it in the same places.
+_KEPT = 1024
 
 
 class ErrorPlace(NamedTuple):
@@ -33,32 +38,36 @@ class ErrorPlace(NamedTuple):
         return f"{self.topic}-{self.partition}" if self.topic and self.partition >= 0 else self.topic
 
 
-def error_places(exchange: Exchange, context: Context) -> Iterator[ErrorPlace]:
+def error_places(exchange: Exchange, context: Context) -> list[ErrorPlace]:
     """The errors of an exchange with what they are about."""
-    body = exchange.response.body if exchange.response is not None else None
-    for path, _, name, retriable in exchange.errors[:MAX_PLACES]:
-        topic, partition, message = "", -1, ""
-        holder: Body = body or {}
-        for parent, member in _members(body, path):
-            holder = member
-            message = field_text(member.get("error_message")) or message
-            if "topic_id" in member or "topic" in parent or parent in ("responses", "results"):
-                topic = context.topic_of(member) or topic
-            if "partition" in parent:
-                partition = next((member[one] for one in _PARTITION_FIELDS if isinstance(member.get(one), int)), -1)
-        yield ErrorPlace(name, retriable, clipped(topic), partition, clipped(message, MAX_MESSAGE_CHARS), holder)
+    return [error_place(exchange, error, context) for error in exchange.errors[:MAX_PLACES]]
 
 
-def _members(body: Body | None, path: str) -> Iterator[tuple[str, Body]]:
-    """The structures along a path, each with the name of the field it is in."""
-    at: Any = body
-    if isinstance(at, dict):
-        yield "", at
-    for step in path.split(".")[:-1]:
-        name, _, index = step.removesuffix("]").partition("[")
-        at = at.get(name) if isinstance(at, dict) else None
-        if index and isinstance(at, list):
-            at = at[int(index)] if int(index) < len(at) else None
-        if not isinstance(at, dict):
-            return
-        yield name, at
+def error_place(exchange: Exchange, error: tuple[str, int, str, bool], context: Context) -> ErrorPlace:
+    """One of the errors of an exchange, with what it is about: what is said by the structures that it stands in."""
+    path, _, name, retriable = error
+    topic, partition, message = "", -1, ""
+    member: Any = exchange.response.body if exchange.response is not None else None
+    holder: Body = member or {}
+    parent = ""  # the field that the structure is in
+    steps = iter(_steps(path))
+    while isinstance(member, dict):
+        holder = member
+        if "error_message" in member:
+            message = field_text(member["error_message"]) or message
+        if "topic_id" in member or "topic" in parent or parent in _OF_TOPICS:
+            topic = context.topic_of(member) or topic
+        if "partition" in parent:
+            partition = next((member[one] for one in _PARTITION_FIELDS if isinstance(member.get(one), int)), -1)
+        parent, index = next(steps, _END)
+        member = member.get(parent)
+        if index >= 0 and isinstance(member, list):
+            member = member[index] if index < len(member) else None
+    return ErrorPlace(name, retriable, clipped(topic), partition, clipped(message, MAX_MESSAGE_CHARS), holder)
+
+
+@lru_cache(_KEPT)
+def _steps(path: str) -> list[tuple[str, int]]:
+    """The fields along a path that hold structures, each with an index, -1 where it is no array."""
+    steps = [step.removesuffix("]").partition("[") for step in path.split(".")[:-1]]
+    return [(name, int(index) if index else -1) for name, _, index in steps]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kwiresniff.analysis.body_entities import groups_of, transactional_ids_of
+from kwiresniff.analysis.body_entities import message_groups, message_transactional_ids
 from kwiresniff.analysis.doctor.acl_changes import AclChanges
 from kwiresniff.analysis.doctor.cluster import address_text
 from kwiresniff.analysis.doctor.error_meanings import (
@@ -14,7 +14,7 @@ from kwiresniff.analysis.doctor.error_meanings import (
     no_producer_id,
     unstored_meaning,
 )
-from kwiresniff.analysis.doctor.error_places import error_places
+from kwiresniff.analysis.doctor.error_places import MAX_PLACES, error_place
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_of, clipped
 from kwiresniff.analysis.doctor.rule import ERROR, Context, Rule, as_clients, found
 from kwiresniff.analysis.doctor.wording import broker_says, listed
@@ -89,9 +89,10 @@ class ErrorRule(Rule):
             return
         packet, ns = place_of(exchange)
         cases: dict[str, Case] = {}
-        for place in error_places(exchange, self.context):
-            if place.name in self._judged or is_step(exchange.api_key, place.name):
+        for error in exchange.errors[:MAX_PLACES]:
+            if error[2] in self._judged or is_step(exchange.api_key, error[2]):
                 continue
+            place = error_place(exchange, error, self.context)
             case = cases.get(place.name)
             if case is None:
                 case = cases[place.name] = self._count(exchange, place.name, packet, ns)
@@ -155,14 +156,13 @@ class ErrorRule(Rule):
         case.note("apis", [exchange.api])
         case.note("clients", [client])
         case.note("brokers", [exchange.connection.broker])
-        body = request.body if request is not None else None
-        case.note("groups", groups_of(body)[:MAX_NOTED])
-        case.note("transactions", transactional_ids_of(body)[:MAX_NOTED])
+        case.note("groups", message_groups(request)[:MAX_NOTED])
+        case.note("transactions", message_transactional_ids(request)[:MAX_NOTED])
         principal = (exchange.connection.sasl or {}).get("principal")
         if principal:
             case.note("principals", [str(principal)])
         if name == "INVALID_TIMESTAMP":
-            case.note("skews", _skews(body or {}, ns))
+            case.note("skews", _skews((request.body if request is not None else None) or {}, ns))
         if name == "COORDINATOR_NOT_AVAILABLE" and exchange.api_key == FIND_COORDINATOR and case.count == 1:
             case.note("former", self._former(case))
         if name in COORDINATOR_CODES and len(self._searches) < MAX_SUBJECTS:
