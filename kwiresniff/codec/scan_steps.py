@@ -108,15 +108,14 @@ _steps: dict[int, tuple[tuple[WireField, ...], list[ScanStep]]] = {}
 
 def element_steps(entry: WireField, flexible: bool) -> list[ScanStep]:
     """The steps over one element of an array (``field_layout.single``), looked at as in ``message_steps``."""
-    maker = _Maker(flexible)
     if not entry.fields:
-        return maker.single(entry)
+        return _Maker(flexible).single(entry)
     key = id(entry.fields) << 1 | flexible
     kept = _steps.get(key)
     if kept is None:
         if len(_steps) >= _KEPT:
             _steps.clear()
-        kept = _steps[key] = entry.fields, maker.single(entry)
+        kept = _steps[key] = entry.fields, _Maker(flexible).single(entry)
     return kept[1]
 
 

@@ -88,6 +88,11 @@ class InFlightRequests:
         self.by_id[correlation_id] = found if len(found) > 1 else found[0]
         return first
 
+    def may_overtake(self, correlation_id: int) -> bool:
+        """Whether a response with this id may answer a request that is not the oldest."""
+        found = self.by_id.get(correlation_id)
+        return found is not None and (isinstance(found, deque) or next(iter(self.by_id)) != correlation_id)
+
     def overtaken_by(self, correlation_id: int, answers: Callable[[Exchange], bool]) -> Iterator[Exchange]:
         """Remove and yield the requests older than the one that a response with this id answers, if there is one.
 

@@ -277,6 +277,9 @@ class KafkaMessages(SaslPhase):
 
         Brokers answer in order, so a request older than the one that is answered now will not be answered any more.
         """
+        in_flight, correlation_id = self.in_flight, unpack_correlation_id(data)[0]
+        if not in_flight.may_overtake(correlation_id):
+            return
         whole = len(data) == size
 
         def answers(exchange: Exchange) -> bool:
@@ -285,7 +288,7 @@ class KafkaMessages(SaslPhase):
             request = exchange.request
             return request is None or request.last_packet < last_packet or self._acknowledges(request)
 
-        for exchange in self.in_flight.overtaken_by(unpack_correlation_id(data)[0], answers):
+        for exchange in in_flight.overtaken_by(correlation_id, answers):
             self._evict(exchange)
 
     def frame_filter(self, side: i64, data: bytes, start: i64, end: i64) -> FrameFilter | None:

@@ -18,6 +18,12 @@ MAX_AUTHENTICATION_CHARACTERS = 8192
 MAX_MECHANISM_CHARACTERS = 64
 #: What is kept of a frame while tokens are exchanged. Kafka refuses longer ones (``sasl.server.max.receive.size``).
 MAX_TOKEN_FRAME_BYTES = 512 << 10
+#: What is known of an authentication that begins, in the order in which it is reported.
+_UNKNOWN: dict[str, Any] = {
+    "timestamp_ns": None, "mechanism": None, "principal": None, "outcome": "unknown", "duration_ns": None,
+    "session_lifetime_ms": None, "delegation_token_id": None, "token_subject": None, "token_expiry_ns": None,
+    "service": None,
+}  # fmt: skip
 
 
 class Sasl:
@@ -38,34 +44,30 @@ class Sasl:
         facts: dict[str, Any] = authentications[-1]
         return facts
 
-    def _summarize(self) -> None:
-        """Sets the connection's ``sasl`` to what its last authentication says."""
-        sasl = self._connection.sasl
-        assert sasl is not None
-        last = sasl["authentications"][-1]
-        sasl.update({name: last[name] for name in sasl if name in last})
+    def _add(self, found: dict[str, Any]) -> None:
+        """Adds what was ``found`` to the facts of the authentication under way, and to the connection's ``sasl``: it
+        has those of its last authentication, but for the time.
+        """
+        self._facts().update(found)
+        assert self._connection.sasl is not None
+        self._connection.sasl.update(found)
 
     def begin(self, mechanism: str | None, ns: int) -> dict[str, Any]:
         """An authentication begins: by SaslHandshake, or by a GSS-API token where none was expected. ``ns`` is 0 when
         its beginning was not seen. Returns its facts.
         """
-        begun = {
-            "timestamp_ns": ns or None,
-            "mechanism": mechanism[:MAX_MECHANISM_CHARACTERS] if mechanism is not None else None,
-            "principal": None,
-            "outcome": "unknown",
-            "duration_ns": None,
-            "session_lifetime_ms": None,
-            "delegation_token_id": None,
-            "token_subject": None,
-            "token_expiry_ns": None,
-            "service": None,
-        }
+        begun = _UNKNOWN.copy()
+        if mechanism is not None:
+            begun["mechanism"] = mechanism[:MAX_MECHANISM_CHARACTERS]
         sasl = self._connection.sasl
         if sasl is None:
-            sasl = {name: value for name, value in begun.items() if name != "timestamp_ns"}
-            sasl |= {"authentication_count": 0, "authentications": []}
+            sasl = {**begun, "authentication_count": 0, "authentications": []}
+            del sasl["timestamp_ns"]
             self._connection.sasl = sasl
+        else:
+            sasl |= begun
+            del sasl["timestamp_ns"]
+        begun["timestamp_ns"] = ns or None
         sasl["authentication_count"] += 1
         authentications = sasl["authentications"]
         if authentications:
@@ -76,13 +78,11 @@ class Sasl:
                 self._characters = characters
         authentications.append(begun)
         self.started_ns = ns
-        self._summarize()
         return sasl
 
     def refused(self) -> None:
         """Notes that SaslHandshake was answered with an error: no tokens follow it."""
-        self._facts()["outcome"] = "failed"
-        self._summarize()
+        self._add({"outcome": "failed"})
 
     def client_token(self, token: bytes) -> None:
         """Takes from a client's token, bare or out of SaslAuthenticate, the facts that it has in the clear."""
@@ -91,16 +91,14 @@ class Sasl:
         facts = self._facts()
         identity = read_token(facts["mechanism"] or "", token)
         if identity and all(facts[name] is None for name in identity):
-            facts.update(identity)
-            self._summarize()
+            self._add(identity)
 
     def finished(self, ok: bool, ns: int) -> None:
         """Notes that the broker has accepted the last token, or refused it, at ``ns``."""
-        facts = self._facts()
-        facts["outcome"] = "ok" if ok else "failed"
+        found: dict[str, Any] = {"outcome": "ok" if ok else "failed"}
         if self.started_ns:
-            facts["duration_ns"] = max(ns - self.started_ns, 0)
-        self._summarize()
+            found["duration_ns"] = max(ns - self.started_ns, 0)
+        self._add(found)
 
     def authenticate_answered(self, body: Body, ns: int) -> bool:
         """Takes in a SaslAuthenticate response; returns whether it was the last one."""
@@ -113,7 +111,7 @@ class Sasl:
         last = not token or token.startswith(b"v=") if mechanism.startswith("SCRAM-") else not token
         if not last and mechanism != "PLAIN":
             return False
-        facts["session_lifetime_ms"] = body.get("session_lifetime_ms") or None
+        self._add({"session_lifetime_ms": body.get("session_lifetime_ms") or None})
         self.finished(True, ns)
         return True
 

@@ -51,27 +51,31 @@ class _Cursor:
     def __bool__(self) -> bool:
         return self._at < self._end
 
-    def skip(self, size: int) -> int:
-        """Passes over ``size`` bytes; returns where they begin."""
-        at = self._at
-        after = at + size
-        if after > self._end:
+    def skip(self, size: int) -> None:
+        """Passes over ``size`` bytes."""
+        self._at += size
+        if self._at > self._end:
             raise _Misfit
-        self._at = after
-        return at
 
     def number(self, size: int) -> int:
-        at = self.skip(size)
-        return int.from_bytes(self._data[at : self._at], "big")
+        at = self._at
+        self._at = after = at + size
+        if after > self._end:
+            raise _Misfit
+        return int.from_bytes(self._data[at:after], "big")
 
     def skip_vector(self, size: int) -> None:
         """Passes over what follows a length of ``size`` bytes."""
-        self.skip(self.number(size))
+        after = self._at + size
+        self._at = after = after + int.from_bytes(self._data[self._at : after], "big")
+        if after > self._end:
+            raise _Misfit
 
     def vector(self, size: int) -> _Cursor:
         """What follows a length of ``size`` bytes."""
-        at = self.skip(self.number(size))
-        return _Cursor(self._data, at, self._at)
+        start = self._at + size
+        self.skip_vector(size)
+        return _Cursor(self._data, start, self._at)
 
     def rest(self) -> bytes:
         at, self._at = self._at, self._end

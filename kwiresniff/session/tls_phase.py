@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar
 from kwiresniff.session.kafka_messages import KafkaMessages
 from kwiresniff.session.phases import TLS, Verdict
@@ -10,6 +12,14 @@ from kwiresniff.stream.half_stream import HalfStream
 
 if TYPE_CHECKING:
     from kwiresniff.session.tls_inspection import TlsInspection
+
+
+@cache
+def _inspection() -> type[TlsInspection]:
+    """What inspects a connection, imported with the first one: it brings tables that few captures need."""
+    from kwiresniff.session.tls_inspection import TlsInspection
+
+    return TlsInspection
 
 
 class TlsPhase(KafkaMessages):
@@ -24,11 +34,9 @@ class TlsPhase(KafkaMessages):
 
     def begin_tls(self, verdict: Verdict) -> None:
         """Goes into the phase; the first records begin where the verdict says."""
-        from kwiresniff.session.tls_inspection import TlsInspection  # brings tables that few captures need
-
         self.identify(verdict.client, "tls")
         self.phase = TLS
-        self.tls = TlsInspection()
+        self.tls = _inspection()()
         for half in (self.client, self.broker):
             buffer = half.resync.buffer
             if half is verdict.shown:

@@ -181,3 +181,26 @@ def test_authentications_without_end_are_counted_and_the_first_and_last_told() -
     told = [one["principal"] for one in connection.sasl["authentications"]]
     assert told == [f"u{number}" for number in range(MAX_AUTHENTICATIONS - 1)] + ["u86399"]
     assert connection.sasl["principal"] == "u86399"
+
+
+def test_what_is_told_of_a_connection_is_its_last_authentication() -> None:
+    """At every step, and again when another one begins: all but when that was."""
+    connection = Connection(1, "10.0.0.1:5000", "10.0.0.2:9092")
+    sasl = Sasl(connection)
+
+    def check() -> None:
+        told = dict(connection.sasl or {})
+        authentications = told.pop("authentications")
+        assert told.pop("authentication_count") == len(authentications)
+        assert {"timestamp_ns": authentications[-1]["timestamp_ns"], **told} == authentications[-1]
+
+    for number, mechanism in enumerate(("PLAIN", None), 1):
+        sasl.begin(mechanism, 1000 * number)
+        check()
+        sasl.client_token(b"\0user\0password")
+        check()
+        sasl.authenticate_answered({"error_code": 0, "session_lifetime_ms": 60_000}, 1000 * number + 7)
+        check()
+    first, last = (connection.sasl or {})["authentications"]
+    assert [first[name] for name in ("timestamp_ns", "principal", "duration_ns")] == [1000, "user", 7]
+    assert [last[name] for name in ("timestamp_ns", "principal", "duration_ns")] == [2000, None, 7]
