@@ -27,14 +27,15 @@ QueuedSegment: TypeAlias = "tuple[int, int, int, bytes, int, int]"
 class OutOfOrderQueue:
     """Segments in the order of their places in the stream, counted in bytes without wrapping (``stream_offset``).
 
-    ``segments`` are in that order, ``bytes`` is what they hold together.
+    ``segments`` are in that order, ``first`` is the place of the first one, ``bytes`` is what they hold together.
     """
 
-    STATE: ClassVar[tuple[str, ...]] = ("_acked", "_acked_ns", "_acked_packet", "bytes", "segments")
+    STATE: ClassVar[tuple[str, ...]] = ("_acked", "_acked_ns", "_acked_packet", "bytes", "first", "segments")
     __slots__ = STATE
 
     def __init__(self) -> None:
         self.segments: list[QueuedSegment] = []
+        self.first: i64 = 0
         self.bytes: i64 = 0
         self._acked: i64 = -1  # up to there the receiver has everything, known since:
         self._acked_packet: i64 = 0
@@ -47,6 +48,7 @@ class OutOfOrderQueue:
             insort(segments, segment)
         else:
             segments.append(segment)
+        self.first = segments[0][0]
         self.bytes += len(segment[3])
 
     def is_full(self) -> bool:
@@ -55,11 +57,14 @@ class OutOfOrderQueue:
 
     def is_next(self, place: i64) -> bool:
         """Whether the first segment begins at ``place`` or before it."""
-        return self.segments[0][0] <= place
+        return self.first <= place
 
     def pop_first(self) -> QueuedSegment:
         """Remove and return the first segment."""
-        segment = self.segments.pop(0)
+        segments = self.segments
+        segment = segments.pop(0)
+        if segments:
+            self.first = segments[0][0]
         self.bytes -= len(segment[3])
         return segment
 

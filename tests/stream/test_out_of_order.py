@@ -19,5 +19,8 @@ def test_segments_leave_in_the_order_of_their_places() -> None:
     for one in made:
         queue.push(one)
     assert queue.bytes == sum(len(one[3]) for one in made)
-    assert [queue.pop_first() for _ in made] == sorted(made)
+    for one in sorted(made):
+        assert queue.is_next(one[0])
+        assert not queue.is_next(one[0] - 1)
+        assert queue.pop_first() == one
     assert (queue.bytes, queue.segments) == (0, [])
