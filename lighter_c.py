@@ -135,7 +135,7 @@ def lighten(files: Sequence[Path]) -> None:
     body = made[0] if made else "{ return NULL; }"
     imports = pattern_of(IMPORT)
     for path, text in texts.items():
-        text = MAKES_MODULE.sub(lambda found: makes_module(found) if general(found) == body else found[0], text)
+        text = MAKES_MODULE.sub(lambda one: makes_module(one) if general(one) == body else one[0], text, count=1)
         text = imports.sub(IMPORTED, text)
         path.write_text(with_notes(text, path.stem, SHARED % body), encoding="utf-8")
 

@@ -55,6 +55,27 @@ def test_what_mypy_reads_besides_is_there() -> None:
         assert list((ROOT / "kwiresniff").glob(pattern)), pattern
 
 
+def test_nothing_looks_for_garbage_while_modules_are_compiled() -> None:
+    """mypy, which has nearly everything that it made to the end, switches that on again when it has read modules."""
+    pytest.importorskip("hatchling", reason="needs hatchling, which the test extra installs")
+    code = """
+import gc, hatch_build
+from mypy.build import build
+def compile_modules(target, scratch):
+    from mypy.modulefinder import BuildSource
+    from mypy.options import Options
+    options = Options()
+    options.cache_dir = hatch_build.os.devnull
+    build([BuildSource(None, "one", "one = 1")], options)
+    print(gc.isenabled())
+hatch_build.compile_modules = compile_modules
+hatch_build.main()
+"""
+    command = [sys.executable, "-c", code, "--into", "nowhere"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=SECONDS)
+    assert done.stdout == "False\n"
+
+
 def requires(kind: str, **environment: str) -> list[str]:
     """What the backend asks pip for, in a process that has Python's standard library alone."""
     code = f"import sys, json; sys.path.insert(0, {str(ROOT)!r}); import build_backend; print(json.dumps("
