@@ -16,6 +16,7 @@ from pathlib import Path
 from zlib import crc32
 
 from kwiresniff.errors import KwiresniffError
+from kwiresniff.pipeline.atomic_files import replace_bytes
 
 #: What Spark 4 runs on.
 MIN_JAVA = 17
@@ -58,10 +59,7 @@ def cached(name: str, text: str, *, executable: bool = False) -> Path:
     path = cache_folder() / name
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f"{path.name}.{os.getpid()}")
-        temporary.write_text(text, encoding="utf-8")
-        temporary.chmod(0o755 if executable else 0o644)
-        temporary.replace(path)
+        replace_bytes(path, text.encode(), 0o755 if executable else 0o644)
     return path
 
 

@@ -18,8 +18,9 @@ from kwiresniff import __version__
 from kwiresniff.capture import open_captures
 from kwiresniff.errors import CaptureError, KwiresniffError
 from kwiresniff.model import Event, Problem
+from kwiresniff.pipeline.atomic_files import replace_bytes
 from kwiresniff.pipeline.file_watcher import Round
-from kwiresniff.pipeline.output_store import Commit, OutputStore, numbered, replace_bytes
+from kwiresniff.pipeline.output_store import Commit, OutputStore, numbered
 from kwiresniff.pipeline.plan import CaptureSeries, File, WorkUnit, plain_name, series_path
 from kwiresniff.pipeline.rows import Rows
 from kwiresniff.pipeline.task import add_totals, write_unit

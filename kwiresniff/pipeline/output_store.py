@@ -23,6 +23,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from kwiresniff.errors import ExportError
+from kwiresniff.pipeline.atomic_files import replace_bytes
 from kwiresniff.pipeline.columns import TABLES
 from kwiresniff.pipeline.hadoop import is_remote, local_path
 from kwiresniff.pipeline.table_writer import TableWriter
@@ -147,11 +148,3 @@ def numbered(folder: str, ending: str) -> list[tuple[int, str]]:
 def replace_json(path: str, value: Any) -> None:
     """Writes a value to a file that is never seen half written."""
     replace_bytes(path, json.dumps(value, indent=1).encode())
-
-
-def replace_bytes(path: str, data: bytes) -> None:
-    """Writes a file as a whole: into a temporary one beside it, which then takes its name."""
-    temporary = f"{path}.{uuid.uuid4().hex}"
-    with open(temporary, "xb") as file:
-        file.write(data)
-    os.replace(temporary, path)

@@ -25,7 +25,7 @@ MAX_REORDERED_BYTES = 256 << 10
 #: acknowledged that completed it.
 Response: TypeAlias = tuple[int, int, int, int, int, bytes, int, int]
 #: What is buffered on most connections. Never added to.
-NOTHING: Final[list[Response]] = []
+NO_RESPONSES: Final[list[Response]] = []
 NO_IDS: Final[dict[int, int]] = {}
 NO_ORDER: Final[list[int]] = []
 
@@ -37,7 +37,7 @@ class ResponseReorderBuffer:
     __slots__ = STATE
 
     def __init__(self) -> None:
-        self.held: list[Response] = NOTHING
+        self.held: list[Response] = NO_RESPONSES
         self._ids: dict[int, int] = NO_IDS  # their correlation ids, and how many have each
         self._order: list[int] = NO_ORDER  # their correlation ids one by one
         self._oldest = (0, 0)  # none came with an earlier packet, nor at an earlier time

@@ -15,7 +15,8 @@ SMALL_PIECE_BYTES: Final = 256
 JOINED_BYTES: Final = 2048
 #: What is left of a frame that gives way: enough for its header.
 RELEASED_FRONT_BYTES: Final = 1024
-NOTHING: Final[list[bytes]] = []
+#: What is kept of most frames. Never added to.
+NO_PARTS: Final[list[bytes]] = []
 
 
 class FrameBuffer:
@@ -33,7 +34,7 @@ class FrameBuffer:
 
     def __init__(self, budget: BufferBudget) -> None:
         self.budget = budget
-        self.parts: list[bytes] = NOTHING
+        self.parts: list[bytes] = NO_PARTS
         self.remaining: i64 = 0
         self.keepable: i64 = 0
         self.awaiting_budget: i64 = 0
@@ -106,7 +107,7 @@ class FrameBuffer:
             self.filter = None
         parts = self.parts
         data = parts[0] if len(parts) == 1 else b"".join(parts)
-        self.parts = NOTHING
+        self.parts = NO_PARTS
         self.remaining = 0
         self.awaiting_budget = 0
         return data if len(data) <= keep else data[:keep]
@@ -120,7 +121,7 @@ class FrameBuffer:
 
     def forget(self) -> None:
         """Drops the current frame."""
-        self.parts = NOTHING
+        self.parts = NO_PARTS
         self.remaining = 0
         self.keepable = self.awaiting_budget = 0
         self.filter = None
