@@ -183,10 +183,11 @@ COMPILED = (
     "kwiresniff/stream/resync_buffer.py",
 )
 #: Modules of those that take more than half a hundredth of the time of a command that people wait for: ``stats``,
-#: ``read -o jsonl`` and ``-o summary``, ``export``. They are compiled with optimisation, in one and a half times the
-#: time. Trees would take a fifteenth less with what writes them among these.
+#: ``read -o jsonl`` and ``-o summary``, ``export``, ``pipeline run``. They are compiled with optimisation, in one and a
+#: half times the time. Trees would take a fifteenth less with what writes them among these.
 BUSY = (
-    "analysis/client_traffic", "analysis/intake", "analysis/latency", "base/fastint", "base/json_text", "capture/pcap",
+    "analysis/client_traffic", "analysis/clients", "analysis/intake", "analysis/latency", "analysis/topic_state",
+    "analysis/topic_table", "analysis/topic_traffic", "base/fastint", "base/json_text", "capture/pcap",
     "codec/body_scanner", "codec/record_reader", "codec/text/batch_reader", "codec/text/body_reader",
     "codec/text/digest_bodies", "codec/text/json_batches", "codec/text/json_bodies", "codec/text/json_records",
     "digest", "export/column_buffers", "export/csv_lines", "export/exchange_columns", "export/fast_json_lines",
@@ -198,7 +199,7 @@ BUSY = (
 #: less than a third of a hundredth of the time of any. They are compiled without optimisation, in two thirds of the
 #: time, which makes no command slower by more than a hundredth.
 SELDOM = (
-    "analysis/clients", "analysis/doctor/cluster", "analysis/doctor/connection_notes", "analysis/doctor/rule",
+    "analysis/doctor/cluster", "analysis/doctor/connection_notes", "analysis/doctor/rule",
     "analysis/memory_budget", "analysis/record_counts", "analysis/topic_parts", "base/tree_sizes", "capture/reader",
     "cli/line_intake", "codec/batch_nodes", "codec/decode_errors", "codec/field_facts", "codec/message_set_dissector",
     "codec/record_batch", "codec/record_limits", "codec/scan_steps", "codec/text/content_values", "codec/text/plan",
