@@ -108,6 +108,7 @@ COMPILED = (
     "kwiresniff/export/exchange_columns.py",
     "kwiresniff/export/fast_json_lines.py",
     "kwiresniff/export/flat_columns.py",
+    "kwiresniff/export/nested_columns.py",
     "kwiresniff/export/times.py",
     "kwiresniff/model.py",
     "kwiresniff/pipeline/aggregate.py",
@@ -191,9 +192,10 @@ BUSY = (
     "codec/body_scanner", "codec/record_reader", "codec/text/batch_reader", "codec/text/body_reader",
     "codec/text/digest_bodies", "codec/text/json_batches", "codec/text/json_bodies", "codec/text/json_records",
     "digest", "export/column_buffers", "export/csv_lines", "export/exchange_columns", "export/fast_json_lines",
-    "model", "pipeline/aggregate", "pipeline/entities", "pipeline/exchange_table", "pipeline/unit_tables",
-    "render/digest_facts", "render/format_units", "render/summary_lines", "session/analyzer", "session/channel",
-    "session/kafka_messages", "session/output", "session/shallow", "stream/frame_reader", "stream/half_stream",
+    "export/nested_columns", "model", "pipeline/aggregate", "pipeline/entities", "pipeline/exchange_table",
+    "pipeline/unit_tables", "render/digest_facts", "render/format_units", "render/summary_lines", "session/analyzer",
+    "session/channel", "session/kafka_messages", "session/output", "session/shallow", "stream/frame_reader",
+    "stream/half_stream",
 )  # fmt: skip
 #: Modules of those whose work is not done for every exchange, or not by the commands that people wait for, or that take
 #: less than a third of a hundredth of the time of any. They are compiled without optimisation, in two thirds of the

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
 from typing import Any, TypeVar
 
-from kwiresniff.export.column_buffers import struct_of
+from kwiresniff.export.nested_columns import struct_of
 from kwiresniff.model import Exchange
 from kwiresniff.pipeline.columns import arrow_schema
 from kwiresniff.pipeline.entities import Entities

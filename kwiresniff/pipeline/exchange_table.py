@@ -7,17 +7,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, final
 
 from kwiresniff.base.time_units import DAY_NS
-from kwiresniff.export.column_buffers import (
-    BooleanColumn,
-    Column,
-    ListColumn,
-    NameColumn,
-    NumberColumn,
-    StructColumn,
-    TextColumn,
-)
+from kwiresniff.export.column_buffers import BooleanColumn, Column, NameColumn, NumberColumn, TextColumn
 from kwiresniff.export.exchange_columns import ExchangeColumns
 from kwiresniff.export.json_objects import frame_problem_json
+from kwiresniff.export.nested_columns import ListColumn, StructColumn
 from kwiresniff.model import Exchange
 from kwiresniff.pipeline.entities import Entities
 from kwiresniff.pipeline.shards import ConnectionNumbers

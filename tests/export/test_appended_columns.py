@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.export.column_buffers import column_of
+from kwiresniff.export.nested_columns import column_of
 
 pyarrow = pytest.importorskip("pyarrow")
 
@@ -115,7 +115,7 @@ def test_a_name_that_utf_8_has_no_form_for_is_escaped() -> None:
 def test_pandas_is_not_imported() -> None:
     """Importing pandas takes longer than most captures."""
     program = (
-        "import sys, pyarrow; from kwiresniff.export.column_buffers import column_of; kind = pyarrow.string();"
+        "import sys, pyarrow; from kwiresniff.export.nested_columns import column_of; kind = pyarrow.string();"
         "column = column_of(pyarrow, kind); column.append('a'); column.array(pyarrow, kind);"
         "print('pandas' in sys.modules)"
     )

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.export.column_buffers import LARGE_TEXT, PIECE_BYTES, ListColumn, NameColumn, NumberColumn, TextColumn
+from kwiresniff.export.column_buffers import LARGE_TEXT, PIECE_BYTES, NameColumn, NumberColumn, TextColumn
+from kwiresniff.export.nested_columns import ListColumn
 
 pyarrow = pytest.importorskip("pyarrow")
 
