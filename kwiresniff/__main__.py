@@ -20,6 +20,9 @@ def main() -> None:
     # What is made while modules are loaded stays, and what is left at the end goes with the process: looking for
     # garbage in it takes a tenth of a short run.
     gc.disable()
+    # numpy comes with pyarrow and matplotlib. Its OpenBLAS would start a thread for each processor, which waits for
+    # work in a loop that takes a tenth of a second. There is none: nothing here multiplies matrices.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from kwiresniff.cli.main import main as command
 
     try:

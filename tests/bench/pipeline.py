@@ -128,7 +128,8 @@ def measure(name: str, tasks: int, command: Sequence[str], out: Path, size_mb: f
     """Run a command that writes to ``out``; raise RuntimeError when it fails."""
     shutil.rmtree(out, ignore_errors=True)
     print(name, file=sys.stderr)
-    environment = {**ENVIRONMENT, "PYTHONPATH": str(REPOSITORY)}
+    # As the command sets it for itself and for Spark's workers on its machine, for the process without Spark, too.
+    environment = {**ENVIRONMENT, "PYTHONPATH": str(REPOSITORY), "OPENBLAS_NUM_THREADS": "1"}
     start = time.perf_counter()
     process = subprocess.Popen(command, env=environment, cwd=REPOSITORY, start_new_session=True)
     tree = Tree(process.pid)

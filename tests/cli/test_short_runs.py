@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,8 @@ HEAVY = (
     "click", "inspect", "ast", "uuid", "platform", "locale", "difflib", "dataclasses", "rich",
     "google_crc32c", "cramjam",
 )  # fmt: skip
+#: What says how many threads OpenBLAS starts.
+THREADS = ("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS")
 #: Modules that only trees need, and what is wrong with a message.
 CAREFUL = (
     "threading",
@@ -98,3 +101,30 @@ def _names(node: ast.AST) -> list[str]:
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     return [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads are counted under /proc, which is Linux's")
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="OpenBLAS starts no more threads than there are processors: one")
+def test_parquet_has_no_threads_that_wait_for_matrices(tmp_path: Path) -> None:
+    """What numpy's OpenBLAS would start for each processor, unless whoever runs the command asks for that."""
+
+    def threads(name: str, **environment: str) -> int:
+        script = (
+            "import os, sys\n"
+            f"sys.argv = ['kwiresniff', 'export', '-O', {str(tmp_path / name)!r}, {capture!r}]\n"
+            "import kwiresniff.__main__ as start\n"
+            "start._leave = lambda code: print('numpy' in sys.modules, len(os.listdir('/proc/self/task')))\n"
+            "start.main()\n"
+        )
+        inherited = {name: value for name, value in os.environ.items() if name not in THREADS}
+        done = subprocess.run(
+            [sys.executable, "-c", script], cwd=ROOT, env=inherited | environment, capture_output=True, check=True
+        )
+        imported, count = done.stdout.split()
+        assert imported == b"True"
+        return int(count)
+
+    capture = save(tmp_path / "a.pcap", heartbeats(2))
+    one = threads("one.parquet", OPENBLAS_NUM_THREADS="1")
+    assert threads("two.parquet", OPENBLAS_NUM_THREADS="2") == one + 1
+    assert threads("usual.parquet") == one
