@@ -184,11 +184,10 @@ COMPILED = (
     "kwiresniff/stream/resync_buffer.py",
 )
 #: Modules of those that take more than half a hundredth of the time of a command that people wait for: ``stats``,
-#: ``read -o jsonl`` and ``-o summary``, ``export``, ``pipeline run``. They are compiled with optimisation, in one and a
-#: half times the time. Trees would take a fifteenth less with what writes them among these.
+#: ``read -o jsonl`` and ``-o summary``, ``export``. They are compiled with optimisation, in one and a half times the
+#: time. Trees would take a fifteenth less with what writes them among these.
 BUSY = (
-    "analysis/client_traffic", "analysis/clients", "analysis/intake", "analysis/latency", "analysis/topic_state",
-    "analysis/topic_table", "analysis/topic_traffic", "base/fastint", "base/json_text", "capture/pcap",
+    "analysis/client_traffic", "analysis/intake", "analysis/latency", "base/fastint", "base/json_text", "capture/pcap",
     "codec/body_scanner", "codec/record_reader", "codec/text/batch_reader", "codec/text/body_reader",
     "codec/text/digest_bodies", "codec/text/json_batches", "codec/text/json_bodies", "codec/text/json_records",
     "digest", "export/column_buffers", "export/csv_lines", "export/exchange_columns", "export/fast_json_lines",
@@ -201,7 +200,7 @@ BUSY = (
 #: less than a third of a hundredth of the time of any. They are compiled without optimisation, in two thirds of the
 #: time, which makes no command slower by more than a hundredth.
 SELDOM = (
-    "analysis/doctor/cluster", "analysis/doctor/connection_notes", "analysis/doctor/rule",
+    "analysis/clients", "analysis/doctor/cluster", "analysis/doctor/connection_notes", "analysis/doctor/rule",
     "analysis/memory_budget", "analysis/record_counts", "analysis/topic_parts", "base/tree_sizes", "capture/reader",
     "cli/line_intake", "codec/batch_nodes", "codec/decode_errors", "codec/field_facts", "codec/message_set_dissector",
     "codec/record_batch", "codec/record_limits", "codec/scan_steps", "codec/text/content_values", "codec/text/plan",
@@ -244,6 +243,8 @@ WITHOUT_PASSES = [
     "-fcf-protection=none", "-fira-algorithm=priority", "-fira-region=one", "-fno-ipa-modref", "-fno-ipa-pure-const",
     "-fno-ipa-reference", "-fno-tree-dominator-opts", "-fno-tree-pta",
 ]  # fmt: skip
+#: Passes that take another twentieth of the time of the usual modules; trees take half a hundredth longer without them.
+WITHOUT_PASSES_IN_USUAL = ["-fno-cprop-registers", "-fno-dce", "-fno-forward-propagate"]
 #: What else the C files are compiled with, by the beginnings of their names.
 OTHER_OPTIMISATION = {"usual": ["-Og"], "seldom": ["-O0"], "ways_in": ["-O0"]}
 #: Where the C file that leads from a module's extension into the library names what it calls there.
@@ -336,8 +337,10 @@ def compile_modules(target: Path, scratch: Path) -> None:
     command = distribution.get_command_obj("build_ext")
     command.build_lib, command.build_temp = str(target), str(scratch / "o")
     command.ensure_finalized()
-    without = WITHOUT_PASSES if takes(WITHOUT_PASSES) else []
-    by_tier = OTHER_OPTIMISATION | {"busy": without, "usual": [*OTHER_OPTIMISATION["usual"], *without]}
+    by_tier = OTHER_OPTIMISATION
+    if takes([*WITHOUT_PASSES, *WITHOUT_PASSES_IN_USUAL]):
+        usual = [*OTHER_OPTIMISATION["usual"], *WITHOUT_PASSES, *WITHOUT_PASSES_IN_USUAL]
+        by_tier = OTHER_OPTIMISATION | {"busy": WITHOUT_PASSES, "usual": usual}
     one_after_the_other = command.build_extensions
 
     def build_extensions() -> None:
