@@ -43,11 +43,11 @@ def read_through(
     return for_each(source.events(), use, intake=intake), messages
 
 
-def end(source: EventSource, finished: bool, messages: Messages, *left_out: str, code: int = 0) -> int:
-    """Prints on stderr what the output leaves out and what ``messages`` has kept; returns the exit code, ``code`` when
-    all went well.
+def end(source: EventSource, finished: bool, messages: Messages, *left_out: str, told: str = "", code: int = 0) -> int:
+    """Prints on stderr what the output leaves out, what ``messages`` has kept, and ``told``, what came of it all;
+    returns the exit code, ``code`` when all went well.
 
-    ``finished`` and ``messages`` are what ``read_through`` returned. Empty texts of ``left_out`` are none.
+    ``finished`` and ``messages`` are what ``read_through`` returned. Empty texts are none.
     """
     if not source.options.quiet:
         for what in filter(None, left_out):
@@ -55,6 +55,8 @@ def end(source: EventSource, finished: bool, messages: Messages, *left_out: str,
     if not finished:
         return INTERRUPTED
     messages.end()
+    if told and not source.options.quiet:
+        print(f"kwiresniff: {told}", file=sys.stderr)
     return source.exit_code(code)
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-
 from kwiresniff.analysis.doctor import SEVERITIES, Doctor
 from kwiresniff.analysis.intake import CallingIntake
-from kwiresniff.cli.collect import FORMS, print_json, read_through
+from kwiresniff.cli.collect import FORMS, end, print_json, read_through
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import Choice, Option, ReadOptions, capture_command, form_option
-from kwiresniff.cli.outcomes import FAILED, INTERRUPTED
+from kwiresniff.cli.outcomes import FAILED
 from kwiresniff.cli.plugin_rules import rules_of
 
 
@@ -44,13 +42,9 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str, fail_on:
         from kwiresniff.export.findings import finding_json
 
         print_json((finding_json(one, source.files) for one in found), form)
-    if not finished:
-        return INTERRUPTED
-    messages.end()
-    if source.shown and not options.quiet:
-        counts = {name: sum(one.severity == name for one in found) for name in SEVERITIES}
-        listed = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
-        print(f"kwiresniff: {source.shown} exchanges, findings: {listed or 'none'}", file=sys.stderr)
+    counts = {name: sum(one.severity == name for one in found) for name in SEVERITIES}
+    listed = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+    told = f"{source.shown} exchanges, findings: {listed or 'none'}" if source.shown else ""
     severe = SEVERITIES[: SEVERITIES.index(fail_on) + 1] if fail_on != "never" else ()
     failed = any(one.severity in severe for one in found)
-    return source.exit_code(FAILED if failed else 0)
+    return end(source, finished, messages, told=told, code=FAILED if failed else 0)

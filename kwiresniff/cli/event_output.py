@@ -54,92 +54,115 @@ def words_for(form: str, options: ReadOptions, screen: Screen | None) -> Words |
     return words_of(screen.out, screen.width, screen.color)
 
 
+class _Printer:
+    """A form of output. ``write`` prints an event, ``flush`` has what was printed appear, ``close`` ends the output.
+
+    With ``at_once`` somebody watches: each event appears before the next one is read. Else ``lines``, for forms that
+    have such an intake, prints exchanges.
+    """
+
+    __slots__ = ("at_once", "close", "flush", "lines", "write")
+
+    def __init__(
+        self,
+        write: Callable[[Event], None],
+        flush: Callable[[], None],
+        close: Callable[[], None],
+        at_once: bool,
+        lines: Intake | None = None,
+    ) -> None:
+        self.write = write
+        self.flush = flush
+        self.close = close
+        self.at_once = at_once
+        self.lines = lines
+
+
 def print_events(source: EventSource, form: str, screen: Screen | None, live: LiveCapture | None = None) -> bool:
     """Prints everything ``source`` gives, problems on stderr where the form has no place for them; False when the
     user interrupted it. With ``live`` an interrupt ends the capture without losing what is unfinished, and what is
     wrong with it is reported even when nothing passes."""
-    messages = Messages(source, elsewhere=form in ("jsonl", "json"))
+    messages = Messages(source, elsewhere=screen is None)
     with ExitStack() as stack:
-        write, flush, close, quick = _writer(form, source, stack, screen)
-        lines = None
+        printer = _json_printer(form, source, stack) if screen is None else _printer_of(form, source, screen, stack)
 
         def use(event: Event) -> None:
-            if lines is not None:
-                lines.flush()
             if isinstance(event, Problem):
-                if screen is not None:
-                    screen.flush()
+                if screen is not None:  # what is on stderr stands after what came before it
+                    printer.flush()
                 messages.problem(event)
-            write(event)
-            if flush is not None:
-                flush()
+            printer.write(event)
+            if printer.at_once:
+                printer.flush()
 
         def report() -> None:
             for problem in source.new_problems():
                 use(problem)
 
-        intake: Intake = CallingIntake(write if flush is None else use)
-        if flush is None and screen is not None and quick is not None:
-            from kwiresniff.cli.line_intake import LineIntake
-
-            intake = lines = LineIntake(quick, screen.write, write)
-            stack.callback(lines.flush)
+        intake = printer.lines or CallingIntake(use if printer.at_once else printer.write)
         source.hand_over(intake, shows=True)
         if live is not None:
             live.on_pause = report
         finished = for_each(source.events(), use, None if live is None else live.stop, intake)
-        if lines is not None:
-            lines.flush()
-        close()
+        printer.close()
     if finished or live is not None:
         messages.end()
     return finished
 
 
-_Writer = tuple[Callable[[Event], None], Callable[[], None] | None, Callable[[], None], "QuickLines | None"]
+def _json_printer(form: str, source: EventSource, stack: ExitStack) -> _Printer:
+    """Prints all events as JSON. What it opens is closed with ``stack``."""
+    watched = source.live or sys.stdout.isatty()
+    from kwiresniff.export import WRITERS, Output
+
+    out = stack.enter_context(Output("-")).stream
+    writer = WRITERS[form](out, source.files)
+    return _Printer(writer.write, out.flush, writer.close, watched)
 
 
-def _writer(form: str, source: EventSource, stack: ExitStack, screen: Screen | None) -> _Writer:
-    """What writes an event, what makes it appear at once (None when nobody watches), what ends the output, and what
-    writes most exchanges that are not the first one, if anything does."""
-    if screen is None:
-        watched = source.live or sys.stdout.isatty()
-        from kwiresniff.export import WRITERS, Output
-
-        out = stack.enter_context(Output("-")).stream
-        writer = WRITERS[form](out, source.files)
-        return writer.write, (out.flush if watched else None), writer.close, None
-    stack.callback(screen.flush)
-    write, quick = _tree_writer(source, screen) if form == "tree" else _summary_writer(source, screen)
-    return write, (screen.flush if screen.watched or source.live else None), screen.flush, quick
-
-
-def _summary_writer(source: EventSource, screen: Screen) -> tuple[Callable[[Event], None], QuickLines | None]:
-    """What writes an exchange as a line, and most exchanges quickly."""
-    from kwiresniff.render import SummaryWriter
-
-    topic_name = source.topic_name
-    summary = SummaryWriter(screen.out, screen.width, screen.color, files=source.files, topic_name=topic_name)
-
-    text, write = summary.text, screen.write
-
-    def line(event: Event) -> None:
-        if event.__class__ is Exchange:
-            write(text(event))
-
-    return line, summary.quick
-
-
-def _tree_writer(source: EventSource, screen: Screen) -> tuple[Callable[[Event], None], QuickLines | None]:
-    """What writes an exchange as an annotated tree, with what plugins and redaction make of it; and most exchanges of
-    which they make nothing."""
-    draw, quick = _drawn(source, screen.out, screen.width, screen.color)
+def _printer_of(form: str, source: EventSource, screen: Screen, stack: ExitStack) -> _Printer:
+    """Prints exchanges as lines or as trees, and no other events."""
+    draw, quick = (_trees if form == "tree" else _summaries)(source, screen)
 
     def write(event: Event) -> None:
         if isinstance(event, Exchange):
             screen.write(draw(event))
 
-    return write, quick
+    stack.callback(screen.flush)
+    at_once = screen.watched or source.live
+    if at_once or quick is None:
+        return _Printer(write, screen.flush, screen.flush, at_once)
+    from kwiresniff.cli.line_intake import LineIntake
+
+    lines = LineIntake(quick, screen.write, write)
+
+    def write_in_order(event: Event) -> None:
+        if isinstance(event, Exchange):
+            lines.take(event)
+
+    def flush() -> None:
+        lines.flush()
+        screen.flush()
+
+    stack.callback(lines.flush)
+    return _Printer(write_in_order, flush, flush, at_once, lines)
+
+
+_Drawing = tuple[Callable[[Exchange], bytes], "QuickLines | None"]
+
+
+def _summaries(source: EventSource, screen: Screen) -> _Drawing:
+    """What gives an exchange as a line, and what writes most exchanges."""
+    from kwiresniff.render import SummaryWriter
+
+    topic_name = source.topic_name
+    summary = SummaryWriter(screen.out, screen.width, screen.color, files=source.files, topic_name=topic_name)
+    return summary.text, summary.quick
+
+
+def _trees(source: EventSource, screen: Screen) -> _Drawing:
+    """What draws an exchange as a tree, and what writes most exchanges, of which plugins and redaction make nothing."""
+    return _drawn(source, screen.out, screen.width, screen.color)
 
 
 def tree_of(source: EventSource, out: TextIO, width: int | None, color: bool) -> Callable[[Exchange], bytes]:
@@ -148,9 +171,9 @@ def tree_of(source: EventSource, out: TextIO, width: int | None, color: bool) ->
     return draw
 
 
-def _drawn(
-    source: EventSource, out: TextIO, width: int | None, color: bool
-) -> tuple[Callable[[Exchange], bytes], QuickLines | None]:
+def _drawn(source: EventSource, out: TextIO, width: int | None, color: bool) -> _Drawing:
+    """What draws an exchange as an annotated tree, with what plugins and redaction make of it; and what writes most
+    exchanges of which they make nothing."""
     from kwiresniff.render import TreeWriter
     from kwiresniff.session import dissect_message
 

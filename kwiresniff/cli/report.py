@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-
 from kwiresniff.analysis.intake import CallingIntake
 from kwiresniff.analysis.report import Reporter
-from kwiresniff.cli.collect import read_through
+from kwiresniff.cli.collect import end, read_through
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import Option, ReadOptions, capture_command
-from kwiresniff.cli.outcomes import INTERRUPTED, one_line
+from kwiresniff.cli.outcomes import one_line
 from kwiresniff.cli.plugin_rules import rules_of
 
 
@@ -32,9 +30,5 @@ def command(captures: tuple[str, ...], options: ReadOptions, output: str, title:
     finished, messages = read_through(source, CallingIntake(reporter.exchange), reporter.add)
     with Output(output) as out:
         out.stream.write(page(reporter.report(title, source.files)).encode("utf-8"))
-    if not finished:
-        return INTERRUPTED
-    messages.end()
-    if source.exchanges and not options.quiet and output != "-":
-        print(f"kwiresniff: {one_line(output)}: {source.shown} exchanges", file=sys.stderr)
-    return source.exit_code()
+    told = f"{one_line(output)}: {source.shown} exchanges" if source.exchanges and output != "-" else ""
+    return end(source, finished, messages, told=told)

@@ -48,6 +48,7 @@ def lost_bytes(
     if skipped:
         text = f"{text}, {skipped} bytes" if text else f"{skipped} bytes"
         text += " skipped in search of the next message"
+    # The keys of _where, put down once more: a damaged capture has a problem for each packet, and two dicts show there.
     details: dict[str, object] = {
         "connection": connection.id, "client": connection.client, "broker": connection.broker, "direction": direction,
         "missing_bytes": missing, "skipped_bytes": skipped,
