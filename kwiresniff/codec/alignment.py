@@ -7,20 +7,23 @@ agrees; at the start of the piece, where the first piece has one, a header that 
 
 from __future__ import annotations
 
-import re
-
-import google_crc32c
+from functools import cache
 
 from kwiresniff.base.batch_layout import (
     ATTRIBUTES_AT,
     HEADER_BYTES,
     LOG_OVERHEAD,
 )
+from kwiresniff.base.light_typing import TYPE_CHECKING
+from kwiresniff.codec.batch_libraries import crc32c
 from kwiresniff.codec.record_batch import HEADER
+
+if TYPE_CHECKING:
+    import re
 
 #: A front that makes sense: an offset below 2^56, a length below 16 MiB (a broker's batches in the metadata log have at
 #: most 8), magic 2, attributes below 128, and an offset delta and a count of records that are not negative.
-_FRONT = re.compile(rb"(?=\x00.{7}\x00.{7}\x02.{4}\x00[\x00-\x7f][\x00-\x7f].{33}[\x00-\x7f].{3})", re.DOTALL)
+_FRONT = rb"(?=\x00.{7}\x00.{7}\x02.{4}\x00[\x00-\x7f][\x00-\x7f].{33}[\x00-\x7f].{3})"
 
 #: Fronts that make sense and are no batch after all, before no more are tried: real data has hardly any.
 _MAX_TRIES = 1000
@@ -32,10 +35,11 @@ def first_batch(buf: bytes, start: int, end: int) -> int:
     """The offset of the first batch in ``buf[start:end]``: whole, unless it is at ``start``; ``end`` when there is
     none.
     """
-    if _FRONT.match(buf, start, end):
+    front = _front()
+    if front.match(buf, start, end):
         return start
     left = _MAX_CRC_ROUNDS * (end - start)
-    for tries, found in enumerate(_FRONT.finditer(buf, start, end)):
+    for tries, found in enumerate(front.finditer(buf, start, end)):
         at = found.start()
         _, length, _, _, crc, *_ = HEADER.unpack_from(buf, at)
         stop = at + LOG_OVERHEAD + length
@@ -44,6 +48,14 @@ def first_batch(buf: bytes, start: int, end: int) -> int:
         if stop - at < HEADER_BYTES or stop > end:
             continue
         left -= length
-        if google_crc32c.value(buf[at + ATTRIBUTES_AT : stop]) == crc:
+        if crc32c()(buf[at + ATTRIBUTES_AT : stop]) == crc:
             return at
     return end
+
+
+@cache
+def _front() -> re.Pattern[bytes]:
+    """The pattern, made for the first snapshot: few captures have one, and all that read records load this module."""
+    import re
+
+    return re.compile(_FRONT, re.DOTALL)

@@ -12,10 +12,9 @@ from __future__ import annotations
 import struct
 import zlib
 
-import cramjam
-
 from kwiresniff.base.batch_layout import CODEC_NAMES
 from kwiresniff.base.light_typing import Any
+from kwiresniff.codec.batch_libraries import cramjam
 from kwiresniff.codec.record_limits import MAX_DECOMPRESSED_BYTES
 from kwiresniff.errors import DecodeError, EncodeError
 
@@ -62,10 +61,10 @@ def decompress(codec: int, data: bytes, limit: int = MAX_DECOMPRESSED_BYTES, *, 
         if codec == SNAPPY:
             return _unsnappy(data, limit)
         if codec == LZ4:
-            return _into_buffer(cramjam.lz4, _with_correct_lz4_checksum(data) if repair_lz4 else data, limit)
+            return _into_buffer(cramjam().lz4, _with_correct_lz4_checksum(data) if repair_lz4 else data, limit)
         if codec == ZSTD:
-            return _into_buffer(cramjam.zstd, data, limit)
-    except (cramjam.DecompressionError, zlib.error, struct.error, ValueError) as error:
+            return _into_buffer(cramjam().zstd, data, limit)
+    except (cramjam().DecompressionError, zlib.error, struct.error, ValueError) as error:
         raise DecodeError(
             f"the {codec_name(codec)} data cannot be decompressed: {error}", code="bad_compressed_data"
         ) from error
@@ -75,13 +74,13 @@ def decompress(codec: int, data: bytes, limit: int = MAX_DECOMPRESSED_BYTES, *, 
 def compress(codec: int, data: bytes) -> bytes:
     """``data`` compressed and framed the way Kafka's Java client does. Raises EncodeError for an unknown codec."""
     if codec == GZIP:
-        return bytes(cramjam.gzip.compress(data))
+        return bytes(cramjam().gzip.compress(data))
     if codec == SNAPPY:
         return _snappy(data)
     if codec == LZ4:
         return _lz4(data)
     if codec == ZSTD:
-        return bytes(cramjam.zstd.compress(data))
+        return bytes(cramjam().zstd.compress(data))
     raise EncodeError(f"compression codec {codec} is not known")
 
 
@@ -114,7 +113,7 @@ def _into_buffer(library: Any, data: bytes, limit: int) -> bytes:
         buffer = bytearray(size)
         try:
             length = library.decompress_into(data, buffer)
-        except cramjam.DecompressionError as error:
+        except cramjam().DecompressionError as error:
             if "write whole buffer" not in str(error):
                 raise
             if size >= limit:
@@ -149,15 +148,15 @@ def _unsnappy(data: bytes, limit: int) -> bytes:
 
 
 def _unsnappy_block(data: bytes, limit: int) -> bytes:
-    if cramjam.snappy.decompress_raw_len(data) > limit:
+    if cramjam().snappy.decompress_raw_len(data) > limit:
         raise _too_large(limit)
-    return bytes(cramjam.snappy.decompress_raw(data))
+    return bytes(cramjam().snappy.decompress_raw(data))
 
 
 def _snappy(data: bytes) -> bytes:
     parts = [_XERIAL_HEADER]
     for start in range(0, len(data), _XERIAL_BLOCK_BYTES):
-        block = bytes(cramjam.snappy.compress_raw(data[start : start + _XERIAL_BLOCK_BYTES]))
+        block = bytes(cramjam().snappy.compress_raw(data[start : start + _XERIAL_BLOCK_BYTES]))
         parts += (len(block).to_bytes(4, "big"), block)
     return b"".join(parts)
 
@@ -166,7 +165,7 @@ def _lz4(data: bytes) -> bytes:
     parts = [_LZ4_MAGIC, _LZ4_FLAGS, _lz4_checksum(_LZ4_FLAGS)]
     for start in range(0, len(data), _LZ4_BLOCK_BYTES):
         raw = data[start : start + _LZ4_BLOCK_BYTES]
-        block = bytes(cramjam.lz4.compress_block(raw, store_size=False))
+        block = bytes(cramjam().lz4.compress_block(raw, store_size=False))
         if len(block) < len(raw):
             parts += (len(block).to_bytes(4, "little"), block)
         else:

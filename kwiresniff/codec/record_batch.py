@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import struct
 
-import google_crc32c
-
 from kwiresniff.base.batch_layout import (
     ATTRIBUTES_AT,
     CODEC_MASK,
@@ -21,6 +19,7 @@ from kwiresniff.base.batch_layout import (
     TRANSACTIONAL,
 )
 from kwiresniff.base.light_typing import Any
+from kwiresniff.codec.batch_libraries import crc32c
 from kwiresniff.codec.compression import codec_name, decompress
 from kwiresniff.codec.control import control_of
 from kwiresniff.codec.record import decode_records
@@ -64,7 +63,7 @@ def decode_batch(
         return batch
     data, start, end = buf, pos + HEADER_BYTES, stop
     batch["uncompressed_size_bytes"] = stop - start
-    actual_crc = google_crc32c.value(buf[pos + ATTRIBUTES_AT : stop])
+    actual_crc = crc32c()(buf[pos + ATTRIBUTES_AT : stop])
     batch["crc_valid"] = actual_crc == crc
     records: list[dict[str, Any]] = []
     batch["records"] = records

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import struct
 
-import google_crc32c
-
 from kwiresniff.base.batch_layout import (
     ATTRIBUTES_AT,
     CODEC_MASK,
@@ -18,6 +16,7 @@ from kwiresniff.base.batch_layout import (
     TRANSACTIONAL,
 )
 from kwiresniff.base.light_typing import Any
+from kwiresniff.codec.batch_libraries import crc32c
 from kwiresniff.codec.compression import compress
 from kwiresniff.codec.primitives import write_varlong
 from kwiresniff.codec.record import wrapped
@@ -51,7 +50,7 @@ def encode_batch(batch: dict[str, Any], *, keep_crc: bool = False) -> bytes:
         wire = bytearray(HEADER.pack(*values) + payload)
     except struct.error as error:
         raise EncodeError(f"a record batch field is out of range: {error}") from error
-    crc = batch["crc"] if keep_crc and "crc" in batch else google_crc32c.value(bytes(wire[ATTRIBUTES_AT:]))
+    crc = batch["crc"] if keep_crc and "crc" in batch else crc32c()(bytes(wire[ATTRIBUTES_AT:]))
     wire[CRC_AT:ATTRIBUTES_AT] = crc.to_bytes(4, "big")
     return bytes(wire)
 

@@ -7,8 +7,6 @@ where their deltas are and hold the absolute values. Sources: those of ``record_
 
 from __future__ import annotations
 
-import google_crc32c
-
 from kwiresniff.base.batch_layout import (
     ATTRIBUTES_AT,
     CODEC_MASK,
@@ -22,6 +20,7 @@ from kwiresniff.base.light_typing import TYPE_CHECKING, Any
 from kwiresniff.base.tree_sizes import RECORDS_SHOWN
 from kwiresniff.codec.alignment import first_batch
 from kwiresniff.codec.batch_header import batch_span
+from kwiresniff.codec.batch_libraries import crc32c
 from kwiresniff.codec.batch_nodes import append_time_meaning, attributes_meaning, bytes_meaning, child_of, joined
 from kwiresniff.codec.compression import decompress
 from kwiresniff.codec.control import control_of
@@ -127,7 +126,7 @@ class _RecordSetDissector(MessageNodes):
             if attributes & DELETE_HORIZON:
                 child_of(node, "base_timestamp").meaning = f"delete horizon {time_meaning(fields['base_timestamp'])}"
         crc = child_of(node, "crc")
-        self.check_crc(node, crc.value, google_crc32c.value(self.buf[node.offset + ATTRIBUTES_AT : stop]), path)
+        self.check_crc(node, crc.value, crc32c()(self.buf[node.offset + ATTRIBUTES_AT : stop]), path)
         records = self.add(node, "records", "ARRAY", start, stop - start)
         data, at = self.buf, start
         try:

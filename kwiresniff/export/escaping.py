@@ -7,7 +7,10 @@ came. In JSON the escape is the same value; in CSV, which knows no escapes, it i
 
 from __future__ import annotations
 
-import re
+from kwiresniff.base.light_typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import re
 
 #: C1 controls, bidirectional marks, and the line separators that some readers of JSON Lines split at.
 _BEYOND_ASCII = "\x80-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
@@ -25,12 +28,18 @@ def escape_json(line: bytes) -> bytes:
     # Looking for the first bytes one after another is 20 times faster than the pattern.
     if line.isascii() or not (b"\xc2" in line or b"\xe2" in line or b"\xd8" in line):
         return line
+    import re
+
     return re.sub(_UTF8, _json_code, line)
 
 
 def escape_text(text: str) -> str:
     """Text with each of them as ``\\x1b`` or ``\\u202e``."""
-    return text if text.isprintable() else re.sub(_TEXT, _text_code, text)
+    if text.isprintable():
+        return text
+    import re  # most texts have none of them, and loading it is a sixth of a short run
+
+    return re.sub(_TEXT, _text_code, text)
 
 
 def escape_cell(text: str) -> str:

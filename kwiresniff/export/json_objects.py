@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import orjson
-
 from kwiresniff.base.light_typing import Any
 from kwiresniff.export.times import rfc3339
 from kwiresniff.model import Connection, Direction, Event, Exchange, Message, Problem, file_index, packet_number
@@ -88,7 +86,12 @@ def message_json(message: Message, files: Sequence[str], several: bool) -> Json:
     result["last_packet"] = packet_number(message.last_packet)
     result["size_bytes"] = message.size_bytes
     result["header_version"] = message.header_version
-    result["body"] = message.body if message.text is None else orjson.loads(b"".join(message.text))
+    if message.text is None:
+        result["body"] = message.body
+    else:
+        import orjson  # where most are written as text, this is for few
+
+        result["body"] = orjson.loads(b"".join(message.text))
     return result
 
 

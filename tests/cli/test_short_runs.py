@@ -59,6 +59,15 @@ def test_a_short_run_imports_nothing_that_it_does_not_use(tmp_path: Path, comman
     assert "Heartbeat" in printed
 
 
+@pytest.mark.parametrize("command", [["read", "-o", "jsonl"], ["stats", "-o", "json"]], ids=" ".join)
+def test_little_json_is_written_without_orjson(tmp_path: Path, command: list[str]) -> None:
+    """It loads modules of all that it could be given: a quarter of a short run."""
+    capture = save(tmp_path / "a.pcap", heartbeats(2))
+    printed, names = imported((*HEAVY, "orjson", "json", "re", "enum", "gzip"), *command, capture)
+    assert names == []
+    assert "Heartbeat" in printed
+
+
 @pytest.mark.parametrize("command", ["doctor", "clients", "groups", "topics", "producers"])
 def test_an_analysis_does_without_what_makes_classes_and_without_click(tmp_path: Path, command: str) -> None:
     """``dataclasses`` imports the parser of Python, and each class that it makes takes half a millisecond."""

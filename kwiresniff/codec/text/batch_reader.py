@@ -26,6 +26,7 @@ from kwiresniff.base.batch_layout import (
     RECORDS_COUNT_AT,
 )
 from kwiresniff.base.light_typing import TYPE_CHECKING, Final, final
+from kwiresniff.codec.batch_libraries import crc32c
 from kwiresniff.codec.record_limits import MAX_BATCH_BYTES, RecordBudget
 from kwiresniff.codec.text.body_reader import int16, int32
 
@@ -72,14 +73,6 @@ class BatchHeader:
         return stop
 
 
-def _crc32c() -> Callable[[bytes], int]:
-    """The checksum of batches. Its library takes a millisecond to load: it is for those who meet a batch."""
-    from google_crc32c import value
-
-    function: Callable[[bytes], int] = value
-    return function
-
-
 @final
 class BatchReader(BatchHeader):
     """Reads one batch after another. The ``count`` records of the last one lie in
@@ -112,7 +105,7 @@ class BatchReader(BatchHeader):
         word: i64 = int32(frame, pos + CRC_AT)
         self.crc = word & 0xFFFFFFFF
         if self._crc32c is None:
-            self._crc32c = _crc32c()
+            self._crc32c = crc32c()
         if self.crc != self._crc32c(frame[pos + ATTRIBUTES_AT : stop]):
             return UNUSUAL
         codec: i64 = attributes & CODEC_MASK
