@@ -61,7 +61,7 @@ def test_a_short_run_imports_nothing_that_it_does_not_use(tmp_path: Path, comman
 
 @pytest.mark.parametrize("command", [["read", "-o", "jsonl"], ["stats", "-o", "json"]], ids=" ".join)
 def test_little_json_is_written_without_orjson(tmp_path: Path, command: list[str]) -> None:
-    """It loads modules of all that it could be given: a quarter of a short run."""
+    """orjson loads modules of all that it could be given: a quarter of a short run."""
     capture = save(tmp_path / "a.pcap", heartbeats(2))
     printed, names = imported((*HEAVY, "orjson", "json", "re", "enum", "gzip"), *command, capture)
     assert names == []
