@@ -74,6 +74,17 @@ def test_an_absurd_latency_neither_fails_nor_grows_the_histogram() -> None:
     assert histogram.max_ns == 10**30
 
 
+@given(st.integers(1, MAX_NS))
+def test_a_bucket_s_key_is_the_number_of_bits_and_the_leading_ones(value: int) -> None:
+    """As tables of a pipeline hold it; a value of up to seven bits is a key itself. Every histogram has the same
+    object as key."""
+    digits = f"{value:b}"
+    (key,) = filled([value]).buckets
+    assert key == (value if len(digits) <= 7 else len(digits) * 128 + int(digits[:7], 2))
+    (again,) = filled([value, value]).buckets
+    assert again is key
+
+
 def test_memory_is_bounded_whatever_is_added() -> None:
     chance = random.Random(1)
     histogram = filled([int(2 ** chance.uniform(0, 70)) for _ in range(200_000)])
