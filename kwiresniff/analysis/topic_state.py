@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kwiresniff.analysis.latency import Histogram
 from kwiresniff.analysis.memory_budget import NUMBER_BYTES, MemoryBudget
+from kwiresniff.base.batch_layout import CODEC_NAMES
 from kwiresniff.base.light_typing import TYPE_CHECKING, Final, TypeAlias
 from kwiresniff.digest import PartitionDigest
 from kwiresniff.results.topics import TopicFlow
@@ -88,12 +89,29 @@ class PartitionState:
             budget.release(MAX_AWAITED * BATCH_BYTES)
 
 
+class ClientPartition:
+    """A partition that a client has to do with: ``position`` is the offset that it fetches next, since ``fetched_ns``;
+    both are -1 where it has not fetched from it. ``state`` is that of all clients."""
+
+    __slots__ = ("fetched_ns", "index", "position", "state")
+
+    def __init__(self, index: int, state: PartitionState) -> None:
+        self.index: i64 = index
+        self.state = state
+        self.position: i64 = -1
+        self.fetched_ns = -1
+
+
 class ClientState:
-    """A producer or consumer of one topic."""
+    """A producer or consumer of one topic.
+
+    ``batches`` counts those of each codec, by its number, ``named_batches`` those of which its name alone is known;
+    ``last_partition`` is the one of its ``partitions`` that was asked for last: mostly the next one, too.
+    """
 
     __slots__ = (
-        "acks", "buckets", "compression", "errors", "first_ns", "flow", "idempotent", "last_ns", "partitions",
-        "positions", "role", "transactional_ids", "unanswered", "waits",
+        "acks", "batches", "buckets", "errors", "first_ns", "flow", "idempotent", "last_ns", "last_partition",
+        "named_batches", "partitions", "role", "transactional_ids", "unanswered", "waits",
     )  # fmt: skip
 
     def __init__(self, role: str, first_ns: int) -> None:
@@ -101,16 +119,32 @@ class ClientState:
         self.flow = Flow()
         self.errors = 0
         self.unanswered = 0
-        self.compression: dict[str, int] = {}
-        self.acks: dict[int, None] = {}
+        self.batches = [0] * len(CODEC_NAMES)
+        self.named_batches: dict[str, int] = {}
+        self.acks: list[int] = []
         self.idempotent = False
         self.transactional_ids: dict[str, None] = {}
-        self.partitions: dict[int, None] = {}
-        self.positions: dict[int, tuple[int, int]] = {}  # by partition, the offset that is fetched next, and since when
+        self.partitions: dict[int, ClientPartition] = {}
+        self.last_partition: ClientPartition | None = None
         self.waits = Histogram()
         self.buckets = ROW_BUCKETS  # for which there is room in it
         self.first_ns = first_ns
         self.last_ns = first_ns
+
+    def known(self, index: i64) -> ClientPartition | None:
+        """One of its partitions, if it has to do with it."""
+        last = self.last_partition
+        if last is not None and last.index == index:
+            return last
+        return self.partitions.get(index)
+
+    def compression(self) -> dict[str, int]:
+        """The batches by the names of their codecs."""
+        counted = dict(self.named_batches)
+        for name, count in zip(CODEC_NAMES, self.batches, strict=True):
+            if count:
+                counted[name] = counted.get(name, 0) + count
+        return counted
 
 
 class Sender:
@@ -121,10 +155,12 @@ class Sender:
     """
 
     __slots__ = (
-        "client", "client_id", "clients", "identity", "poll", "principal", "remembered", "role", "software", "topic",
+        "client", "client_id", "clients", "connection_id", "identity", "poll", "principal", "remembered", "role",
+        "software", "topic",
     )  # fmt: skip
 
-    def __init__(self, identity: Identity, software: dict[str, str] | None) -> None:
+    def __init__(self, connection_id: int, identity: Identity, software: dict[str, str] | None) -> None:
+        self.connection_id = connection_id
         self.identity = identity
         self.client_id, _, _, self.principal = identity
         self.software = software
@@ -135,9 +171,11 @@ class Sender:
         self.client: ClientState | None = None
         self.poll: Poll | None = None
 
-    def is_by(self, client_id: str | None, software: dict[str, str] | None, principal: str | None) -> bool:
-        """Whether it is who its connection says of itself now."""
-        if self.software is not software:
+    def is_by(
+        self, connection_id: int, client_id: str | None, software: dict[str, str] | None, principal: str | None
+    ) -> bool:
+        """Whether it is who a connection says of itself now."""
+        if self.connection_id != connection_id or self.software is not software:
             return False
         return (self.client_id is client_id or self.client_id == client_id) and (
             self.principal is principal or self.principal == principal
@@ -201,9 +239,10 @@ class Poll:
 class TopicState:
     """What is known of a topic under one of its two names, the name itself or its id."""
 
-    __slots__ = ("clients", "committed", "errors", "first_ns", "last_ns", "partitions")
+    __slots__ = ("clients", "committed", "errors", "first_ns", "last_ns", "name", "partitions")
 
-    def __init__(self, first_ns: int) -> None:
+    def __init__(self, name: str, first_ns: int) -> None:
+        self.name = name
         self.partitions: dict[int, PartitionState] = {}
         self.clients: dict[tuple[str, Identity], ClientState] = {}
         self.committed: dict[str, dict[int, int]] = {}  # group -> partition -> offset

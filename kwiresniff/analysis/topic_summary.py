@@ -87,8 +87,9 @@ class TopicSummary:
         for (_, identity), found in clients.items():
             for group in self._groups_of(identity):
                 for client in found:
-                    for index, (_, ns) in client.positions.items():
-                        if ns >= self._readers.get((group, index), (-1, identity))[0]:
+                    for index, partition in client.partitions.items():
+                        ns = partition.fetched_ns
+                        if ns >= 0 and ns >= self._readers.get((group, index), (-1, identity))[0]:
                             self._readers[group, index] = ns, identity
 
     def _still_reads(self, identity: Identity, index: int) -> bool:
@@ -118,12 +119,12 @@ class TopicSummary:
         for client in found:
             flow.merge(client.flow)
             waits.merge(client.waits)
-            for codec, count in client.compression.items():
+            for codec, count in client.compression().items():
                 compression[codec] = compression.get(codec, 0) + count
             lags += [
-                self._lag(index, offset)
-                for index, (offset, _) in client.positions.items()
-                if self._still_reads(identity, index)
+                self._lag(index, partition.position)
+                for index, partition in client.partitions.items()
+                if partition.fetched_ns >= 0 and self._still_reads(identity, index)
             ]
         known = [lag for lag in lags if lag is not None]
         return TopicClient(

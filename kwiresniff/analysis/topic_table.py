@@ -6,21 +6,35 @@ What finds no room is counted in ``left_out``; nothing that is remembered is giv
 from __future__ import annotations
 
 from kwiresniff.analysis.latency import BUCKET_BYTES
-from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMBER_BYTES, MemoryBudget, text_bytes
-from kwiresniff.analysis.topic_state import MORE_BUCKETS, ClientState, Identity, PartitionState, Sender, TopicState
+from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, MemoryBudget, text_bytes
+from kwiresniff.analysis.topic_state import (
+    MORE_BUCKETS,
+    ClientPartition,
+    ClientState,
+    Identity,
+    PartitionState,
+    Sender,
+    TopicState,
+)
 from kwiresniff.base.flows import host_of
+from kwiresniff.base.light_typing import TYPE_CHECKING, Final
 from kwiresniff.digest import TopicDigest
 from kwiresniff.model import Exchange
 
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
 #: Names, rows and numbers of everything: ten thousand topics of a hundred partitions each.
 MAX_REMEMBERED_BYTES = 64 << 20
-#: A topic, a client or a partition beside its names; the histogram of a client is most of it.
+#: A topic or a client beside its names; the histogram of a client is most of it.
 ROW_BYTES = 3_000
+#: A partition, and what is known of it for each of its clients.
 PARTITION_BYTES = 1_000
+CLIENT_PARTITION_BYTES = 320
 #: Groups of a client, which its rows have under each of its topics.
 MAX_GROUPS = 100
-#: Connections of which it is remembered who speaks on them; then all are forgotten.
-MAX_SENDERS = 512
+#: Connections of which it is remembered who speaks on them; one takes the place of another.
+MAX_SENDERS: Final = 512
 
 
 class TopicTable:
@@ -31,8 +45,7 @@ class TopicTable:
         self.ids: dict[str, None] = {}
         self.groups: dict[Identity, dict[str, None]] = {}
         self.budget = MemoryBudget(MAX_REMEMBERED_BYTES)
-        self._senders: dict[int, Sender] = {}
-        self._sender: Sender | None = None
+        self._senders: list[Sender | None] = [None] * MAX_SENDERS  # by their connections' numbers
 
     @property
     def left_out(self) -> int:
@@ -44,22 +57,27 @@ class TopicTable:
         if name not in names and self.budget.admit_or_count(ENTRY_BYTES + text_bytes(name)):
             names[name] = None
 
-    def topic(self, named: TopicDigest, ns: int) -> TopicState | None:
+    def topic(self, named: TopicDigest, sender: Sender, ns: int) -> TopicState | None:
         """What is remembered of a topic that a message has named at ``ns``; None where there is no room for it."""
         name = named.name
-        topic = self.topics.get(name)
+        topic = sender.topic
+        if topic is None or topic.name != name:
+            topic = self.topics.get(name)
         if topic is None:
             if not self.budget.admit_or_count(ROW_BYTES + text_bytes(name)):
                 return None
-            topic = self.topics[name] = TopicState(ns)
+            topic = self.topics[name] = TopicState(name, ns)
             if named.is_id:
                 self.ids[name] = None
         if ns > topic.last_ns:
             topic.last_ns = ns
         return topic
 
-    def partition(self, topic: TopicState, index: int) -> PartitionState | None:
-        """One of its partitions; None where there is no room for it."""
+    def partition(self, topic: TopicState, client: ClientState | None, index: i64) -> PartitionState | None:
+        """One of its partitions, which a ``client`` of it asks for; None where there is no room for it."""
+        last = client.last_partition if client is not None else None
+        if last is not None and last.index == index:
+            return last.state
         partition = topic.partitions.get(index)
         if partition is None:
             if not self.budget.admit_or_count(PARTITION_BYTES):
@@ -67,9 +85,8 @@ class TopicTable:
             partition = topic.partitions[index] = PartitionState()
         return partition
 
-    def client(self, topic: TopicState, role: str, exchange: Exchange, ns: int) -> ClientState | None:
-        """The client of the topic that sent the request of an exchange; None where there is no room for it."""
-        sender = self.sender(exchange)
+    def client(self, topic: TopicState, role: str, sender: Sender, ns: int) -> ClientState | None:
+        """The client of the topic that ``sender`` is in a role; None where there is no room for it."""
         client = sender.client
         if client is not None and sender.topic is topic and sender.role == role:
             client.last_ns = ns
@@ -89,13 +106,15 @@ class TopicTable:
         client.last_ns = ns
         return client
 
-    def reads(self, client: ClientState, index: int) -> bool:
-        """Note that a client has to do with a partition; False where there is no room for that."""
-        if index not in client.partitions:
-            if not self.budget.admit_or_count(2 * ENTRY_BYTES + 3 * NUMBER_BYTES):
-                return False
-            client.partitions[index] = None
-        return True
+    def note_partition(self, client: ClientState, partition: PartitionState, index: i64) -> ClientPartition | None:
+        """Note that a client has to do with a partition; None where there is no room for that."""
+        known = client.known(index)
+        if known is None:
+            if not self.budget.admit_or_count(CLIENT_PARTITION_BYTES):
+                return None
+            known = client.partitions[index] = ClientPartition(index, partition)
+        client.last_partition = known
+        return known
 
     def waited(self, client: ClientState, wait_ns: int) -> None:
         """Count a wait, if there is room for the bucket that it may need."""
@@ -119,29 +138,20 @@ class TopicTable:
             elif group not in known:
                 self.budget.refused += 1
 
-    def begin(self) -> None:
-        """What is asked from now on is about another exchange."""
-        self._sender = None
-
     def identity(self, exchange: Exchange) -> Identity:
         """The identity of the client that sent the request of an exchange, as far as its connection shows it."""
         return self.sender(exchange).identity
 
     def sender(self, exchange: Exchange) -> Sender:
         """Who sent the request of an exchange."""
-        sender = self._sender
-        if sender is not None:
-            return sender
         connection = exchange.connection
         software, sasl = connection.client_software, connection.sasl
         principal = None if sasl is None else sasl.get("principal")
-        sender = self._senders.get(connection.id)
-        if sender is None or not sender.is_by(exchange.client_id, software, principal):
+        place: i64 = connection.id % MAX_SENDERS
+        sender = self._senders[place]
+        if sender is None or not sender.is_by(connection.id, exchange.client_id, software, principal):
             reported = software or {}
             named = (reported.get("name"), reported.get("version"))
-            sender = Sender((exchange.client_id, host_of(connection.client), named, principal), software)
-            if len(self._senders) >= MAX_SENDERS:
-                self._senders.clear()
-            self._senders[connection.id] = sender
-        self._sender = sender
+            identity = (exchange.client_id, host_of(connection.client), named, principal)
+            sender = self._senders[place] = Sender(connection.id, identity, software)
         return sender

@@ -12,11 +12,10 @@ from __future__ import annotations
 from kwiresniff.analysis.body_entities import groups_of_member, replica_id_of
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMBER_BYTES, text_bytes
 from kwiresniff.analysis.topic_parts import parts_of, structs, topic_of_path
-from kwiresniff.analysis.topic_state import ClientState, Identity, PartitionState, Poll, TopicState
+from kwiresniff.analysis.topic_state import ClientState, Identity, PartitionState, Poll, Sender, TopicState
 from kwiresniff.analysis.topic_summary import TopicSummary
 from kwiresniff.analysis.topic_table import TopicTable
 from kwiresniff.base.api_keys import FETCH, OFFSET_COMMIT, OFFSET_FETCH, PRODUCE, SHARE_FETCH, TXN_OFFSET_COMMIT
-from kwiresniff.base.batch_layout import CODEC_NAMES
 from kwiresniff.base.field_values import field_text
 from kwiresniff.base.light_typing import Final
 from kwiresniff.digest import PartitionDigest, TopicDigest
@@ -53,7 +52,6 @@ class TopicTraffic:
         first, last = request or response, response or request
         if first is None or last is None:
             return
-        self._table.begin()
         if self._first_ns < 0 or first.first_ns < self._first_ns:
             self._first_ns = first.first_ns
         ns = last.last_ns
@@ -67,14 +65,15 @@ class TopicTraffic:
         elif api_key == FETCH:
             self._fetch(exchange, request, response, ns)
         elif api_key == SHARE_FETCH:
-            self._consumed(exchange, "share consumer", response, ns)
+            # Of a ShareFetch no digest tells the partitions.
+            self._consumed(self._table.sender(exchange), "share consumer", parts_of(_body(response)), ns)
         elif api_key in (OFFSET_COMMIT, TXN_OFFSET_COMMIT):
             asked = _body(request)
-            self._commits(field_text(asked.get("group_id")), asked, ns)
+            self._commits(exchange, field_text(asked.get("group_id")), asked, ns)
         elif api_key == OFFSET_FETCH:
             answer = _body(response)
             for group in structs(answer, ("groups",)) or [{**answer, "group_id": _body(request).get("group_id", "")}]:
-                self._commits(field_text(group.get("group_id")), group, ns)
+                self._commits(exchange, field_text(group.get("group_id")), group, ns)
         if exchange.errors and _may_name_topics(response):
             self._errors(exchange, _body(response))
         if api_key not in (PRODUCE, FETCH) and request is not None:
@@ -85,31 +84,32 @@ class TopicTraffic:
 
     def _produce(self, exchange: Exchange, request: Message | None, response: Message | None, ns: int) -> None:
         table = self._table
-        written: dict[tuple[str, int], int] = {}
+        sender = table.sender(exchange)
+        written: dict[PartitionState, int] = {}
         for named in _parts(request):
-            topic = table.topic(named, ns)
-            client = table.client(topic, "producer", exchange, ns) if topic is not None else None
+            topic = table.topic(named, sender, ns)
+            client = table.client(topic, "producer", sender, ns) if topic is not None else None
             if topic is None or client is None:
                 continue
             client.flow.requests += 1
             client.unanswered += exchange.outcome == "unanswered"
             self._note_producer(client, request)
             for part in named.partitions:
-                partition = table.partition(topic, part.index)
+                partition = table.partition(topic, client, part.index)
                 if partition is None:
                     continue
                 partition.produced.requests += 1
                 partition.produced.add(part)
-                self._carried(client, part)
-                written[named.name, part.index] = part.records
+                self._carried(client, partition, part)
+                written[partition] = part.records
         for named in _parts(response):
-            topic = table.topic(named, ns)
+            topic = table.topic(named, sender, ns)
             if topic is None:
                 continue
             for part in named.partitions:
-                partition = table.partition(topic, part.index)
+                partition = table.partition(topic, None, part.index)
                 if partition is not None and part.offset >= 0:
-                    end = part.offset + written.get((named.name, part.index), 1)
+                    end = part.offset + written.get(partition, 1)
                     partition.high_watermark = max(partition.high_watermark, end)
                     partition.written(part.offset, ns, table.budget)
 
@@ -124,46 +124,53 @@ class TopicTraffic:
         else:
             acks = digest.acks
             name = digest.transactional_ids[0] if digest.transactional_ids is not None else None
-        if len(client.acks) < MAX_ACKS:
-            client.acks[acks] = None
+        if acks not in client.acks and len(client.acks) < MAX_ACKS:
+            client.acks.append(acks)
         if name:
             self._table.note(client.transactional_ids, field_text(name))
 
     def _fetch(self, exchange: Exchange, request: Message | None, response: Message | None, ns: int) -> None:
         table = self._table
+        sender = table.sender(exchange)
         role = "replica" if replica_id_of(request) >= 0 else "consumer"
         for named in _parts(request):
-            topic = table.topic(named, ns)
+            topic = table.topic(named, sender, ns)
             if topic is None:
                 continue
-            client = table.client(topic, role, exchange, ns)
+            client = table.client(topic, role, sender, ns)
             for part in named.partitions:
-                partition = table.partition(topic, part.index)
-                if partition is not None and client is not None and table.reads(client, part.index):
-                    client.positions[part.index] = part.offset, ns
-        self._consumed(exchange, role, response, ns)
+                partition = table.partition(topic, client, part.index)
+                if partition is None or client is None:
+                    continue
+                known = table.note_partition(client, partition, part.index)
+                if known is not None:
+                    known.position, known.fetched_ns = part.offset, ns
+        answered = _parts(response)
+        self._consumed(sender, role, answered, ns)
         fetched = exchange.fetched
         if fetched is not None and response is not None:
             # What an incremental fetch does not name, because nothing has changed, was asked for all the same.
-            poll = self._poll(exchange, role, fetched, ns)
+            poll = self._poll(exchange, sender, role, fetched, ns)
             poll.requests += 1
             poll.last_ns = ns
             if ns < self._last_ns:
                 poll.settle(late=True)
-            names = [named.name for named in _parts(response)]  # which have been counted already
-            for name in names if len(names) < 2 else dict.fromkeys(names):
+            names = [named.name for named in answered]  # which have been counted already
+            if len(names) > 1:
+                names = list(dict.fromkeys(names))
+            for name in names:
                 named_too = poll.clients.get(name)
                 if named_too is not None:
                     named_too.flow.requests -= 1
 
-    def _poll(self, exchange: Exchange, role: str, fetched: FetchedTopics, ns: int) -> Poll:
+    def _poll(self, exchange: Exchange, sender: Sender, role: str, fetched: FetchedTopics, ns: int) -> Poll:
         """What a fetch asks for, with the client of each known topic.
 
         Most fetches of a session ask for the same as the one before, and those that do not mostly for more.
         """
         table = self._table
         topics, count = fetched.names, fetched.topic_count
-        poll = self._poll_of(exchange, role)
+        poll = self._poll_of(exchange, sender, role)
         if poll.topics is topics and poll.taken >= count and (not poll.unknown or len(table.topics) == poll.known):
             return poll
         gone, new = fetched.changes_since(poll.topics, poll.taken)
@@ -174,7 +181,7 @@ class TopicTraffic:
         poll.topics, poll.unknown, poll.known = topics, [], len(table.topics)
         for name in names:
             topic = table.topics.get(name)
-            client = table.client(topic, role, exchange, ns) if topic is not None else None
+            client = table.client(topic, role, sender, ns) if topic is not None else None
             if client is not None:
                 poll.clients[name] = client
                 client.flow.requests -= poll.requests  # which were none of its own
@@ -184,8 +191,7 @@ class TopicTraffic:
                     poll.known = -1  # there was no room for it, which may change
         return poll
 
-    def _poll_of(self, exchange: Exchange, role: str) -> Poll:
-        sender = self._table.sender(exchange)
+    def _poll_of(self, exchange: Exchange, sender: Sender, role: str) -> Poll:
         poll = sender.poll
         if poll is not None and not poll.dropped and poll.role == role:
             return poll
@@ -206,17 +212,16 @@ class TopicTraffic:
         for poll in self._polls.values():
             poll.settle()
 
-    def _consumed(self, exchange: Exchange, role: str, response: Message | None, ns: int) -> None:
+    def _consumed(self, sender: Sender, role: str, answered: list[TopicDigest], ns: int) -> None:
         table = self._table
-        # Of a ShareFetch no digest tells the partitions.
-        for named in parts_of(_body(response)) if exchange.api_key == SHARE_FETCH else _parts(response):
-            topic = table.topic(named, ns)
-            client = table.client(topic, role, exchange, ns) if topic is not None else None
+        for named in answered:
+            topic = table.topic(named, sender, ns)
+            client = table.client(topic, role, sender, ns) if topic is not None else None
             if topic is None or client is None:
                 continue
             client.flow.requests += 1
             for part in named.partitions:
-                partition = table.partition(topic, part.index)
+                partition = table.partition(topic, client, part.index)
                 if partition is None:
                     continue
                 partition.high_watermark = max(partition.high_watermark, part.high_watermark)
@@ -224,7 +229,7 @@ class TopicTraffic:
                     if role == "consumer":  # behind the marks of transactions it goes on as well
                         self._arrived(client, partition, part, ns)
                     continue
-                self._carried(client, part)
+                self._carried(client, partition, part)
                 if role == "replica":
                     continue
                 partition.consumed.requests += 1
@@ -233,38 +238,36 @@ class TopicTraffic:
 
     def _arrived(self, client: ClientState, partition: PartitionState, part: PartitionDigest, ns: int) -> None:
         """Batches have come to a consumer: it goes on behind them, and what was awaited has its time."""
-        index, first, end = part.index, part.first_offset, part.end_offset
-        if first < 0 or client.role != "consumer":
+        start, end = part.first_offset, part.end_offset
+        if start < 0 or client.role != "consumer":
             return
-        start = first
-        position = client.positions.get(index)
-        if position is not None and position[0] > start:
-            start = position[0]
-        if index in client.partitions:
-            client.positions[index] = max(end, start), ns
+        known = client.known(part.index)
+        if known is not None:
+            start = max(start, known.position)
+            known.position, known.fetched_ns = max(end, start), ns
         awaited = partition.awaited
         for at in range(partition.first_awaited(start), len(awaited)):
             if awaited[at] >= end:
                 break
             self._table.waited(client, ns - partition.awaited_ns[at])
 
-    def _carried(self, client: ClientState, part: PartitionDigest) -> None:
-        self._table.reads(client, part.index)
+    def _carried(self, client: ClientState, partition: PartitionState, part: PartitionDigest) -> None:
+        """Batches of a partition have come from a client, or gone to one."""
+        self._table.note_partition(client, partition, part.index)
         client.flow.add(part)
-        compression = client.compression
-        if part.codecs is not None:
+        if part.codecs is None:
+            client.batches[part.codec] += part.batches
+        else:
             for codec in part.codecs:
-                compression[codec] = compression.get(codec, 0) + 1
-        elif part.batches:
-            codec = CODEC_NAMES[part.codec]
-            compression[codec] = compression.get(codec, 0) + part.batches
+                client.named_batches[codec] = client.named_batches.get(codec, 0) + 1
         if part.is_idempotent:
             client.idempotent = True
 
-    def _commits(self, group: str, body: Body, ns: int) -> None:
+    def _commits(self, exchange: Exchange, group: str, body: Body, ns: int) -> None:
         table = self._table
+        sender = table.sender(exchange)
         for named in parts_of(body):
-            topic = table.topic(named, ns)
+            topic = table.topic(named, sender, ns)
             if topic is None:
                 continue
             offsets = topic.committed.get(group)
@@ -273,7 +276,7 @@ class TopicTraffic:
                     continue
                 offsets = topic.committed[group] = {}
             for part in named.partitions:
-                if table.partition(topic, part.index) is None or part.offset < 0:
+                if table.partition(topic, None, part.index) is None or part.offset < 0:
                     continue
                 if part.index in offsets or table.budget.admit_or_count(ENTRY_BYTES + 2 * NUMBER_BYTES):
                     offsets[part.index] = part.offset
@@ -330,4 +333,8 @@ def _parts(message: Message | None) -> list[TopicDigest]:
     digest = message.digest
     if digest is None or digest.parts is None:
         return parts_of(message.body or {}) if digest is None else []
-    return [topic for topic in digest.parts if topic.name]
+    parts = digest.parts
+    for topic in parts:
+        if not topic.name:
+            return [named for named in parts if named.name]
+    return parts

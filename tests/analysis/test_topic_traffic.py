@@ -14,6 +14,7 @@ from kwiresniff.analysis import topic_table
 from kwiresniff.analysis.topic_parts import topic_of_path
 from kwiresniff.analysis.topic_state import ClientState, PartitionState
 from kwiresniff.analysis.topic_traffic import TopicTraffic
+from kwiresniff.base.batch_layout import CODEC_NAMES
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Connection, Exchange, FetchedTopics
 from kwiresniff.results.topics import Topic
@@ -333,6 +334,60 @@ def test_clients_of_more_topics_than_are_found_quickly_are_the_same_clients(monk
         traffic.exchange(one)
     found = {topic.name: [client.flow.requests for client in topic.producers] for topic in traffic.topics()}
     assert {name: found[name] for name in ("t0", "t1", "t2")} == {"t0": [3], "t1": [3], "t2": [3]}
+
+
+def test_connections_whose_senders_share_a_place_are_told_apart() -> None:
+    """The senders of so many connections are remembered; two take turns in one place."""
+    ours, theirs = connection(1, "10.0.0.5:1"), connection(1 + topic_table.MAX_SENDERS, "10.0.0.6:1")
+    turns = [
+        produce(turn, [batch(turn)], start_ns=START_NS + turn * MS, on=(ours, theirs)[turn % 3 == 0])
+        for turn in range(9)
+    ]
+    producers = {client.address: client.flow.requests for client in only(*turns).producers}
+    assert producers == {"10.0.0.5": 6, "10.0.0.6": 3}
+
+
+def test_partitions_and_topics_that_take_turns_on_a_connection_are_told_apart() -> None:
+    """Each has its own position, high watermark, batches and waits, whichever was asked for before it."""
+    traffic, rng, on = TopicTraffic(), Random("turns"), connection(1, "10.0.0.5:1")
+    positions: dict[tuple[str, int], int] = {}
+    batches = Counter[tuple[str, int]]()
+    for turn in range(500):
+        name, index = place = rng.choice(["t", "u"]), rng.randrange(3)
+        positions[place] = offset = rng.randrange(10_000)
+        batches[place] += 1
+        one = fetch(offset, 0, [batch(offset)], start_ns=START_NS + turn * MS, on=on)
+        assert one.request is not None and one.response is not None
+        asked = [{"partition": index, "fetch_offset": offset}]
+        one.request.body = {"topics": [{"topic": name, "partitions": asked}]}
+        answer = {"partition_index": index, "high_watermark": 20_000 + index, "records": [batch(offset)]}
+        one.response.body = {"responses": [{"topic": name, "partitions": [answer]}]}
+        traffic.exchange(one)
+    for topic in traffic.topics():
+        mine = {index: offset for (name, index), offset in positions.items() if name == topic.name}
+        assert topic.lag == sum(20_000 + index - offset - 1 for index, offset in mine.items())
+        found = {one.partition: (one.high_watermark, one.consumed.batches) for one in topic.partitions}
+        assert found == {index: (20_000 + index, batches[topic.name, index]) for index in mine}
+        assert topic.consumers[0].partitions == (0, 1, 2)
+
+
+def test_an_answer_counts_the_records_of_the_partition_that_was_written() -> None:
+    """A Produce to partitions 0 and 1, of three records and of five, answered in the other order."""
+    one = produce(0, [])
+    assert one.request is not None and one.response is not None
+    parts = [{"index": index, "records": [batch(0, records)]} for index, records in ((0, 3), (1, 5))]
+    answers = [{"index": index, "error_code": 0, "base_offset": base} for index, base in ((2, 7), (1, 10), (0, 100))]
+    one.request.body = {"acks": -1, "topic_data": [{"name": "orders", "partition_data": parts}]}
+    one.response.body = {"responses": [{"name": "orders", "partition_responses": answers}]}
+    assert [partition.high_watermark for partition in only(one).partitions] == [103, 15, 8]
+
+
+def test_codecs_known_by_number_and_by_name_are_one_count() -> None:
+    """Of a body that is decoded the names of the codecs are known, of one with a digest their numbers."""
+    client = ClientState("producer", 0)
+    client.batches[CODEC_NAMES.index("zstd")] = 2
+    client.named_batches = {"zstd": 3, "unknown(7)": 1}
+    assert client.compression() == {"zstd": 5, "unknown(7)": 1}
 
 
 def test_a_session_that_grows_and_shrinks_counts_for_what_it_has_at_each_fetch() -> None:
