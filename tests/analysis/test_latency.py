@@ -76,8 +76,7 @@ def test_an_absurd_latency_neither_fails_nor_grows_the_histogram() -> None:
 
 @given(st.integers(1, MAX_NS))
 def test_a_bucket_s_key_is_the_number_of_bits_and_the_leading_ones(value: int) -> None:
-    """As tables of a pipeline hold it; a value of up to seven bits is a key itself. Every histogram has the same
-    object as key."""
+    """A value of up to seven bits is a key itself. Tables of a pipeline hold them; histograms have the same object."""
     digits = f"{value:b}"
     (key,) = filled([value]).buckets
     assert key == (value if len(digits) <= 7 else len(digits) * 128 + int(digits[:7], 2))
