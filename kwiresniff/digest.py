@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final
+from kwiresniff.base.light_typing import TYPE_CHECKING, Final, mypyc_attr
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -20,6 +20,7 @@ def offset_behind(base: int, delta: int) -> int:
     return max(min(base + delta + 1, LAST_OFFSET), -LAST_OFFSET - 1)
 
 
+@mypyc_attr(free_list_len=1)
 class PartitionDigest:
     """A partition in a Produce or Fetch.
 
@@ -52,6 +53,7 @@ class PartitionDigest:
         self.is_cut = False
 
 
+@mypyc_attr(free_list_len=1)
 class TopicDigest:
     """A topic in a Produce or Fetch, by its name or its id, either of which may be empty."""
 
@@ -63,6 +65,7 @@ class TopicDigest:
         self.partitions: list[PartitionDigest] = []
 
 
+@mypyc_attr(free_list_len=1)
 class Digest:
     """What is asked of a message whose body reads without any problem, but for bytes behind it.
 

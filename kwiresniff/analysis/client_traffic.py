@@ -217,8 +217,8 @@ class ClientTraffic:
     """What is known of one client so far: counts, versions in use and on offer, and the names it mentions."""
 
     __slots__ = (
-        "_last_key", "_last_use", "client_id", "cluster", "counts", "groups", "memory", "offer_is_own", "offered",
-        "shared", "topics", "transactional_ids", "uses",
+        "_last_key", "_last_use", "_may_replicate", "client_id", "cluster", "counts", "groups", "memory",
+        "offer_is_own", "offered", "shared", "topics", "transactional_ids", "uses",
     )  # fmt: skip
 
     def __init__(self, client_id: str | None, shared: InventoryMemory) -> None:
@@ -232,6 +232,7 @@ class ClientTraffic:
         self.uses: dict[tuple[int, int], UseCounts] = {}  # by API key and version
         self._last_key = (-1, -1)
         self._last_use: UseCounts | None = None
+        self._may_replicate = False  # whether followers send requests of the last key, too
         self.topics: dict[str, None] = {}
         self.groups: dict[str, None] = {}
         self.transactional_ids: dict[str, None] = {}
@@ -247,8 +248,13 @@ class ClientTraffic:
         self.counts.add(exchange, failed)
         if request is None:
             return False
-        self._count_use(exchange, failed, request.first_packet, request.first_ns)
-        if not self.cluster and _is_of_cluster(exchange.api_key, exchange.api_version, request):
+        use = self._last_use
+        if use is None or self._last_key[0] != exchange.api_key or self._last_key[1] != exchange.api_version:
+            use = self._turn_to(exchange, request)
+        if use is not None:
+            use.count += 1
+            use.errors += failed
+        if self._may_replicate and not self.cluster and replica_id_of(request) >= 0:  # consumers give -1
             self.cluster = True
         if exchange.api_key == API_VERSIONS and response is not None:
             self._take_offer(self.shared.offer_in(response))
@@ -263,16 +269,15 @@ class ClientTraffic:
         if transactional_ids:
             self._keep(self.transactional_ids, transactional_ids)
 
-    def _count_use(self, exchange: Exchange, failed: bool, packet: int, ns: int) -> None:
-        use = self._last_use
-        if use is None or self._last_key[0] != exchange.api_key or self._last_key[1] != exchange.api_version:
-            key = (exchange.api_key, exchange.api_version)
-            use = self._use(key, exchange.api, packet, ns)
-            if use is None:
-                return
-            self._last_key, self._last_use = key, use
-        use.count += 1
-        use.errors += failed
+    def _turn_to(self, exchange: Exchange, request: Message) -> UseCounts | None:
+        """The counts of another version of an API than the last one; None where there is no room for them."""
+        api_key, version = exchange.api_key, exchange.api_version
+        if _is_of_cluster(api_key, version):
+            self.cluster = True
+        self._may_replicate = api_key in _BY_REPLICAS
+        self._last_key = (api_key, version)
+        self._last_use = self._use(self._last_key, exchange.api, request.first_packet, request.first_ns)
+        return self._last_use
 
     def _use(self, key: tuple[int, int], api: str, packet: int, ns: int) -> UseCounts | None:
         """The counts of a version of an API; None where there is no room for them."""
@@ -303,7 +308,7 @@ class ClientTraffic:
             else:
                 self.memory.cut = True
 
-    def _keep(self, kept: dict[str, None], found: Iterable[str]) -> None:
+    def _keep(self, kept: dict[str, None], found: list[str]) -> None:
         for name in found:
             if name not in kept:
                 if len(kept) >= MAX_NAMES or not self.memory.admit(_NAME_BYTES + text_bytes(name)):
@@ -323,17 +328,13 @@ class ClientTraffic:
             mine = self._use(key, use.api, use.packet, use.first_ns)
             if mine is not None:
                 mine.merge(use)
-        self._keep(self.topics, other.topics)
-        self._keep(self.groups, other.groups)
-        self._keep(self.transactional_ids, other.transactional_ids)
+        self._keep(self.topics, list(other.topics))
+        self._keep(self.groups, list(other.groups))
+        self._keep(self.transactional_ids, list(other.transactional_ids))
 
 
-def _is_of_cluster(api_key: int, version: int, request: Message) -> bool:
-    """Whether only a node of the cluster sends such a request.
-
-    A follower that fetches gives its node id, where consumers give -1; versions of AddPartitionsToTxn from 4 on are
-    for brokers alone (KIP-890).
+def _is_of_cluster(api_key: int, version: int) -> bool:
+    """Whether only nodes of a cluster send such requests; versions of AddPartitionsToTxn from 4 on are for brokers
+    alone (KIP-890).
     """
-    if api_key in CLUSTER_APIS or (api_key == ADD_PARTITIONS_TO_TXN and version >= 4):
-        return True
-    return api_key in _BY_REPLICAS and replica_id_of(request) >= 0
+    return api_key in CLUSTER_APIS or (api_key == ADD_PARTITIONS_TO_TXN and version >= 4)

@@ -81,6 +81,17 @@ class NamesInTraffic:
         return found if topic_name is None else [topic_name(topic) or topic for topic in found]
 
 
+class _OpenConnection:
+    """The clients of a connection that has not ended, by their ids; ``last`` is the one whose exchange came last."""
+
+    __slots__ = ("by_id", "connection", "last")
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.by_id: dict[str | None, ClientTraffic] = {}
+        self.last: ClientTraffic | None = None
+
+
 class Inventory:
     """Collects clients from exchanges with decoded bodies and from ended connections."""
 
@@ -90,7 +101,7 @@ class Inventory:
         self._topic_name = topic_name
         self._names = NamesInTraffic(topic_name)
         # By connection: what is known of a client's software and identity is complete when its connection ends.
-        self._open: dict[int, tuple[Connection, dict[str | None, ClientTraffic]]] = {}
+        self._open: dict[int, _OpenConnection] = {}
         self._refused: set[int] = set()  # open connections for whose first client there was no room
         self._clients: dict[_Identity, ClientTraffic] = {}
 
@@ -121,21 +132,24 @@ class Inventory:
             return None
         found = self._open.get(connection.id)
         if found is None:
-            found = self._open[connection.id] = (connection, {})
-        by_id = found[1]
+            found = self._open[connection.id] = _OpenConnection(connection)
+        last = found.last
+        if last is not None and last.client_id == exchange.client_id:
+            return last
+        by_id = found.by_id
         seen = by_id.get(exchange.client_id)
         if seen is None:
             if exchange.request is None and by_id:  # a response alone does not say whose it is
-                seen = next(iter(by_id.values()))
-            else:
-                seen = ClientTraffic(exchange.client_id, self._memory)
-                if len(by_id) >= MAX_IDS or not seen.admit():
-                    self.left_out += 1
-                    if not by_id:
-                        self._refused.add(connection.id)
-                        del self._open[connection.id]
-                    return None
-                by_id[exchange.client_id] = seen
+                return next(iter(by_id.values()))
+            seen = ClientTraffic(exchange.client_id, self._memory)
+            if len(by_id) >= MAX_IDS or not seen.admit():
+                self.left_out += 1
+                if not by_id:
+                    self._refused.add(connection.id)
+                    del self._open[connection.id]
+                return None
+            by_id[exchange.client_id] = seen
+        found.last = seen
         return seen
 
     def connection(self, connection: Connection) -> None:
@@ -143,8 +157,8 @@ class Inventory:
         if connection.id in self._refused:
             self._refused.discard(connection.id)
             return
-        _, by_id = self._open.pop(connection.id, (connection, {}))
-        self._settle(connection, by_id)
+        found = self._open.pop(connection.id, None)
+        self._settle(connection, {} if found is None else found.by_id)
 
     def _settle(self, connection: Connection, by_id: dict[str | None, ClientTraffic]) -> None:
         if None in by_id and len(by_id) > 1 and not by_id[None].uses:
@@ -176,8 +190,8 @@ class Inventory:
 
     def clients(self) -> list[Client]:
         """Everything found, the busiest first; connections that have not ended count with what they have shown."""
-        for connection, by_id in self._open.values():
-            self._settle(connection, by_id)
+        for one in self._open.values():
+            self._settle(one.connection, one.by_id)
         self._open.clear()
         rename = renamer(self._topic_name)
         found = [_client(identity, seen, rename) for identity, seen in self._clients.items()]

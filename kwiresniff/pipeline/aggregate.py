@@ -65,14 +65,16 @@ class _Counts:
                 self.broker.add(broker_ns)
 
     def row(self) -> Row:
+        latency, broker = self.both.with_added(self.latency), self.both.with_added(self.broker)
+        sketch = _sketch(latency)
         return (
             self.exchanges,
             self.errors,
             self.unanswered,
             self.request_bytes,
             self.response_bytes,
-            _sketch(self.both.with_added(self.latency)),
-            _sketch(self.both.with_added(self.broker)),
+            sketch,
+            sketch if broker is latency else _sketch(broker),
         )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final, final
 
 from kwiresniff.analysis.body_entities import names_of, partitions_of
+from kwiresniff.base.api_keys import API_VERSIONS
 from kwiresniff.digest import Digest
 from kwiresniff.model import Body, Exchange, FetchedTopics, Message, TopicNames
 
@@ -83,6 +84,8 @@ class Entities:
         digest = message.digest
         if digest is not None:
             self._digest(digest)
+            return
+        if exchange.api_key == API_VERSIONS:  # every connection's first, with sixty APIs in it and no names
             return
         body = message.body
         if body is not None:

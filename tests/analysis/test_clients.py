@@ -141,6 +141,23 @@ def test_a_response_alone_belongs_to_the_client_of_its_connection() -> None:
     assert (client.client_id, client.exchanges, [use.api for use in client.uses]) == ("billing-1", 2, ["Fetch"])
 
 
+def test_clients_that_share_a_connection_are_told_apart_whoever_comes_next() -> None:
+    """A proxy sends requests of two clients by turns, answers without a request, and a follower that also produces."""
+    on = connection()
+    lone = exchange("", -1, -1, on=on, client_id=None, outcome="request_missing")
+    lone.response, lone.request = lone.request, None
+    given = [exchange(on=on, client_id=who) for who in "abbab"]
+    given += [lone, exchange("Produce", 0, 3, on=on, client_id="b", request={"topics": [{"topic": "t"}]})]
+    given += [exchange(on=on, client_id="b", request={"replica_id": 3}), exchange(on=on, client_id="a")]
+    found = {client.client_id: client for client in inventory(*given, ended=(on,)).clients()}
+    assert {name: client.exchanges for name, client in found.items()} == {"a": 4, "b": 5}
+    assert {name: [(use.api, use.count) for use in client.uses] for name, client in found.items()} == {
+        "a": [("Fetch", 3)],
+        "b": [("Produce", 1), ("Fetch", 4)],
+    }
+    assert (found["a"].kind, found["b"].kind, found["b"].topics) == ("client", "broker", ("t",))
+
+
 def test_tables_are_bounded_and_what_is_left_out_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clients, "MAX_CLIENTS", 2)
     monkeypatch.setattr(client_traffic, "MAX_NAMES", 3)
