@@ -33,7 +33,7 @@ BUCKET_BYTES: Final = 100
 
 #: Upper bounds of the buckets for drawing: 1 us to 500 s in steps of 1, 2, 5; the last one
 #: also holds what is longer.
-DRAWN_BOUNDS_NS = tuple(step * 10**power for power in range(3, 12) for step in (1, 2, 5))
+DRAWN_BOUNDS_NS: Final[list[int]] = [step * 10**power for power in range(3, 12) for step in (1, 2, 5)]
 
 
 class Histogram:
@@ -144,16 +144,18 @@ class Histogram:
         return LatencySummary(self.count, self.min_ns, mean_ns, p50, p90, p95, p99, self.max_ns, self._drawn())
 
     def _drawn(self) -> tuple[tuple[int, int], ...]:
-        counts = [0] * len(DRAWN_BOUNDS_NS)
-        counts[0] = self.zeros
-        bounds = iter(enumerate(DRAWN_BOUNDS_NS))
-        at, bound_ns = next(bounds)
-        for bucket, count in sorted(self.buckets.items()):
-            while _middle(bucket) > bound_ns and at < len(counts) - 1:
-                at, bound_ns = next(bounds)
-            counts[at] += count
-        used = [at for at, count in enumerate(counts) if count]
-        return tuple(zip(DRAWN_BOUNDS_NS, counts, strict=True))[used[0] : used[-1] + 1]
+        last = len(DRAWN_BOUNDS_NS) - 1
+        at, count = 0, self.zeros
+        drawn: list[tuple[int, int]] = []
+        for bucket, of_bucket in sorted(self.buckets.items()):
+            value_ns = _middle(bucket)
+            while value_ns > DRAWN_BOUNDS_NS[at] and at < last:
+                if drawn or count:
+                    drawn.append((DRAWN_BOUNDS_NS[at], count))
+                at, count = at + 1, 0
+            count += of_bucket
+        drawn.append((DRAWN_BOUNDS_NS[at], count))
+        return tuple(drawn)
 
 
 def _middle(bucket: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import accumulate
 from math import ceil
 
 import pytest
@@ -108,3 +109,18 @@ def test_what_is_longer_than_the_last_bound_is_drawn_in_the_last_bucket() -> Non
     assert summary is not None
     assert summary.buckets[0] == (1_000, 1)
     assert summary.buckets[-1] == (500_000_000_000, 1)
+
+
+@given(st.lists(st.integers(-5, 10**13), min_size=1, max_size=50))
+def test_drawn_buckets_are_bounds_one_after_another_with_every_value_in_one(values: list[int]) -> None:
+    """A value may be drawn beside the bound that it is within 1 % of."""
+    summary = filled(values).summary()
+    assert summary is not None
+    bounds, counts = [bound for bound, _ in summary.buckets], [count for _, count in summary.buckets]
+    start = DRAWN_BOUNDS_NS.index(bounds[0])
+    assert bounds == DRAWN_BOUNDS_NS[start : start + len(bounds)]
+    assert counts[0] and counts[-1] and sum(counts) == len(values)
+    for bound, reached in zip(bounds[:-1], accumulate(counts[:-1]), strict=True):
+        assert (
+            sum(value < bound * 0.99 for value in values) <= reached <= sum(value <= bound * 1.01 for value in values)
+        )
