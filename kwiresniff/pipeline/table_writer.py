@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
 from datetime import date
 from functools import cache, lru_cache
 from importlib import import_module
@@ -26,6 +27,8 @@ MAX_PARTITIONS = 4_096
 MAX_OPEN = 16
 #: APIs with fewer exchanges share a row group.
 MIN_GROUP_ROWS = 4_096
+#: Rows of a column that become a page at once, without being put together from pieces: more than exchanges of 16 MB are.
+PAGE_ROWS = 1 << 15
 #: What Hive, and so Spark, calls the folder of rows without a value.
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 #: Columns whose values hardly repeat, and in which nobody looks for a range.
@@ -170,12 +173,18 @@ def _schema(table: str) -> Any:
 
 def _options(schema: Any) -> dict[str, Any]:
     """zstd; dictionaries where values repeat, differences where they grow or are small, statistics where somebody asks
-    for those of a range. That they are dictionaries here is of no interest to who reads the file (``store_schema``)."""
+    for those of a range. That they are dictionaries here is of no interest to who reads the file (``store_schema``).
+
+    In pages of version 2 what tells nulls and lists apart stands before what is compressed: so the values are not copied
+    once more, and a page without values is not compressed. Truth values would be in runs there, which not every reader
+    knows, so they stay as they are.
+    """
     types = import_module("pyarrow").types
     dictionaries = []
-    differences = {}
+    encodings = {}
     for field in schema:
         kind = field.type
+        encodings.update(dict.fromkeys(_truth_values(types, field.name, kind), "PLAIN"))
         if field.name in _TEXTS:
             continue
         if types.is_list(kind) and _repeats(types, kind.value_type):
@@ -183,14 +192,27 @@ def _options(schema: Any) -> dict[str, Any]:
         elif _repeats(types, kind) or types.is_int16(kind):
             dictionaries.append(field.name)
         elif types.is_int64(kind) or types.is_int32(kind) or types.is_timestamp(kind):
-            differences[field.name] = "DELTA_BINARY_PACKED"
+            encodings[field.name] = "DELTA_BINARY_PACKED"
     return {
         "compression": "zstd",
         "use_dictionary": dictionaries,
-        "column_encoding": differences,
+        "column_encoding": encodings,
         "write_statistics": [field.name for field in schema if field.name not in _TEXTS],
         "store_schema": False,
+        "data_page_version": "2.0",
+        "write_batch_size": PAGE_ROWS,
     }
+
+
+def _truth_values(types: Any, path: str, kind: Any) -> Iterator[str]:
+    """What Parquet calls the columns of truth values in a column."""
+    if types.is_boolean(kind):
+        yield path
+    elif types.is_list(kind):
+        yield from _truth_values(types, f"{path}.list.element", kind.value_type)
+    elif types.is_struct(kind):
+        for member in kind:
+            yield from _truth_values(types, f"{path}.{member.name}", member.type)
 
 
 def _repeats(types: Any, kind: Any) -> bool:

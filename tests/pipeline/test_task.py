@@ -213,6 +213,38 @@ def test_numbers_that_grow_are_written_as_differences(store: OutputStore) -> Non
     assert encodings["response_body"] == {"PLAIN", "RLE"}
 
 
+def test_truth_values_are_a_bit_each(store: OutputStore) -> None:
+    """Runs of them are for pages of version 2, which these are; but not every reader that knows the one knows the other."""
+    work(store, unit_of(CAPTURE))
+    found = []
+    for table in ("exchanges", "errors"):
+        group = parquet.ParquetFile(store.files(table)[0]).metadata.row_group(0)
+        columns = map(group.column, range(group.num_columns))
+        found += [one.encodings for one in columns if one.physical_type == "BOOLEAN"]
+    assert len(found) == 2
+    assert all("PLAIN" in encodings for encodings in found)
+
+
+def test_a_column_of_a_row_group_is_one_page(tmp_path: Path) -> None:
+    """Texts of 3 MB, in a page of version 2. Its header is a thrift structure (parquet.thrift, ``PageHeader``): the kind
+    of the page, and how many bytes are in it before they are compressed."""
+    writer = table_writer.TableWriter(str(tmp_path / "out"), str(tmp_path / "staging"), "unit")
+    row = dict.fromkeys((name for name, *_ in TABLES["records"]), None) | {"date": 20_000}
+    for number in range(3_000):
+        writer.add("records", tuple((row | {"value": str(number) * 250}).values()))
+    (name,) = writer.publish()
+    path = tmp_path / "out" / name
+    group = parquet.ParquetFile(path).metadata.row_group(0)
+    (column,) = (one for one in map(group.column, range(group.num_columns)) if one.path_in_schema == "value")
+    header = path.read_bytes()[column.data_page_offset :][:8]
+    field = 0x15  # the next one, a number, which is doubled because it has a sign, and has seven bits in a byte
+    assert header[:3] == bytes([field, 2 * 3, field])
+    size = sum((byte & 0x7F) << 7 * at for at, byte in enumerate(header[3:7])) // 2
+    assert header[6] < 0x80 and header[7] == field
+    assert size > sum(len(str(number)) * 250 for number in range(3_000)) > 2 << 20
+    assert size < column.total_uncompressed_size < size + 100
+
+
 def test_small_buffers_make_more_row_groups_of_the_same_rows(
     store: OutputStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
