@@ -27,7 +27,7 @@ MAX_PARTITIONS = 4_096
 MAX_OPEN = 16
 #: APIs with fewer exchanges share a row group.
 MIN_GROUP_ROWS = 4_096
-#: Rows of a column that become a page at once, without being put together from pieces: more than exchanges of 16 MB are.
+#: Rows of a column that become a page at once, not put together from pieces: more than there are exchanges in 16 MB.
 PAGE_ROWS = 1 << 15
 #: What Hive, and so Spark, calls the folder of rows without a value.
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -175,9 +175,9 @@ def _options(schema: Any) -> dict[str, Any]:
     """zstd; dictionaries where values repeat, differences where they grow or are small, statistics where somebody asks
     for those of a range. That they are dictionaries here is of no interest to who reads the file (``store_schema``).
 
-    In pages of version 2 what tells nulls and lists apart stands before what is compressed: so the values are not copied
-    once more, and a page without values is not compressed. Truth values would be in runs there, which not every reader
-    knows, so they stay as they are.
+    In pages of version 2 what tells nulls and lists apart stands before what is compressed: so the values are not
+    copied once more, and a page without values is not compressed. Truth values would be in runs there, which not every
+    reader knows, so they stay as they are.
     """
     types = import_module("pyarrow").types
     dictionaries = []
