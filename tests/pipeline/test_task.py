@@ -214,7 +214,7 @@ def test_numbers_that_grow_are_written_as_differences(store: OutputStore) -> Non
 
 
 def test_truth_values_are_a_bit_each(store: OutputStore) -> None:
-    """In pages of version 2, as these are, they are runs elsewhere, which not every reader of such pages knows."""
+    """In pages of version 2, as these are, others write runs of them, which not every reader of such pages knows."""
     work(store, unit_of(CAPTURE))
     found = []
     for table in ("exchanges", "errors"):
@@ -226,7 +226,7 @@ def test_truth_values_are_a_bit_each(store: OutputStore) -> None:
 
 
 def test_a_column_of_a_row_group_is_one_page(tmp_path: Path) -> None:
-    """Texts of 3 MB, in a page of version 2. Its header is a structure of thrift (``PageHeader`` in parquet.thrift): the
+    """Texts of 3 MB, in a page of version 2. Its header is a structure of thrift (``PageHeader``, parquet.thrift): the
     kind of the page, and how many bytes are in it before they are compressed."""
     writer = table_writer.TableWriter(str(tmp_path / "out"), str(tmp_path / "staging"), "unit")
     row = dict.fromkeys((name for name, *_ in TABLES["records"]), None) | {"date": 20_000}
