@@ -213,6 +213,24 @@ def test_records_of_kafkas_own_topics_are_for_the_decoder() -> None:
         assert (digest is None) == (topic_id == INTERNAL_ID)
 
 
+def test_a_name_that_comes_again_is_the_same_text() -> None:
+    """Where it is looked up, it is found without being compared; another one between them is not taken for it."""
+    read = reader()
+    steps = read.steps(FETCH, 11, "response")
+    assert steps is not None
+    found = []
+    for topic in ("orders", "orders", "orders2", "bestellungen-ü", "orders", "orders"):
+        digest = read.digest(steps, fetched(b"", topic=topic), 0)
+        assert digest is not None and digest.topics is not None and digest.parts is not None
+        assert digest.topics == [topic] == [part.name for part in digest.parts]
+        found += digest.topics
+    assert found[0] is found[1] and found[4] is found[5]
+    bad = fetched(b"", topic="orders").replace(b"orders", b"orders"[:-1] + b"\xff")
+    assert read.digest(steps, bad, 0) is None
+    again = read.digest(steps, fetched(b"", topic="orders"), 0)
+    assert again is not None and again.topics == ["orders"]
+
+
 def test_a_forgotten_topic_does_not_take_the_place_of_a_fetched_one() -> None:
     """Both are named; only what is fetched has partitions."""
     read = reader()

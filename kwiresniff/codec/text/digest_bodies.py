@@ -74,6 +74,7 @@ class DigestReader(BodyReader):
         self._is_internal = is_internal
         self._plans: dict[tuple[int, int, Direction], list[Step] | None] = {}
         self._ids: dict[bytes, str] = {}
+        self._last_raw, self._last_name = b"", ""
         self._resource: i64 = 0  # the type of the one whose name comes
         self._batch = BatchHeader()
         self._found = Digest()
@@ -170,10 +171,19 @@ class DigestReader(BodyReader):
         if kind == RECORDS:
             return self._record_set(pos, stop)
         if kind != BYTES and (length or step.role > LISTED):
-            name = self.frame[pos:stop].decode()
-            if step.role and not self._name(step.role, name):
+            raw = self.frame[pos:stop]
+            if not step.role:
+                raw.decode()  # what is no UTF-8 has no digest
+            elif not self._name(step.role, self._text(raw)):
                 return -1
         return stop
+
+    def _text(self, raw: bytes) -> str:
+        """A name from the wire: the one before it where it is the same, as most answers name what was asked for."""
+        if raw != self._last_raw:
+            self._last_name = raw.decode()
+            self._last_raw = raw
+        return self._last_name
 
     def _array(self, step: Step, pos: i64) -> i64:
         count: i64 = self.count_of(step, pos)
