@@ -70,19 +70,3 @@ def test_what_a_row_names_is_in_a_file_of_that_row() -> None:
     """Functions, methods, classes and constants are named with the file that has them."""
     assert len(ROWS) > 50
     assert {row: missing for row in ROWS if (missing := missing_from(row))} == {}
-
-
-def test_the_questions_that_newcomers_have_are_answered_by_a_row() -> None:
-    """Each by the words that somebody would search the page for."""
-    page = PAGE.lower()
-    for words in (
-        "resync heuristic", "a field's meaning", "a problem's text", "order of the rows of a tree", "the tls decision",
-        "a rule of the doctor", "a field type", "an output", "a capture format", "a release of kafka",
-        "a column of csv", "a limit", "colours", "help text", "long poll", "throttled", "threshold",
-        "held out of order", "link type", "tunnels", "ip fragments", "`--port`", "latency is", "`--redact`",
-        "an operator", "prometheus", "key log", "compression codec", "a hook", "a request is slow", "a fetch session",
-        "a client id is read", "names of users", "retransmissions", "overlapping", "snap length", "crc is right",
-        "the live screen", "the pager", "compressed captures", "what is tested where", "what is recorded",
-        "topic ids", "which version a message", "silent", "`--since`", "files are one source", "which of two captures",
-    ):  # fmt: skip
-        assert words in page, words

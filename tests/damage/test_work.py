@@ -3,82 +3,22 @@
 from __future__ import annotations
 
 import gc
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from struct import pack
 from time import process_time
-from types import FrameType, SimpleNamespace
 from typing import Any
-
-import pytest
 
 from kwiresniff.analysis.intake import CallingIntake
 from kwiresniff.base.process_memory import collect_from_here
-from kwiresniff.capture.packet_decoder import LayerDecoder
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions
-from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.model import Event, Exchange, Problem
 from kwiresniff.session import Analyzer
 from kwiresniff.session.apis import known_versions
 from kwiresniff.session.frame_search import GRADE_STEPS, START_STEPS, find_request_start, find_response_start
-from kwiresniff.session.tls_handshake import HandshakeParser
 from kwiresniff.stream.resync_buffer import ResyncBuffer
 from tests.support.capture_files import save
 from tests.support.conversation import Wire, heartbeat, heartbeat_response, request, response
-from tests.support.tls_conversation import TlsTalk
-
-
-def calls(work: Callable[[], object]) -> int:
-    """How many functions are called, those of Python itself included. Compiled ones are not seen."""
-    count = 0
-
-    def note(frame: FrameType, event: str, argument: object) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    before = sys.getprofile()
-    sys.setprofile(note)
-    try:
-        work()
-    finally:
-        sys.setprofile(before)
-    return count
-
-
-def test_a_fragment_takes_few_calls() -> None:
-    """Two fragments a datagram: the capture's readers are compiled, what puts fragments together is not."""
-    header = pack(">BBHHHBBH8s", 0x45, 0, 44, 7, 0x2000, 64, 6, 0, bytes(8))
-    last = pack(">BBHHHBBH8s", 0x45, 0, 28, 7, 3, 64, 6, 0, bytes(8))
-    packets = [header + pack(">HHIIBBHHH4s", 9, 9, 1, 1, 0x50, 16, 0, 0, 0, b"data"), last + b"12345678"]
-    decoder = LayerDecoder({})
-    found = []
-
-    def decode() -> None:
-        for packet in packets * 100:
-            found.append(decoder.segment(1, 1, 101, packet, 0, len(packet), 0))
-
-    decode()
-    assert calls(decode) / 200 < 22  # it took 26
-    assert [segment is not None for segment in found[:4]] == [False, True, False, True]
-
-
-def test_a_hello_is_read_without_taking_apart_what_nobody_asks_for() -> None:
-    """OpenSSL's, with the name of a server, and a dozen extensions of which one is reported."""
-    hello = TlsTalk().shake().flights[0][1]
-    parser = HandshakeParser()
-    assert calls(lambda: parser.feed(hello)) < 130  # it took 236, then 188
-    assert parser.server_name == "broker-1.test"
-
-
-def test_a_line_about_a_gap_takes_few_calls(capsys: pytest.CaptureFixture[str]) -> None:
-    """One of a file with nothing else to say; what is compiled is counted where it is not."""
-    messages = Messages(SimpleNamespace(options=SimpleNamespace(quiet=False)))  # type: ignore[arg-type]
-    gap = Problem("gap", "client to broker: 5 bytes are missing from the capture", packet=7, details={"direction": "x"})
-    messages.problem(gap)
-    assert calls(lambda: messages.problem(gap)) < 18  # it took 22
-    assert capsys.readouterr().err == f"kwiresniff: {gap.message} (packet 7)\n" * 2
 
 
 def lossy() -> Wire:
