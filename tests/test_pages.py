@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import click
 import pytest
 
-from kwiresniff.cli.click_commands import group
+from kwiresniff.cli.main import group
 from tests.support.paths import ROOT
 
 PAGES = {
