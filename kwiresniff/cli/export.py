@@ -13,7 +13,7 @@ from kwiresniff.cli.options import ReadOptions, capture_command
 from kwiresniff.cli.outcomes import INTERRUPTED, one_line
 from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.errors import ExportError
-from kwiresniff.export import WRITERS, JsonEncoder, Output, format_of
+from kwiresniff.export import WRITERS, Output, format_of, json_text
 from kwiresniff.model import Event, Problem
 
 
@@ -35,7 +35,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, output: str) -> int
         form = format_of(output)
     except ExportError as error:
         raise click.UsageError(str(error)) from None
-    source = EventSource(captures, options, "records", screen=False, encode=JsonEncoder().text)
+    source = EventSource(captures, options, "records", screen=False, encode=json_text)
     messages = Messages(source)
     with Output(output) as out:
         writer = WRITERS[form](out.stream, source.files)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from kwiresniff.base.light_typing import IO, Protocol
 from kwiresniff.errors import ExportError
-from kwiresniff.export.encode import JsonEncoder
+from kwiresniff.export.encode import json_line, json_text
 from kwiresniff.export.json_objects import event_json, exchange_json
 from kwiresniff.export.output import split_name
 from kwiresniff.model import Event, Exchange
@@ -31,7 +31,7 @@ class JsonLinesWriter:
     def __init__(self, out: IO[bytes], files: Sequence[str] = ()) -> None:
         self._write = out.write
         self._files = files
-        self._line = JsonEncoder().line
+        self._line = json_line
         self._text_line = _text_lines(files)
 
     def write(self, event: Event) -> None:
@@ -53,7 +53,7 @@ class JsonArrayWriter:
     def __init__(self, out: IO[bytes], files: Sequence[str] = ()) -> None:
         self._write = out.write
         self._files = files
-        self._line = JsonEncoder().line
+        self._line = json_line
         self._text_line = _text_lines(files)
         self._separator = b"[\n"
 
@@ -79,7 +79,7 @@ def _text_lines(files: Sequence[str]) -> Callable[[Exchange], list[bytes] | None
         return None
     if (fast_json_lines.__file__ or "").endswith(".py"):
         return None
-    return fast_json_lines.ExchangeLines(JsonEncoder().text, files).line
+    return fast_json_lines.ExchangeLines(json_text, files).line
 
 
 def _csv(out: IO[bytes], files: Sequence[str]) -> Writer:
