@@ -179,8 +179,10 @@ class ConnectionAnalyzer(TlsPhase):
                 return False
             peer = self.broker if sender is self.client else self.client
             found = opening(data, peer.resync.buffer.data, is_first=self.life.opened_by_syn)
-            if found == NONE or found == PERHAPS:
-                return found == PERHAPS and not self.detector.ending
+            if found == PERHAPS:
+                return not self.detector.ending
+            if found == NONE:
+                return False
             self.set_client(sender)
             self.preamble = ProxyPreamble()
         for one in (self.client, self.broker):

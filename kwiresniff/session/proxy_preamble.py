@@ -4,10 +4,9 @@ Sources: PROXY protocol (HAProxy, doc/proxy-protocol.txt, versions 1 and 2); SOC
 TCP proxy across firewalls", Ying-Da Lee); SOCKS5 (RFC 1928) with user name and password (RFC 1929); HTTP CONNECT
 (RFC 9110, section 9.3.6).
 
-PROXY is one message of the proxy, which names the client; it has no answer. SOCKS and CONNECT are a dialogue of a client
-with its proxy, which names the broker to be dialled. Preambles may follow each other. The bytes are given as they come,
-those that were read are not wanted again: a password, and the headers of HTTP, are passed over as they come and are
-kept nowhere.
+PROXY is one message of the proxy, which names the client; it has no answer. SOCKS and CONNECT are a dialogue of a
+client with its proxy, which names the broker to be dialled. Preambles may follow each other. The bytes are given as
+they come, and those that were read are dropped: a password, and the headers of HTTP, are passed over and kept nowhere.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ _SOCKS5_NAME: Final = 3
 #: rest of a password; the headers of CONNECT; nothing that is read here.
 _ANY: Final = "any"
 _REQUEST: Final = "request"
-_SECRET: Final = "secret"
+_SECRET: Final = "password"
 _HEADERS: Final = "headers"
 _REST: Final = "rest"
 #: What is expected next from the proxy, of an answer: its first message, the result of the authentication, the reply.
@@ -158,7 +157,7 @@ def _socks5_opening(data: bytes, answer: bytes) -> str:
     if len(answer) >= 2 and answer[0] == 5 and (answer[1] in methods or answer[1] == _NO_METHOD):
         return _SOCKS5
     if rest[:1] == b"\x01" and _PASSWORD in methods:
-        return _SOCKS5 if len(rest) > 1 else PERHAPS
+        return PERHAPS if len(rest) == 1 else _SOCKS5 if rest[1] else NONE
     if not b"\x05\x01\x00".startswith(rest[:3]):
         return NONE
     if len(rest) < _SOCKS5_FRONT:
@@ -436,7 +435,7 @@ class ProxyPreamble:
 
 
 def _v1_flow(data: bytes) -> bytes | None:
-    """Addresses and ports in a line of PROXY v1, as in a flow key; empty for UNKNOWN, None when there is no such line."""
+    """Addresses and ports in a line of PROXY v1, as in a flow key; empty for UNKNOWN, None where there is no line."""
     match = _v1_line.match(data[:MAX_PROXY_V1_BYTES])
     if match is None:
         return None
