@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import ssl
+import zlib
 from collections.abc import Iterable
 from struct import pack
 from typing import Any
@@ -10,7 +12,7 @@ from typing import Any
 import pytest
 
 from kwiresniff.export import event_json
-from kwiresniff.model import Connection, Event, Exchange
+from kwiresniff.model import Connection, Event, Exchange, Outcome
 from kwiresniff.session import Analyzer, proxy_preamble
 from kwiresniff.session.checkpoint import _FIELDS, dump, load
 from kwiresniff.stream.resync_buffer import MAX_RESYNC_SEGMENTS
@@ -52,7 +54,7 @@ def socks5(address: bytes, port: int = 9092) -> Said:
 
 
 GRANTED = b"\x05\x00\x00\x01" + bytes(6)
-#: User name and password of RFC 1929 are of one letter: what else has the bytes of a password shows it.
+#: User name and password (RFC 1929, section 2).
 LOGIN = b"\x01\x05kwire\x0csn1ff-secret"
 TLVS = (
     tlv(0x01, b"h2") + tlv(0x02, b"broker.example") + tlv(0x03, bytes(4)) + tlv(0x04, bytes(300))
@@ -203,13 +205,13 @@ def connection_of(found: Iterable[Event]) -> Connection:
     return connection
 
 
-def seen(found: list[Event]) -> tuple[list[tuple[str, str]], list[str], dict[str, Any] | None]:
+def seen(found: list[Event]) -> tuple[list[tuple[str, Outcome]], list[str], dict[str, Any] | None]:
     """Exchanges, codes of problems, and ``proxied``."""
     told = [(one.api, one.outcome) for one in exchanges(found)]
     return told, [one.code for one in problems(found)], connection_of(found).proxied
 
 
-BOTH = [("ApiVersions", "ok"), ("Heartbeat", "ok")]
+BOTH: list[tuple[str, Outcome]] = [("ApiVersions", "ok"), ("Heartbeat", "ok")]
 
 
 @pytest.mark.parametrize("name", PREAMBLES)
@@ -317,9 +319,9 @@ def test_tls_behind_a_preamble_is_tls(name: str) -> None:
 
 def test_an_abandoned_handshake_behind_a_preamble_is_abandoned() -> None:
     """The bytes of the preamble are none of TLS."""
-    talk = TlsTalk(version=__import__("ssl").TLSVersion.TLSv1_2)
-    talk._step(0, talk.client.do_handshake)
-    talk._step(1, talk.broker.do_handshake)
+    talk = TlsTalk(version=ssl.TLSVersion.TLSv1_2)
+    for side, end in enumerate((talk.client, talk.broker)):
+        talk._step(side, end.do_handshake)
     plain = connection_of(events(wire_of(talk.flights).close())).tls
     behind = connection_of(events(wire_of([*PREAMBLES["v1"][0], *talk.flights]).close())).tls
     assert plain is not None and plain["abandoned"]
@@ -358,8 +360,6 @@ SECRET = [
 
 def contents(analyzer: Analyzer) -> bytes:
     """All bytes and texts that a state holds."""
-    import zlib
-
     return zlib.decompress(dump(analyzer))
 
 
@@ -386,7 +386,8 @@ def test_a_state_carries_a_preamble(name: str) -> None:
     said = PREAMBLES[name][0]
     bytewise = [(side, data[at : at + 1]) for side, data in said for at in range(len(data))]
     segments = after(bytewise).segments
-    analyzer, found = Analyzer(), []
+    analyzer = Analyzer()
+    found: list[Event] = []
     for segment in segments:
         found += analyzer.process([segment])
         state, analyzer = dump(analyzer), Analyzer()
@@ -449,12 +450,11 @@ def test_lengths_are_limited() -> None:
     """A preamble at its limit is read, one byte more makes it none."""
     limit = proxy_preamble.MAX_PROXY_V2_BYTES
     headers = b"CONNECT kafka-1.int:9092 HTTP/1.1\r\nX: %b\r\n\r\n"
-    line, rest = len(b"CONNECT kafka-1.int:9092 HTTP/1.1"), len(headers) - 2 - len(b"CONNECT kafka-1.int:9092 HTTP/1.1")
+    rest = len(headers) - 2 - len(b"CONNECT kafka-1.int:9092 HTTP/1.1")
     most = proxy_preamble.MAX_CONNECT_HEADER_BYTES
     unknown = b"PROXY UNKNOWN %b\r\n"
     longest = proxy_preamble.MAX_PROXY_V1_BYTES
     chain = proxy_preamble.MAX_PREAMBLES
-    assert line and rest
     for good, bad in (
         (padded(limit), padded(limit + 1)),
         (headers % (b"a" * (most - rest)), headers % (b"a" * (most - rest + 1))),
