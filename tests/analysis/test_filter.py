@@ -103,7 +103,9 @@ def test_fields_of_a_proxy(text: str, expected: bool) -> None:
     assert matches(text, exchange()) is (text == "proxied.by == null")
 
 
-@pytest.mark.parametrize("text", ["client == kafka-1.int", "proxied.client == kafka-1.int", "proxied.broker == [a:b]:1"])
+@pytest.mark.parametrize(
+    "text", ["client == kafka-1.int", "proxied.client == kafka-1.int", "proxied.broker == [a:b]:1"]
+)
 def test_a_name_stands_only_where_there_are_names(text: str) -> None:
     with pytest.raises(FilterError, match="expected an address like"):
         compile_filter(text)
