@@ -34,7 +34,8 @@ def exchange_json(exchange: Exchange, files: Sequence[str] = ()) -> Json:
     """A request and its response.
 
     ``files`` are the captures in reading order; with more than one, each message names the file its first packet
-    is in. ``bytes`` in bodies stay ``bytes``. ``notes`` is there only when a plugin had something to say.
+    is in. ``bytes`` in bodies stay ``bytes``. ``notes`` is there only when a plugin had something to say, ``proxied``
+    only behind a proxy's preamble.
     """
     request, response, connection = exchange.request, exchange.response, exchange.connection
     several = len(files) > 1
@@ -53,6 +54,7 @@ def exchange_json(exchange: Exchange, files: Sequence[str] = ()) -> Json:
         "connection": connection.id,
         "client": connection.client,
         "broker": connection.broker,
+        **proxied_json(connection),
         "api_key": exchange.api_key,
         "api": exchange.api,
         "api_version": exchange.api_version,
@@ -69,6 +71,11 @@ def exchange_json(exchange: Exchange, files: Sequence[str] = ()) -> Json:
     if exchange.notes:
         result["notes"] = list(exchange.notes)
     return result
+
+
+def proxied_json(connection: Connection) -> Json:
+    """The member ``proxied``, where a proxy's preamble tells of client or broker."""
+    return {} if connection.proxied is None else {"proxied": connection.proxied}
 
 
 def errors_json(exchange: Exchange) -> list[Json]:
@@ -126,6 +133,7 @@ def connection_json(connection: Connection) -> Json:
         "connection": connection.id,
         "client": connection.client,
         "broker": connection.broker,
+        **proxied_json(connection),
         "protocol": connection.protocol,
         "first_time": rfc3339(connection.first_ns),
         "first_timestamp_ns": connection.first_ns,

@@ -14,6 +14,7 @@ from kwiresniff.base.light_typing import TYPE_CHECKING, Final, Literal, TextIO, 
 from kwiresniff.model import Exchange, TopicNames, file_index, packet_number
 from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
+from kwiresniff.render.headline import path_text
 from kwiresniff.render.info_column import queued_long, words
 from kwiresniff.render.line_wrapping import cells, fit, pad, pad_left
 from kwiresniff.render.summary_lines import SummaryLines
@@ -165,8 +166,7 @@ class SummaryWriter:
         if name == "connection":
             return "dim", f"#{exchange.connection.id}"
         if name == "address":
-            connection = exchange.connection
-            return "value", f"{escape(connection.client)} {self._paint.glyphs.arrow} {escape(connection.broker)}"
+            return "value", path_text(exchange.connection, self._paint.glyphs.arrow)
         if name == "client":
             return "client", "-" if exchange.client_id is None else escape(exchange.client_id) or '""'
         message = request or response

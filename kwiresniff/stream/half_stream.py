@@ -37,10 +37,11 @@ class HalfStream(Reassembler):
     ``unreported_bytes`` were skipped and are not reported yet, ``unreported_gap`` has packet and time of the first
     and the number of all bytes that are not in the capture and not reported yet. ``beyond`` counts,
     while a frame that was found by a search is handed on, the bytes under search behind its last segment.
+    ``preamble_bytes`` are those of a proxy's preamble, which stands before the first frame.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
-        "beyond", "frames", "reading", "resync", "side", "unreported_bytes", "unreported_gap",
+        "beyond", "frames", "preamble_bytes", "reading", "resync", "side", "unreported_bytes", "unreported_gap",
     )  # fmt: skip
     __slots__ = STATE
 
@@ -49,6 +50,7 @@ class HalfStream(Reassembler):
         self.side = side
         self.reading = False
         self.beyond: i64 = 0
+        self.preamble_bytes: i64 = 0
         self.unreported_bytes: i64 = 0
         self.unreported_gap: tuple[int, int, int] | None = None
 
@@ -207,8 +209,20 @@ class HalfStream(Reassembler):
         return (self.next_seq - self.frames.behind - self.beyond) & SEQ_MASK
 
     def starts_at_syn(self) -> bool:
-        """Whether every byte since the handshake is under search, so that its first byte begins a frame."""
-        return self.syn_seq >= 0 and (self.next_seq - self.syn_seq - 1) & SEQ_MASK == len(self.resync.buffer)
+        """Whether every byte since the handshake, or a preamble, is under search, so that its first begins a frame."""
+        first = self.syn_seq + 1 + self.preamble_bytes
+        return self.syn_seq >= 0 and (self.next_seq - first) & SEQ_MASK == len(self.resync.buffer)
+
+    def is_all_there(self) -> bool:
+        """Whether every byte that was seen of this direction is under search, but for a preamble."""
+        if self.syn_seq >= 0:
+            return self.starts_at_syn()
+        return self.bytes == self.preamble_bytes + len(self.resync.buffer)
+
+    def pass_preamble(self, length: i64) -> None:
+        """Drops the first ``length`` bytes under search, which are of a preamble."""
+        self.preamble_bytes += length
+        self.resync.buffer.pass_over(length)
 
     # -- synchronisation ----------------------------------------------------------------------------------------
 
