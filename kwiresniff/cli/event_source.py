@@ -50,11 +50,12 @@ def _filter(options: ReadOptions, topic_name: TopicNames, names_known: Callable[
 
 
 def _redactor(options: ReadOptions) -> Redactor | None:
-    if not options.redact and options.redact_key is None:
+    if not options.redact and options.redact_key is None and options.redact_key_file is None:
         return None
     from kwiresniff.analysis.redact import Redactor
+    from kwiresniff.cli.redact_key import redact_key
 
-    return Redactor(options.redact_key)
+    return Redactor(redact_key(options.redact_key_file, options.redact_key))
 
 
 class EventSource:

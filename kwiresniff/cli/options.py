@@ -111,6 +111,7 @@ class ReadOptions(NamedTuple):
     plugin: tuple[str, ...] = ()
     redact: bool = False
     redact_key: str | None = None
+    redact_key_file: str | None = None
     show_secrets: bool = False
     strict: bool = False
     quiet: bool = False
@@ -216,14 +217,15 @@ OF_TRAFFIC = (
     Option("topics", ("--topics",), "Names of topic ids, as kafka-topics --describe prints them.", metavar="FILE"),
     Option("limit", ("--limit",), "Stop after N exchanges.", Number(1), metavar="N"),
     Option("plugin", ("--plugin",), "A Python file with plugin hooks; may be repeated.", metavar="PATH", multiple=True),
-    Option("redact", ("--redact",), "Record keys, values and headers as length and keyed hash.", is_flag=True),
+    Option("redact", ("--redact",), "Records and errors' texts as length and keyed hash.", is_flag=True),
     Option(
         "redact_key",
         ("--redact-key",),
-        "Key of those hashes; random without it.",
+        "Key of those hashes; random without it. Other users see it (ps).",
         metavar="TEXT",
         environment="KWIRESNIFF_REDACT_KEY",
     ),
+    Option("redact_key_file", ("--redact-key-file",), "File with that key, which nobody else sees.", metavar="FILE"),
     Option("show_secrets", ("--show-secrets",), "Print SASL, SCRAM, token and config secrets too.", is_flag=True),
     Option("strict", ("--strict",), "Exit with 1 when there was any problem.", is_flag=True),
     Option("quiet", ("-q",), "No problems on stderr.", is_flag=True),
