@@ -322,15 +322,14 @@ class EventSource:
     def _finish(self, exchange: Exchange) -> None:
         """Plugins and redaction, on what will be shown."""
         plugins, redactor = self.plugins, self.redactor
+        if redactor is not None:  # first: what plugins say may quote what they see
+            redactor.exchange(exchange)
         if plugins.annotators:
             plugins.annotate(exchange)
-        if plugins.decoders or redactor is not None:
+        if plugins.decoders and redactor is None:
             from kwiresniff.analysis.body_entities import record_sets
 
             for message in (exchange.request, exchange.response):
                 if message is not None and message.body is not None:
-                    if redactor is not None:
-                        redactor.body(message.body)
-                    else:
-                        for topic, _, batches in record_sets(message.body, self.topic_name):
-                            plugins.decode_records(topic, batches)
+                    for topic, _, batches in record_sets(message.body, self.topic_name):
+                        plugins.decode_records(topic, batches)

@@ -9,7 +9,7 @@ MAX_KEY_FILE_BYTES = 64 << 10
 
 
 def redact_key(file: str | None, key: str | None) -> str | None:
-    """The key, which is the content of the ``file`` without the line end behind it, where there is a file, else ``key``.
+    """The key: the content of the ``file`` without the line end behind it, where there is a file, else ``key``.
 
     Raises KwiresniffError for a file that cannot be read, is empty or has more than ``MAX_KEY_FILE_BYTES``.
     """

@@ -1,8 +1,9 @@
 """What the tokens of a SASL mechanism say in the clear: the user, when it expires, which service it is for.
 
 Sources: RFC 4616 (PLAIN), RFC 5802 (SCRAM), KIP-48 (``tokenauth``), RFC 7628 (OAUTHBEARER), RFC 7519 (JSON Web Token),
-RFC 4121 and RFC 4120 (GSS-API with Kerberos), the README of aws-msk-iam-auth (AWS_MSK_IAM). Nothing is verified. Passwords, proofs, signatures, bearer tokens and
-tickets stay where they are; all that is taken from a token is bounded in length.
+RFC 4121 and RFC 4120 (GSS-API with Kerberos), the README of aws-msk-iam-auth (AWS_MSK_IAM). Nothing is verified.
+Passwords, proofs, signatures, bearer tokens and tickets stay where they are; all that is taken from a token is bounded
+in length.
 """
 
 from __future__ import annotations

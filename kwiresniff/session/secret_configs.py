@@ -10,14 +10,15 @@ from kwiresniff.schema.password_configs import PASSWORD, config_type
 if TYPE_CHECKING:
     import re
 
-#: What the names of secrets contain, in any spelling: ``clientSecret``, ``client_secret``, ``client.secret``. Words that
-#: other words contain (``pin``, ``auth``) count only by themselves; ``ssl.client.auth`` is a mode of TLS.
+#: What the names of secrets contain, in any spelling: ``clientSecret``, ``client_secret``, ``client.secret``. Words
+#: that other words contain (``pin``, ``auth``) count only by themselves; ``ssl.client.auth`` is a mode of TLS.
 _SECRET_WORDS = (
     r"pass|pwd|secret|token|credential|authorization|user[^a-z0-9]?info|licen[cs]e|jwt|jaas|cookie|hmac|signature|webhook"
     r"|sensitive|session[^a-z0-9]?id"
     r"|(?:private|master|api|access|rsa|account|shared|signing|encryption|kms|ssh|pgp|storage|crypt)[^a-z0-9]?keys?"
     r"|keys?[^a-z0-9]?(?:private|master|api|access|rsa)"
-    r"|(?<![a-z])(?:pw|pin|sas|salt|oauth|bearer|(?<!client.)auth(?=$|[^a-z0-9]?(?:header|info|data|key|code|string)))(?![a-z])"
+    r"|(?<![a-z])(?:pw|pin|sas|salt|oauth|bearer)(?![a-z])"
+    r"|(?<![a-z])(?<!client.)auth(?:[^a-z0-9]?(?:header|info|data|key|code|string))?(?![a-z0-9._-])"
 )
 #: Where a word begins in the middle of a name: ``dbPw``.
 _WORD_START = r"(?<=[a-z0-9])(?=[A-Z])"
@@ -30,7 +31,7 @@ _SECRET_VALUE = (
     r"|\bpw|\bsig)[\w.-]{0,32}[\\\"']{0,4}\s{0,8}[=:]\s{0,8}[^\s&;,]"
     r"|(?i::thin:)[^/@\s]{1,256}/[^@\s]{1,256}@"
 )
-#: A reference to a secret that a config provider resolves (KIP-297), which tells nothing of it: ``${file:/a:password}``.
+#: A reference to a secret that a config provider resolves (KIP-297): ``${file:/a:password}`` says where it is.
 _REFERENCE = r"\$\{[\w.-]{1,64}:[^{}]{0,1024}\}"
 #: DescribeConfigsResponse.ConfigType.
 _PASSWORD_TYPE = 9
