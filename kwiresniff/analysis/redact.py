@@ -41,8 +41,8 @@ _RECORD_TYPES = frozenset({"RECORDS", "COMPACT_RECORDS"})
 _USER_FIELDS = frozenset({"key", "value"})
 #: How the names of fields end in which a broker explains itself; it quotes records and configs.
 _EXPLANATIONS = ("error_message", "status_detail")
-#: The bytes of fields of records that are null or have nothing in them.
-_EMPTY = {"key": 5, "value": 5, "headers": 1}
+#: The bytes of fields of records that have nothing in them.
+_EMPTY = {"headers": 1}
 _ENVELOPED = frozenset({"request_data", "response_data"})
 
 
@@ -124,7 +124,7 @@ class Redactor:
                 pair[name] = self.value(value)
 
     def dissect(self, dissection: Dissection, where: tuple[int, Direction], missing: int) -> None:
-        """Redacts an annotated message, of ``where`` (API key, direction); its last ``missing`` bytes were not captured.
+        """Redacts an annotated message: ``where`` is its API key and direction, ``missing`` bytes were not captured.
 
         Leaves whose value was replaced no longer point to bytes of the frame.
         """
@@ -151,6 +151,8 @@ class Redactor:
                 node.value, node.meaning, node.derived = self.value(value), "", True
                 if node.name not in _ENVELOPED:
                     node.children = []  # what was decoded of it
+            elif in_records and node.name in _USER_FIELDS:
+                node.children, node.meaning, node.derived = [], "", True
             elif in_records and not node.children and value is None and node.length > _EMPTY.get(node.name, 0):
                 node.value, node.derived = _unread(node), True  # nobody can say what is in it
             todo += [(child, in_records) for child in node.children]

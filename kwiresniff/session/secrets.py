@@ -1,8 +1,8 @@
 """Credentials inside messages, which must not leave the program: each is replaced by its size.
 
 Covers SASL tokens (KIP-152), SCRAM credentials (KIP-554), delegation-token HMACs (KIP-48), passwords in configs,
-the same messages inside an Envelope (KIP-590), and the SCRAM credentials and passwords of the metadata log (KIP-900).
-What has been decoded of such bytes is covered as well as the bytes.
+the same messages inside an Envelope (KIP-590), the SCRAM credentials and passwords of the metadata log (KIP-900), and
+those of Kafka Connect's config topic. What has been decoded of such bytes is covered as well as the bytes.
 
 In a message that does not read as its definition says, a wrong length may have moved a secret into any other field. So
 of a message that may hold one, and is not sound, no text and no bytes are shown.
@@ -26,8 +26,10 @@ from kwiresniff.base.api_keys import (
     FETCH,
     FETCH_SNAPSHOT,
     INCREMENTAL_ALTER_CONFIGS,
+    PRODUCE,
     RENEW_DELEGATION_TOKEN,
     SASL_AUTHENTICATE,
+    SHARE_FETCH,
     STREAMS_GROUP_DESCRIBE,
     STREAMS_GROUP_HEARTBEAT,
 )
@@ -63,13 +65,16 @@ _CONFIG_APIS = frozenset(
 _TEACHING = frozenset({(CREATE_TOPICS, "response"), (DESCRIBE_CONFIGS, "response")})
 _CONFIG_NAMES: Final = ("name", "config_name", "key")
 _CONFIG_VALUES: Final = ("value", "config_value")
-_FETCHES = frozenset({(FETCH, "response"), (FETCH_SNAPSHOT, "response")})
+#: Messages whose records may be those of the metadata log or of Kafka Connect.
+_WITH_RECORDS = frozenset(
+    {(PRODUCE, "request"), (FETCH, "response"), (FETCH_SNAPSHOT, "response"), (SHARE_FETCH, "response")}
+)
 _api_key = Struct(">h").unpack_from
 
 
 def has_secrets(api_key: int, direction: str) -> bool:
     """Whether such a message may carry secrets at all."""
-    return may_hide(api_key, direction) or (api_key, direction) in _FETCHES
+    return may_hide(api_key, direction) or (api_key, direction) in _WITH_RECORDS
 
 
 def may_hide(api_key: int, direction: str) -> bool:
@@ -111,10 +116,12 @@ def conceal(
     in wire order: the replacement of each, None where it stays. None when more has been replaced than those.
     """
     where = (api_key, direction)
-    if where in _FETCHES:
-        from kwiresniff.session.secret_records import conceal_metadata_records  # few bodies with records come here
+    if where in _WITH_RECORDS:
+        from kwiresniff.session.connect_secrets import conceal_connect_records  # few bodies with records come here
+        from kwiresniff.session.secret_records import conceal_metadata_records
 
         conceal_metadata_records(body)
+        conceal_connect_records(body)
     elif not sound and may_hide(api_key, direction):
         without_text(body)
     elif api_key == ENVELOPE:
@@ -222,10 +229,12 @@ def conceal_dissection(
     ``inner_api_key`` is that of the message inside an Envelope, when it is known.
     """
     where = (api_key, direction)
-    if where in _FETCHES:
+    if where in _WITH_RECORDS:
+        from kwiresniff.session.connect_secrets import conceal_connect_nodes
         from kwiresniff.session.secret_records import conceal_metadata_nodes
 
         conceal_metadata_nodes(dissection.root)
+        conceal_connect_nodes(dissection.root)
     elif not sound and may_hide(api_key, direction):
         hide_text(dissection.root)
     elif api_key == ENVELOPE:

@@ -8,7 +8,6 @@ from typing import Any
 from kwiresniff.analysis.redact import Redactor
 from kwiresniff.model import Direction, Dissection, Node
 
-
 PRODUCED: tuple[int, Direction] = (0, "request")
 
 
