@@ -23,12 +23,23 @@ _MARKS: Final = (
 
 def has_marks(data: bytes, start: int, stop: int) -> bool:
     """Whether any record in ``data[start:stop]`` may be one of Connect's."""
-    return any([data.find(mark, start, stop) >= 0 for mark in _MARKS])
+    return any(data.find(mark, start, stop) >= 0 for mark in _MARKS)
 
 
 def may_be_connects(key: Any, value: Any) -> bool:
     """Whether a record may be one of Connect's."""
     return (isinstance(key, bytes) and key.startswith(KEYS)) or (isinstance(value, bytes) and value.startswith(VALUES))
+
+
+def may_be_opened(batches: Any) -> bool:
+    """Whether a decoded record set has a record that may be one of Connect's, or something that nobody could read."""
+    for batch in batches if isinstance(batches, list) else ():
+        if any(isinstance(value, bytes) for value in batch.values()):
+            return True
+        for record in batch.get("records") or ():
+            if may_be_connects(record.get("key"), record.get("value")):
+                return True
+    return False
 
 
 def is_config_topic(name: Any) -> bool:

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from kwiresniff import schema
 from kwiresniff.base.api_keys import FETCH, FETCH_SNAPSHOT, PRODUCE, SHARE_FETCH
-from kwiresniff.base.connect_records import is_config_topic, may_be_connects
+from kwiresniff.base.connect_records import is_config_topic, may_be_opened
 from kwiresniff.base.known_ids import METADATA_TOPIC, METADATA_TOPIC_ID
 from kwiresniff.base.light_typing import Any
 from kwiresniff.codec.embedded.connect import open_connect_record
@@ -164,13 +164,8 @@ def _has_internal_topic(array: str, field: str) -> Callable[[Body, TopicNames], 
 
 
 def _has_connect_records(topic: Body) -> bool:
-    for partition in topic.get("partitions") or topic.get("partition_data") or ():
-        batches = partition.get("records")
-        for batch in batches if isinstance(batches, list) else ():
-            for record in batch.get("records") or ():
-                if may_be_connects(record.get("key"), record.get("value")):
-                    return True
-    return False
+    partitions = topic.get("partitions") or topic.get("partition_data") or ()
+    return any(may_be_opened(partition.get("records")) for partition in partitions)
 
 
 #: Nearly all of these messages are about users' topics, which a look at the names tells at less cost than trying each
