@@ -57,7 +57,9 @@ _CONFIG_APIS = frozenset(
         (CREATE_TOPICS, "response"),
         (DESCRIBE_CONFIGS, "response"),
         (ALTER_CONFIGS, "request"),
+        (ALTER_CONFIGS, "response"),  # its error messages quote values
         (INCREMENTAL_ALTER_CONFIGS, "request"),
+        (INCREMENTAL_ALTER_CONFIGS, "response"),
         (STREAMS_GROUP_HEARTBEAT, "request"),  # the configs of the topics it wants
         (STREAMS_GROUP_DESCRIBE, "response"),
     }
@@ -65,6 +67,8 @@ _CONFIG_APIS = frozenset(
 _TEACHING = frozenset({(CREATE_TOPICS, "response"), (DESCRIBE_CONFIGS, "response")})
 _CONFIG_NAMES: Final = ("name", "config_name", "key")
 _CONFIG_VALUES: Final = ("value", "config_value")
+#: Where a broker says what is wrong with a config: ``Invalid value ... for configuration ssl.key.password``.
+_EXPLANATION: Final = "error_message"
 #: Messages whose records may be those of the metadata log or of Kafka Connect.
 _WITH_RECORDS = frozenset(
     {(PRODUCE, "request"), (FETCH, "response"), (FETCH_SNAPSHOT, "response"), (SHARE_FETCH, "response")}
@@ -86,7 +90,9 @@ def may_hide(api_key: int, direction: str) -> bool:
 def hideable(api_key: int, direction: str) -> frozenset[str]:
     """The names of the fields of a message that may be withheld in a sound one; none for messages of which more is."""
     where = (api_key, direction)
-    return frozenset(_CONFIG_VALUES) if where in _CONFIG_APIS else _SECRET_FIELDS.get(where, frozenset())
+    return (
+        frozenset({*_CONFIG_VALUES, _EXPLANATION}) if where in _CONFIG_APIS else _SECRET_FIELDS.get(where, frozenset())
+    )
 
 
 def teaches(api_key: int, direction: str) -> bool:
@@ -179,7 +185,7 @@ class _Concealment:
                 self.structure(value, False)
             elif name in self.names and value and isinstance(value, str | bytes):
                 kept = None
-                if secret:
+                if _config_judge()(value, value) if name == _EXPLANATION else secret:
                     kept = member[name] = withheld(value)
                 self.replaced.append(kept)
 
@@ -248,6 +254,8 @@ def conceal_dissection(
                 hide(node)
             elif where in _CONFIG_APIS and node.children:
                 _conceal_config_node(node, sensitive)
+            elif where in _CONFIG_APIS and node.name == _EXPLANATION and _config_judge()(node.value, node.value):
+                hide(node)
 
 
 def _conceal_config_node(node: Node, sensitive: SensitiveNames | None) -> None:
