@@ -146,7 +146,7 @@ class Talk:
 
     def exchange(self, api_key: int, version: int, asked: bytes, answered: bytes) -> None:
         self.number += 1
-        flexible = [schema.message(api_key, version, way).flexible for way in ("request", "response")]  # type: ignore[arg-type]
+        flexible = [schema.message(api_key, version, way).flexible for way in ("request", "response")]
         tags = [b"\0" if one else b"" for one in flexible]
         self.wire.up(request(api_key, version, self.number, asked, tags=tags[0]))
         self.wire.down(response(self.number, answered, tags=tags[1]))
