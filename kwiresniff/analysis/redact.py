@@ -104,7 +104,7 @@ class Redactor:
                 elif isinstance(value, list):
                     if value and isinstance(value[0], dict):
                         todo += value
-                elif isinstance(value, bytes | str) and (name.endswith(_EXPLANATIONS) or name in _ENVELOPED):
+                elif value and isinstance(value, bytes | str) and (name.endswith(_EXPLANATIONS) or name in _ENVELOPED):
                     member[name] = self.value(value)
 
     def _batch(self, batch: Body) -> None:
@@ -144,7 +144,7 @@ class Redactor:
                 node.derived |= not node.children  # batches nobody looked into: their bytes are all there is
             elif isinstance(value, bytes | str) and (
                 (in_records and (isinstance(value, bytes) or node.name in _USER_FIELDS))
-                or node.name.endswith(_EXPLANATIONS)
+                or (value and node.name.endswith(_EXPLANATIONS))
                 or node.name in _ENVELOPED
                 or UNKNOWN_TAGS in node.name
             ):
