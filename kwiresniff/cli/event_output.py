@@ -188,7 +188,9 @@ def _drawn(source: EventSource, out: TextIO, width: int | None, color: bool) -> 
             exchange, which, topics, show_secrets=options.show_secrets, folded=not options.verbose
         )
         if dissection is not None and redactor is not None:
-            redactor.dissect(dissection)
+            assert message is not None
+            missing = message.size_bytes - len(message.frame or b"")
+            redactor.dissect(dissection, (exchange.api_key, which), missing)
         elif dissection is not None and plugins.decoders:
             from kwiresniff.cli.decoded import decode_dissection
 

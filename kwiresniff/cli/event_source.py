@@ -50,11 +50,12 @@ def _filter(options: ReadOptions, topic_name: TopicNames, names_known: Callable[
 
 
 def _redactor(options: ReadOptions) -> Redactor | None:
-    if not options.redact and options.redact_key is None:
+    if not options.redact and options.redact_key is None and options.redact_key_file is None:
         return None
     from kwiresniff.analysis.redact import Redactor
+    from kwiresniff.cli.redact_key import redact_key
 
-    return Redactor(options.redact_key)
+    return Redactor(redact_key(options.redact_key_file, options.redact_key))
 
 
 class EventSource:
@@ -321,15 +322,14 @@ class EventSource:
     def _finish(self, exchange: Exchange) -> None:
         """Plugins and redaction, on what will be shown."""
         plugins, redactor = self.plugins, self.redactor
+        if redactor is not None:  # first: what plugins say may quote what they see
+            redactor.exchange(exchange)
         if plugins.annotators:
             plugins.annotate(exchange)
-        if plugins.decoders or redactor is not None:
+        if plugins.decoders and redactor is None:
             from kwiresniff.analysis.body_entities import record_sets
 
             for message in (exchange.request, exchange.response):
                 if message is not None and message.body is not None:
-                    if redactor is not None:
-                        redactor.body(message.body)
-                    else:
-                        for topic, _, batches in record_sets(message.body, self.topic_name):
-                            plugins.decode_records(topic, batches)
+                    for topic, _, batches in record_sets(message.body, self.topic_name):
+                        plugins.decode_records(topic, batches)

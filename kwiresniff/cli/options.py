@@ -70,6 +70,7 @@ class ReadOptions(NamedTuple):
     plugin: tuple[str, ...] = ()
     redact: bool = False
     redact_key: str | None = None
+    redact_key_file: str | None = None
     show_secrets: bool = False
     strict: bool = False
     quiet: bool = False
@@ -113,13 +114,14 @@ _OF_TRAFFIC = (
     _shared("--topics", metavar="FILE", help="Names of topic ids, as kafka-topics --describe prints them."),
     _shared("--limit", type=click.IntRange(1), metavar="N", help="Stop after N exchanges."),
     _shared("--plugin", multiple=True, metavar="PATH", help="A Python file with plugin hooks; may be repeated."),
-    _shared("--redact", is_flag=True, help="Record keys, values and headers as length and keyed hash."),
+    _shared("--redact", is_flag=True, help="Records and errors' texts as length and keyed hash."),
     _shared(
         "--redact-key",
         envvar="KWIRESNIFF_REDACT_KEY",
         metavar="TEXT",
-        help="Key of those hashes; random without it.",
+        help="Key of those hashes; random without it. Other users see it (ps).",
     ),
+    _shared("--redact-key-file", metavar="FILE", help="File with that key, which nobody else sees."),
     _shared("--show-secrets", is_flag=True, help="Print SASL, SCRAM, token and config secrets too."),
     _shared("--strict", is_flag=True, help="Exit with 1 when there was any problem."),
     _shared("-q", "quiet", is_flag=True, help="No problems on stderr."),

@@ -13,6 +13,7 @@ import click
 from kwiresniff.analysis.parse_units import duration_ns
 from kwiresniff.base.light_typing import TYPE_CHECKING, Any, NamedTuple
 from kwiresniff.cli.click_commands import remember_traceback
+from kwiresniff.cli.redact_key import redact_key
 from kwiresniff.errors import SchemaError
 from kwiresniff.pipeline.columns import WRITABLE, WRITTEN
 
@@ -67,6 +68,7 @@ class Decoding(NamedTuple):
     port: tuple[int, ...] = ()
     redact: bool = False
     redact_key: str | None = None
+    redact_key_file: str | None = None
 
     def settings(self, keylog: str | None = None) -> Settings:
         """The options as ``Settings`` of the pipeline; raises for wrong ones here, before Spark is started."""
@@ -91,8 +93,10 @@ class Decoding(NamedTuple):
                 audit = find_release(audit)
             except SchemaError as error:
                 raise click.BadParameter(str(error), param_hint="'--audit'") from error
-        redact_key = secrets.token_hex(16) if self.redact and self.redact_key is None else self.redact_key
-        return Settings("records", self.port, redact_key, audit, keylog, self.where, topics=topics)
+        key = redact_key(self.redact_key_file, self.redact_key)
+        if self.redact and key is None:
+            key = secrets.token_hex(16)
+        return Settings("records", self.port, key, audit, keylog, self.where, topics=topics)
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -138,8 +142,14 @@ _DECODING = (
         help="Names of topic ids, as kafka-topics --describe prints them; workers must see it.",
     ),
     click.option("--port", type=click.IntRange(1, 65535), multiple=True, help="A port brokers listen on: a hint."),
-    click.option("--redact", is_flag=True, help="Record keys, values and headers as length and keyed hash."),
-    click.option("--redact-key", metavar="TEXT", envvar="KWIRESNIFF_REDACT_KEY", help="Key of those hashes."),
+    click.option("--redact", is_flag=True, help="Records and errors' texts as length and keyed hash."),
+    click.option(
+        "--redact-key",
+        metavar="TEXT",
+        envvar="KWIRESNIFF_REDACT_KEY",
+        help="Key of those hashes. Other users see it (ps).",
+    ),
+    click.option("--redact-key-file", metavar="FILE", help="File with that key, which nobody else sees."),
 )
 _OUTPUT = (
     click.option("-q", "quiet", is_flag=True, help="No summary on stderr."),

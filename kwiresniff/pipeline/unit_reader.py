@@ -244,9 +244,7 @@ def _other_end(one: LeftOut) -> Problem:
 def _redacted(events: Iterable[Event], redactor: Redactor) -> Iterator[Event]:
     for event in events:
         if isinstance(event, Exchange):
-            for message in (event.request, event.response):
-                if message is not None:
-                    redactor.body(message.body)
+            redactor.exchange(event)
         yield event
 
 

@@ -88,12 +88,12 @@ def _conceal_topic(topic: Node) -> None:
         for node in all_nodes(record_set):
             if node.type == "RECORD":
                 _conceal_record_node(node)
-            elif node.meaning == CUT_SHORT or (node.type in _OPENED and not node.children and node.length):
+            elif node.meaning == CUT_SHORT or (node.type in OPENED and not node.children and node.length):
                 hide_bytes(node)  # nobody can say what is in it
 
 
 #: What has something below it, unless it could not be read.
-_OPENED = frozenset({"RECORDS", "COMPACT_RECORDS", "RECORD_BATCH", "MESSAGE", "ARRAY", "RECORD"})
+OPENED = frozenset({"RECORDS", "COMPACT_RECORDS", "RECORD_BATCH", "MESSAGE", "ARRAY", "RECORD"})
 
 
 def _conceal_record_node(record: Node) -> None:

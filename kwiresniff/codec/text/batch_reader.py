@@ -1,8 +1,9 @@
 """Record batches for the compiled writers: where each ends, and the fields of its header once it is checked.
 
 The batches of an ordinary record set, read by machine integers. Whatever is unusual (a message set, control records, a
-wrong CRC) is left to ``kwiresniff.codec.records`` and ``kwiresniff.codec.record_dissector``; if all were read by them,
-as dicts or nodes, JSON text and trees would take about ten times as long.
+wrong CRC, records that may be Kafka Connect's) is left to ``kwiresniff.codec.records`` and
+``kwiresniff.codec.record_dissector``; if all were read by them, as dicts or nodes, JSON text and trees would take about
+ten times as long.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from kwiresniff.base.batch_layout import (
     MAX_TIMESTAMP_AT,
     RECORDS_COUNT_AT,
 )
+from kwiresniff.base.connect_records import has_marks
 from kwiresniff.base.light_typing import TYPE_CHECKING, Final, final
 from kwiresniff.codec.batch_libraries import crc32c
 from kwiresniff.codec.record_limits import MAX_BATCH_BYTES, RecordBudget
@@ -120,6 +122,8 @@ class BatchReader(BatchHeader):
             self.first = 0
             self.last = len(self.data)
             budget.decompressed_bytes -= len(self.data)
+        if has_marks(self.data, self.first, self.last):
+            return UNUSUAL
         budget.records -= count
         self.base_timestamp = read_i64_be(frame, pos + BASE_TIMESTAMP_AT)
         self.max_timestamp = read_i64_be(frame, pos + MAX_TIMESTAMP_AT)

@@ -16,6 +16,7 @@ from kwiresniff.base.batch_layout import (
     PRODUCER_ID_AT,
     TRANSACTIONAL,
 )
+from kwiresniff.base.connect_records import may_be_opened
 from kwiresniff.base.json_text import write_number
 from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final, final
 from kwiresniff.codec.compression import codec_name
@@ -53,7 +54,8 @@ class RecordSetWriter:
         self.records = RecordWriter(out, encode)
 
     def write(self, frame: bytes, pos: i64, end: i64, budget: RecordBudget, pieces: list[bytes]) -> bool:
-        """The batches of ``frame[pos:end]`` as an array; False for a problem in one of them.
+        """The batches of ``frame[pos:end]`` as an array; False for a problem in one of them, and where a record may be
+        one of Kafka Connect's.
 
         Text that has become long is moved to ``pieces`` between two batches, and in a long record.
         """
@@ -72,7 +74,7 @@ class RecordSetWriter:
                 take_back(out, pieces, size, count)
                 issues: list[Problem] = []
                 batches = decode_record_set(frame, pos, end, "full", issues, budget)
-                if issues:
+                if issues or may_be_opened(batches):
                     return False
                 out.write(self.encode(batches)[1:-1])
                 break
