@@ -97,11 +97,24 @@ class MomentKind(Kind):
         return Moment(absolute, "epoch")
 
 
+class DecodeAsKind(Kind):
+    """A rule of ``--decode-as``; its value is the text."""
+
+    name = "rule"
+
+    def convert(self, text: str) -> str:
+        from kwiresniff.capture.decode_as import rule_of  # few commands are given one
+
+        rule_of(text)
+        return text
+
+
 class ReadOptions(NamedTuple):
     """The shared options: how captures are read, whatever is done with the result."""
 
     filter: str | None = None
     port: tuple[int, ...] = ()
+    decode_as: tuple[str, ...] = ()
     keylog: str | None = None
     since: Moment | None = None
     until: Moment | None = None
@@ -207,6 +220,14 @@ _OF_FILES = (
 #: What has a meaning for live captures, too.
 OF_TRAFFIC = (
     Option("filter", ("-Y", "--filter"), "Only exchanges like 'api == Fetch and latency > 100ms'.", metavar="EXPR"),
+    Option(
+        "decode_as",
+        ("-d", "--decode-as"),
+        "What packets hold, like udp.port==8473,vxlan or link_type==147,ethernet; may be repeated.",
+        DecodeAsKind(),
+        metavar="RULE",
+        multiple=True,
+    ),
     Option(
         "keylog",
         ("--keylog",),

@@ -12,7 +12,8 @@ import click
 
 from kwiresniff.analysis.parse_units import duration_ns
 from kwiresniff.base.light_typing import TYPE_CHECKING, Any, NamedTuple
-from kwiresniff.cli.click_commands import remember_traceback
+from kwiresniff.cli.click_commands import KindType, remember_traceback
+from kwiresniff.cli.options import DecodeAsKind
 from kwiresniff.errors import SchemaError
 from kwiresniff.pipeline.columns import WRITABLE, WRITTEN
 
@@ -65,6 +66,7 @@ class Decoding(NamedTuple):
     where: str | None = None
     topics: str | None = None
     port: tuple[int, ...] = ()
+    decode_as: tuple[str, ...] = ()
     redact: bool = False
     redact_key: str | None = None
 
@@ -92,7 +94,9 @@ class Decoding(NamedTuple):
             except SchemaError as error:
                 raise click.BadParameter(str(error), param_hint="'--audit'") from error
         redact_key = secrets.token_hex(16) if self.redact and self.redact_key is None else self.redact_key
-        return Settings("records", self.port, redact_key, audit, keylog, self.where, topics=topics)
+        return Settings(
+            "records", self.port, redact_key, audit, keylog, self.where, topics=topics, decode_as=self.decode_as
+        )
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -138,6 +142,14 @@ _DECODING = (
         help="Names of topic ids, as kafka-topics --describe prints them; workers must see it.",
     ),
     click.option("--port", type=click.IntRange(1, 65535), multiple=True, help="A port brokers listen on: a hint."),
+    click.option(
+        "-d",
+        "--decode-as",
+        metavar="RULE",
+        multiple=True,
+        type=KindType(DecodeAsKind()),
+        help="What packets hold, like udp.port==8473,vxlan or link_type==147,ethernet; may be repeated.",
+    ),
     click.option("--redact", is_flag=True, help="Record keys, values and headers as length and keyed hash."),
     click.option("--redact-key", metavar="TEXT", envvar="KWIRESNIFF_REDACT_KEY", help="Key of those hashes."),
 )
