@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 
 from kwiresniff.base.light_typing import BinaryIO
 from kwiresniff.base.packet_references import PACKET_BITS
-from kwiresniff.capture.choices import NO_CHOICES, Choices, choices_of
+from kwiresniff.capture.choices import choices_of
 from kwiresniff.capture.formats import PCAPNG_MAGIC, NotACapture, first_timestamp, open_reader
 from kwiresniff.capture.input_stream import Stream
-from kwiresniff.capture.packet_decoder import LayerDecoder
+from kwiresniff.capture.packet_decoder import NO_CHOICES, Choices, LayerDecoder
 from kwiresniff.capture.paths import STANDARD_INPUT, Input, expand, reason
 from kwiresniff.capture.sources import Reader, segments_of
 from kwiresniff.errors import CaptureError

@@ -1,25 +1,10 @@
-"""The user's choices of how packets are decoded, as the tables that decoding looks into."""
+"""The tables that the user's rules of how packets are decoded make, imported with what they need when there are any."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from kwiresniff.base.light_typing import Final, NamedTuple
-from kwiresniff.capture.link_layer import LinkLayer
-from kwiresniff.capture.tags import TAGS
-
-
-class Choices(NamedTuple):
-    """Layers by link type, ethertype, UDP port and IP protocol; ``tags`` has those that are known, too."""
-
-    link_types: Mapping[int, LinkLayer] = {}
-    tags: Mapping[int, LinkLayer] = TAGS
-    udp_ports: Mapping[int, LinkLayer] = {}
-    ip_protocols: Mapping[int, LinkLayer] = {}
-
-
-#: What is known, and no more.
-NO_CHOICES: Final = Choices()
+from kwiresniff.capture.packet_decoder import NO_CHOICES, Choices
 
 
 def choices_of(decode_as: Sequence[str]) -> Choices:

@@ -11,7 +11,6 @@ from collections.abc import Iterable
 
 from kwiresniff.base.light_typing import Final, NamedTuple
 from kwiresniff.capture.capture_headers import erf, frame_relay, hdlc, nflog, pf_log, pktap, ppi
-from kwiresniff.capture.choices import Choices
 from kwiresniff.capture.link_layer import (
     IPV4,
     IPV6,
@@ -25,6 +24,7 @@ from kwiresniff.capture.link_layer import (
     ppp,
     raw_ip,
 )
+from kwiresniff.capture.packet_decoder import Choices
 from kwiresniff.capture.tags import TAGS, frame_behind, llc, mpls, nsh, pppoe, vlan
 from kwiresniff.capture.tunnels import capwap, geneve, gre, gtp_u, gue, l2tp, l2tp_v3, lisp, tzsp, vxlan
 from kwiresniff.capture.wireless import ieee80211, prism, radiotap

@@ -7,12 +7,12 @@ IPv6, options, fragments. What is not TCP in the end is counted by a short name 
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, Protocol, TypeAlias
-from kwiresniff.capture.choices import NO_CHOICES, Choices
+from kwiresniff.base.light_typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 from kwiresniff.capture.fast_path import NEVER, Front, front
 from kwiresniff.capture.link_layer import ARP, IPV4, IPV6, LINK_LAYERS, LinkLayer, NoSegment, u16
-from kwiresniff.capture.tags import network_layer
+from kwiresniff.capture.tags import TAGS, network_layer
 from kwiresniff.capture.unread import ethertype_name, link_type_name
 from kwiresniff.model import Segment
 
@@ -42,6 +42,22 @@ _ipv6_tcp = struct.Struct(">B3xHBx36sLLBB").unpack_from
 
 #: What lies inside an IP datagram: protocol, addresses, buffer, start, end, bytes missing after the end.
 _Datagram: TypeAlias = tuple[int, bytes, bytes, int, int, int]
+
+
+class Choices(NamedTuple):
+    """What the user says of how packets are decoded, as the tables that are looked into.
+
+    Layers by link type, ethertype, UDP port and IP protocol; ``tags`` has those that are known, too.
+    """
+
+    link_types: Mapping[int, LinkLayer] = {}
+    tags: Mapping[int, LinkLayer] = TAGS
+    udp_ports: Mapping[int, LinkLayer] = {}
+    ip_protocols: Mapping[int, LinkLayer] = {}
+
+
+#: What is known, and no more.
+NO_CHOICES: Final = Choices()
 
 
 class PacketDecoder(Protocol):
