@@ -167,12 +167,12 @@ def erf(buffer: bytes, start: int, end: int) -> tuple[int, int]:
     return (BRIDGED, offset + 2) if kind in _ERF_ETHERNET else (NOTHING, end)
 
 
-def _ethertype_at(place: int) -> LinkLayer:
-    """A header that ends with the ethertype at ``place``."""
+def _ethertype_at(place: int, rest: int = 0) -> LinkLayer:
+    """A header with the ethertype at ``place`` and ``rest`` bytes more."""
 
     def layer(buffer: bytes, start: int, end: int) -> tuple[int, int]:
         at = start + place
-        return (u16(buffer, at)[0], at + 2) if end - at >= 2 else (NOTHING, end)
+        return (u16(buffer, at)[0], at + 2 + rest) if end - at >= 2 else (NOTHING, end)
 
     return layer
 
@@ -198,7 +198,7 @@ CAPTURE_HEADERS: dict[int, LinkLayer] = {
     123: _behind(4, llc),  # SunATM
     138: _ethertype_at(16),  # Apple's IP over IEEE 1394
     USER2: user2,
-    166: ppp,  # pppd's: a direction in place of the address
+    166: _behind(2, ppp),  # pppd's: a direction in place of the address
     178: _juniper(ethernet),
     179: _juniper(ppp),
     180: _juniper(frame_relay),
@@ -212,11 +212,11 @@ CAPTURE_HEADERS: dict[int, LinkLayer] = {
     239: nflog,
     240: frame_behind(4),  # netANALYZER
     241: frame_behind(12),  # netANALYZER with preamble
-    242: _ethertype_at(40),  # IP over InfiniBand
+    242: _ethertype_at(40, 2),  # IP over InfiniBand
     PKTAP: pktap,
     274: frame_behind(8),  # Ethernet with preamble
     281: _ethertype_at(16),  # DSA, a switch's tag behind the addresses: Broadcom
     282: frame_behind(4),  # DSA: Broadcom, before the frame
-    283: _ethertype_at(16),  # DSA: Marvell
-    284: _ethertype_at(20),  # DSA: Marvell, with an ethertype of its own
+    284: _ethertype_at(16),  # DSA: Marvell
+    285: _ethertype_at(20),  # DSA: Marvell, with an ethertype of its own
 }

@@ -204,9 +204,7 @@ def gre(buffer: bytes, start: int, end: int) -> tuple[int, int]:
         # The last bit of the 12-byte header announces 8 more bytes specific to the platform.
         offset += 20 if offset + 12 <= end and buffer[offset + 11] & 1 else 12
     elif kind == _WCCP:
-        kind = IPV4
-        if offset < end and buffer[offset] >> 4 != 4:  # version 2 has 4 bytes before the packet
-            offset += 4
+        return raw_ip(buffer, offset if is_sound_ip(buffer, offset, end) else offset + 4, end)  # version 1, or 2
     return (kind, offset) if offset < end else (NOTHING, end)
 
 
@@ -242,16 +240,18 @@ def udp_tunnel(buffer: bytes, start: int, end: int, tags: Mapping[int, LinkLayer
         return by_port(buffer, start + 8, end)
     start += 8
     name = _by_header(buffer, start, end)
-    tunnel = _BY_HEADER.get(name) or _CHECKED_PORTS.get(port)
-    if tunnel is not None:
+    kind = NOTHING
+    for tunnel in (_CHECKED_PORTS.get(port), _BY_HEADER.get(name)):
+        if tunnel is None:
+            continue
         length = u16(buffer, start - 4)[0]
         stop = start - 8 + length if length else end
         try:
             kind, offset = tunnel(buffer, start, min(stop, end))
             kind, offset = network_layer(kind, buffer, offset, min(stop, end), tags)
         except NoSegment:
-            kind, offset = NOTHING, end
-        if kind in (IPV4, IPV6) and offset < stop and is_sound_ip(buffer, offset, end, stop - offset):
+            continue
+        if kind in (IPV4, IPV6) and is_sound_ip(buffer, offset, end, stop - offset):
             return kind, offset
     if name:
         raise NoSegment("arp" if kind == ARP else may_be_name(port, name))
