@@ -145,12 +145,11 @@ class LayerDecoder:
                 kind, offset = _tunnel(protocol, buffer, offset, end, choices)
             raise NoSegment("nested_too_deep")
         except NoSegment as reason:
-            self._count(str(reason))
+            name = str(reason)
+            self._count(name if name in self.other or len(self.other) < MAX_REASONS else _OTHER_REASONS)
             return None
 
     def _count(self, name: str) -> None:
-        if name not in self.other and len(self.other) >= MAX_REASONS:
-            name = _OTHER_REASONS
         self.other[name] = self.other.get(name, 0) + 1
 
     def close(self) -> None:

@@ -89,7 +89,7 @@ def gtp_u(buffer: bytes, start: int, end: int) -> tuple[int, int]:
                 return NOTHING, end
             offset += size
             following = buffer[offset - 1]
-        else:
+        if following:
             return NOTHING, end
     return raw_ip(buffer, offset, end) if is_sound_ip(buffer, offset, end, end - offset) else (BRIDGED, offset)
 
@@ -253,7 +253,7 @@ def udp_tunnel(buffer: bytes, start: int, end: int, tags: Mapping[int, LinkLayer
             continue
         if kind in (IPV4, IPV6) and is_sound_ip(buffer, offset, end, stop - offset):
             return kind, offset
-    if name:
+    if name and kind in (IPV4, IPV6, ARP):
         raise NoSegment("arp" if kind == ARP else may_be_name(port, name))
     raise NoSegment(_encrypted(port, buffer, start, end))
 

@@ -69,7 +69,7 @@ def macsec(p: Any) -> Any:
     return tagged(0x88E5, "2000000000070200000000010001")(p) / scapy.Padding(bytes(16))
 
 
-TAGS = {
+TAGS: dict[str, Callable[[Any], Any]] = {
     "cisco metadata": tagged(0x8909, "010100010005"),
     "vn-tag": tagged(0x8926, "00010002"),
     "802.1br e-tag": tagged(0x893F, "000000010000"),
@@ -80,7 +80,7 @@ TAGS = {
     "nsh": lambda p: scapy.Ether(type=0x894F) / contributed("nsh", "NSH")(nextproto=int(next_protocol(p))) / p,
     "nsh with ethernet": lambda p: scapy.Ether(type=0x894F) / contributed("nsh", "NSH")(nextproto=3) / ether() / p,
     "nsh of type 2": lambda p: scapy.Ether(type=0x894F) / raw(f"0fc202{next_protocol(p)}00000100") / p,
-    "fabricpath": lambda p: bridged(0x8903, "0041")(p) / scapy.Padding(bytes(4)),
+    "fabricpath": lambda p: scapy.Ether(type=0x8903) / raw("0041") / ether() / p / scapy.Padding(bytes(4)),
     "trill": bridged(0x22F3, "000000010002"),
     "two labels": lambda p: scapy.Ether(type=0x8847) / raw("00020040000301ff") / p,
     "gre with mpls": lambda p: ether() / scapy.IP(**OUTER) / scapy.GRE(proto=0x8847) / raw("00020140") / p,
