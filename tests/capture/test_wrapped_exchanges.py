@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from kwiresniff.capture.decode_as import LAYERS, SELECTORS
 from tests.support import packet_builder
 from tests.support.command import Run
-from tests.support.paths import CAPTURES
-from tests.support.raw_packets import packets
-
-RECORDING = CAPTURES / "java-produce.pcap"
-COUNT = 40
-FRAMES = packets(RECORDING)[:COUNT]
-
-
-def capture(path: Path, wrap: Callable[[bytes], bytes], link_type: int = 1) -> str:
-    """The first packets of the recording, each as ``wrap`` makes it of an Ethernet frame."""
-    pieces = [packet_builder.pcap_header(magic=0xA1B23C4D, link_type=link_type)]
-    for seconds, nanoseconds, wire, frame in FRAMES:
-        data = wrap(frame)
-        pieces.append(struct.pack("<IIII", seconds, nanoseconds, len(data), wire + len(data) - len(frame)) + data)
-    path.write_bytes(b"".join(pieces))
-    return str(path)
-
-
-def udp(payload: bytes, port: int, length: int | None = None) -> bytes:
-    """The payload in a UDP datagram to ``port``, in Ethernet."""
-    header = struct.pack(">HHHH", 55555, port, 8 + len(payload) if length is None else length, 0)
-    return packet_builder.ethernet(packet_builder.ipv4(header + payload, protocol=17))
+from tests.support.paths import ROOT
+from tests.support.wrapped_recording import FRAMES, RECORDING, capture, udp
 
 
 def pktap(frame: bytes) -> bytes:
@@ -222,3 +204,11 @@ def test_an_interface_that_is_not_read_is_named_beside_one_that_is(kwiresniff: R
     assert done.code == 0 and "ApiVersions" in done.out
     assert done.err.startswith("kwiresniff: 1 packet of link type 150 (USER3), which is not read: ")
     assert kwiresniff("stats", "-q", str(path)).err == ""
+
+
+def test_the_page_has_the_names_and_selectors() -> None:
+    """docs/output.md lists what a rule may say, in the order of the code."""
+    page = (ROOT / "docs" / "output.md").read_text(encoding="utf-8")
+    selectors, names = re.search(r"^\| (`udp\.port`[^|]*) \| ([^|]*) \|$", page, re.MULTILINE).groups()  # type: ignore[union-attr]
+    assert re.findall(r"`([\w.]+)`", selectors) == list(SELECTORS)
+    assert re.findall(r"`([\w]+)`", names) == [spellings[0] for spellings in LAYERS]
