@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from kwiresniff.base.light_typing import Final
 from kwiresniff.capture.link_layer import (
+    ARP,
     BRIDGED,
     IPV4,
     IPV6,
@@ -24,7 +25,7 @@ from kwiresniff.capture.link_layer import (
     raw_ip,
     u16,
 )
-from kwiresniff.capture.sound_headers import is_sound_frame, is_sound_ip
+from kwiresniff.capture.sound_headers import find_ip, is_sound_frame, is_sound_ip
 
 #: Tags and bridged frames in a row. Provider networks stack four or five; a hostile packet could stack thousands.
 MAX_TAGS: Final = 32
@@ -155,15 +156,20 @@ TAGS: dict[int, LinkLayer] = {
 def network_layer(
     kind: int, buffer: bytes, offset: int, end: int, tags: Mapping[int, LinkLayer] = TAGS
 ) -> tuple[int, int]:
-    """Ethertype and offset of what follows any ``tags``, if ``kind`` is one of them.
+    """Ethertype and offset of what follows any ``tags``, if ``kind`` is one of them, or a tag that is not known.
 
     Raises NoSegment for more than MAX_TAGS.
     """
     for _ in range(MAX_TAGS):
         tag = llc if 0 <= kind < LOWEST_ETHERTYPE else tags.get(kind)
         if tag is None:
-            return kind, offset
+            if kind in (NOTHING, ARP):
+                return kind, offset
+            return find_ip(buffer, offset, end) or (kind, offset)
+        start = offset
         kind, offset = tag(buffer, offset, end)
+        if kind == NOTHING and tag is llc:  # or a tag that begins with a small number
+            return find_ip(buffer, start, end) or (kind, offset)
         if kind in (IPV4, IPV6):
             return kind, offset
     raise NoSegment("nested_too_deep")

@@ -27,7 +27,7 @@ from kwiresniff.capture.link_layer import (
     raw_ip,
     u16,
 )
-from kwiresniff.capture.sound_headers import is_sound_frame, is_sound_ip
+from kwiresniff.capture.sound_headers import find_ip, is_sound_frame, is_sound_ip
 from kwiresniff.capture.tags import NEXT_PROTOCOLS, TAGS, frame_behind, mpls, network_layer
 from kwiresniff.capture.unread import may_be_name
 
@@ -229,8 +229,8 @@ _BY_HEADER: dict[str, LinkLayer] = {"vxlan": vxlan, "geneve": geneve, "gtp": gtp
 def udp_tunnel(buffer: bytes, start: int, end: int, tags: Mapping[int, LinkLayer] = TAGS) -> tuple[int, int]:
     """What the UDP datagram at ``start`` (with its header) carries: by a tunnel's port, else by content.
 
-    By content a tunnel is one whose header has nothing in its reserved fields, and whose innermost packet ends where
-    the datagram does. Raises NoSegment for all others.
+    By content a tunnel is one whose header has nothing in its reserved fields, or is not known and followed by an
+    ethertype and IP, and whose innermost packet ends where the datagram does. Raises NoSegment for all others.
     """
     if end - start <= 8:
         raise NoSegment("udp")
@@ -240,12 +240,12 @@ def udp_tunnel(buffer: bytes, start: int, end: int, tags: Mapping[int, LinkLayer
         return by_port(buffer, start + 8, end)
     start += 8
     name = _by_header(buffer, start, end)
+    length = u16(buffer, start - 4)[0]
+    stop = start - 8 + length if length else end
     kind = NOTHING
     for tunnel in (_CHECKED_PORTS.get(port), _BY_HEADER.get(name)):
         if tunnel is None:
             continue
-        length = u16(buffer, start - 4)[0]
-        stop = start - 8 + length if length else end
         try:
             kind, offset = tunnel(buffer, start, min(stop, end))
             kind, offset = network_layer(kind, buffer, offset, min(stop, end), tags)
@@ -253,6 +253,9 @@ def udp_tunnel(buffer: bytes, start: int, end: int, tags: Mapping[int, LinkLayer
             continue
         if kind in (IPV4, IPV6) and is_sound_ip(buffer, offset, end, stop - offset):
             return kind, offset
+    found = find_ip(buffer, start, end, stop - start)
+    if found is not None:
+        return found
     if name and kind in (IPV4, IPV6, ARP):
         raise NoSegment("arp" if kind == ARP else may_be_name(port, name))
     raise NoSegment(_encrypted(port, buffer, start, end))

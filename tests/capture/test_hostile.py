@@ -11,6 +11,7 @@ import pytest
 from kwiresniff.capture.capture_headers import CAPTURE_HEADERS, MAX_NFLOG_FIELDS
 from kwiresniff.capture.link_layer import LINK_LAYERS
 from kwiresniff.capture.packet_decoder import MAX_REASONS
+from kwiresniff.capture.sound_headers import SEARCHED_BYTES
 from kwiresniff.capture.tags import MAX_TAGS
 from kwiresniff.capture.tunnels import MAX_GTP_EXTENSIONS, MAX_TZSP_FIELDS
 from kwiresniff.errors import CaptureError
@@ -164,6 +165,23 @@ def test_fields_of_nflog_end() -> None:
     payload = struct.pack("<HH", len(TCP) + 4, 9) + TCP
     for count, found in ((MAX_NFLOG_FIELDS - 1, {}), (MAX_NFLOG_FIELDS, {"not_ip": 1})):
         assert other_packets([b"\2\0\0\5" + struct.pack("<HH", 4, 1) * count + payload], 239) == found
+
+
+def test_ip_behind_a_header_that_is_not_known_is_looked_for_so_far() -> None:
+    """In UDP, as mirrors have it; sFlow, which samples packets, has longer headers."""
+    frame = FRAME[:24] + checksum(FRAME[14:34]) + FRAME[26:]
+    for size in range(SEARCHED_BYTES + 40):
+        found = {} if size + 12 + len(b"\x08\0\x45") <= SEARCHED_BYTES else {"udp": 1}
+        assert other_packets([datagram(b"\xee" * size + frame, 6343)]) == found
+    assert other_packets([datagram(b"\xee" * 8 + FRAME, 6343)]) == {"udp": 1}  # its checksum is 0
+
+
+def checksum(header: bytes) -> bytes:
+    """The checksum of an IPv4 header that has none yet (RFC 1071)."""
+    total = sum(struct.unpack(">10H", header))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return (~total & 0xFFFF).to_bytes(2)
 
 
 def test_reasons_are_bounded() -> None:

@@ -57,6 +57,15 @@ PLAIN = {
         1,
         lambda frame: udp(struct.pack(">BBHI", 0x30, 255, len(frame) - 14, 7) + frame[14:], 999),
     ),
+    "dsa that the link type does not name": (1, lambda frame: frame[:12] + b"\xc0\1\0\0" + frame[12:]),
+    "dsa with a small number": (1, lambda frame: frame[:12] + b"\0\1\0\0" + frame[12:]),
+    "a switch's tag in front of the frame": (1, lambda frame: b"\x20\0\0\1" + frame),
+    "a time stamp with an ethertype": (
+        1,
+        lambda frame: frame[:12] + bytes.fromhex("d28b00010010") + bytes(8) + frame[12:],
+    ),
+    "a mirror's header that is not known": (1, lambda frame: udp(bytes(range(12)) + frame, 7932)),
+    "tzsp on another port": (1, lambda frame: udp(bytes.fromhex("0100000101") + frame, 9999)),
     "tzsp": (1, lambda frame: udp(bytes.fromhex("0100000101") + frame, 37008)),
     "gue": (1, lambda frame: udp(b"\x00\x04\x00\x00" + frame[14:], 6080)),
     "foo over udp": (1, lambda frame: udp(frame[14:], 5555)),
@@ -97,11 +106,13 @@ def test_a_pseudowire_is_known_whatever_its_addresses_look_like(
         assert read(kwiresniff, capture(tmp_path / "wrapped.pcap", wrap)) == read(kwiresniff, bare)
 
 
+#: Behind the packet in a datagram, so that nobody can know the tunnel by its content.
+TRAILER = bytes(50)
 RULES = {
-    "udp.port==8473,vxlan": (1, lambda frame: udp(b"\xff" * 8 + frame, 8473)),  # reserved bits that nobody sets
-    "udp.port==8474,GENEVE": (1, lambda frame: udp(bytes.fromhex("00ff655800004dff") + frame, 8474)),
-    "udp.port == 55555 , eth": (1, lambda frame: udp(frame, 8473)),
-    "ethertype==0x9999,ethernet": (1, lambda frame: packet_builder.ethernet(frame, 0x9999)),
+    "udp.port==8473,vxlan": (1, lambda frame: udp(b"\xff" * 8 + frame + TRAILER, 8473)),
+    "udp.port==8474,GENEVE": (1, lambda frame: udp(bytes.fromhex("00ff655800004dff") + frame + TRAILER, 8474)),
+    "udp.port == 55555 , eth": (1, lambda frame: udp(frame + TRAILER, 8473)),
+    "ethertype==0x9999,mpls": (1, lambda frame: packet_builder.ethernet(b"\0\2\1\x40" + frame[14:], 0x9999)),
     "ethertype==39321,ip": (1, lambda frame: packet_builder.ethernet(frame[14:], 0x9999)),
     "ip.proto==253,ethernet": (1, lambda frame: packet_builder.ethernet(packet_builder.ipv4(frame, protocol=253))),
     "link_type==147,ethernet": (147, bytes),
@@ -161,7 +172,7 @@ def test_a_mistake_in_a_rule_is_answered_with_what_would_be_accepted(kwiresniff:
         ),
         (
             1,
-            lambda frame: packet_builder.ethernet(frame, 0x9999),
+            lambda frame: packet_builder.ethernet(frame[14:], 0x9999),
             "40 packets of ethertype 0x9999, which is not known: if that is a tag, "
             "--decode-as ethertype==0x9999,ethernet (or ip)",
         ),
