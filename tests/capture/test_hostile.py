@@ -178,7 +178,7 @@ def test_ip_behind_a_header_that_is_not_known_is_looked_for_so_far() -> None:
 
 def checksum(header: bytes) -> bytes:
     """The checksum of an IPv4 header that has none yet (RFC 1071)."""
-    total = sum(struct.unpack(">10H", header))
+    total = int(sum(struct.unpack(">10H", header)))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return (~total & 0xFFFF).to_bytes(2)
