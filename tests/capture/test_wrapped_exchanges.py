@@ -13,7 +13,7 @@ from kwiresniff.capture.decode_as import LAYERS, SELECTORS
 from tests.support import packet_builder
 from tests.support.command import Run
 from tests.support.paths import ROOT
-from tests.support.wrapped_recording import FRAMES, RECORDING, capture, udp
+from tests.support.wrapped_recording import FRAMES, RECORDING, TRAILER, capture, udp
 
 
 def pktap(frame: bytes) -> bytes:
@@ -106,8 +106,6 @@ def test_a_pseudowire_is_known_whatever_its_addresses_look_like(
         assert read(kwiresniff, capture(tmp_path / "wrapped.pcap", wrap)) == read(kwiresniff, bare)
 
 
-#: Behind the packet in a datagram, so that nobody can know the tunnel by its content.
-TRAILER = bytes(50)
 RULES = {
     "udp.port==8473,vxlan": (1, lambda frame: udp(b"\xff" * 8 + frame + TRAILER, 8473)),
     "udp.port==8474,GENEVE": (1, lambda frame: udp(bytes.fromhex("00ff655800004dff") + frame + TRAILER, 8474)),

@@ -20,7 +20,7 @@ from kwiresniff.pipeline.unit_reader import Settings
 from tests.support.exported import exchange_of, exchanges, export, packets, recorded, rotate
 from tests.support.paths import CAPTURES
 from tests.support.sample import mostly_slow, slow_if
-from tests.support.wrapped_recording import capture, udp
+from tests.support.wrapped_recording import TRAILER, capture, udp
 
 SETTINGS = Settings()
 
@@ -185,7 +185,7 @@ def test_a_corrupt_file_is_a_problem_and_the_rest_of_its_series_is_read(tmp_path
 def test_rules_of_decoding_hold_in_every_shard_and_are_settings_of_a_run(tmp_path: Path) -> None:
     """A tunnel that has to be named gives the rows of the recording without it; other rules are another output."""
     path = tmp_path / "wrapped.pcap"
-    capture(path, lambda frame: udp(bytes([255] * 8) + frame, 8473))
+    capture(path, lambda frame: udp(b"\xff" * 8 + frame + TRAILER, 8473))
     (source,) = find_sources([str(path)])
     settings = Settings(decode_as=("udp.port==8473,vxlan",))
     assert rows("exchanges", WorkUnit(source)) == []

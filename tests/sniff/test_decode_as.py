@@ -8,7 +8,7 @@ from kwiresniff.capture.link_layer import ETHERNET
 from kwiresniff.capture.live.live_capture import LiveCapture
 from kwiresniff.capture.live.source import Batch, LiveOptions, Packet
 from kwiresniff.model import Problem
-from tests.support.wrapped_recording import FRAMES, udp
+from tests.support.wrapped_recording import FRAMES, TRAILER, udp
 
 
 class Wrapped:
@@ -22,7 +22,7 @@ class Wrapped:
     def batches(
         self, go_on: Callable[[], bool], keep: Callable[[list[Packet]], bool], *, keep_all: bool
     ) -> Iterator[Batch]:
-        packets = [udp(b"\xff" * 8 + frame, 8473) for _, _, _, frame in FRAMES]
+        packets = [udp(b"\xff" * 8 + frame + TRAILER, 8473) for _, _, _, frame in FRAMES]
         batch: list[Packet] = [(number, data, 0, len(data), len(data)) for number, data in enumerate(packets)]
         keep(batch)
         yield 0, batch

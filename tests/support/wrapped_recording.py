@@ -12,6 +12,8 @@ from tests.support.raw_packets import packets
 
 RECORDING = CAPTURES / "java-produce.pcap"
 COUNT = 40
+#: Behind the packet in a datagram, so that nobody can know the tunnel by its content.
+TRAILER = bytes(50)
 FRAMES = packets(RECORDING)[:COUNT]
 
 
