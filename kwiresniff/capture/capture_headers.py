@@ -30,7 +30,6 @@ PKTAP: Final = 258
 USER2: Final = 149
 
 _PKTAP_BYTES = 108
-_PKTAP_PACKET = 1
 _PPI_BYTES = 8
 _NFLOG_PAYLOAD = 9
 #: Fields of an NFLOG packet; the kernel has two dozen kinds.
@@ -40,11 +39,6 @@ _JUNIPER_NO_LINK_LAYER = 0x02
 _JUNIPER_EXTENSIONS = 0x80
 #: Record types of ERF (Endace) that hold an Ethernet frame.
 _ERF_ETHERNET = frozenset((2, 11, 16, 20, 32, 33))
-
-
-def link_layer_of(link_type: int) -> LinkLayer | None:
-    """The layer that packets of a link type begin with; None for one that is not read."""
-    return LINK_LAYERS.get(link_type) or CAPTURE_HEADERS.get(link_type)
 
 
 def _inner(link_type: int, buffer: bytes, start: int, end: int) -> tuple[int, int]:

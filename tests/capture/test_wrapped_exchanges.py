@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from kwiresniff.capture.decode_as import LAYERS, SELECTORS
+from kwiresniff.capture.unread import MAX_SHOWN
 from tests.support import packet_builder
 from tests.support.command import Run
 from tests.support.paths import ROOT
@@ -213,6 +214,15 @@ def test_an_interface_that_is_not_read_is_named_beside_one_that_is(kwiresniff: R
     assert done.code == 0 and "ApiVersions" in done.out
     assert done.err.startswith("kwiresniff: 1 packet of link type 150 (USER3), which is not read: ")
     assert kwiresniff("stats", "-q", str(path)).err == ""
+
+
+def test_no_more_reasons_are_named_than_a_line_holds(kwiresniff: Run, tmp_path: Path) -> None:
+    """Of twenty ethertypes that are not known the first are named."""
+    path = tmp_path / "many.pcap"
+    packets = (packet_builder.ethernet(bytes(50), 0xA000 + number) for number in range(20))
+    path.write_bytes(packet_builder.pcap(packets))
+    (line,) = kwiresniff("read", str(path)).err.splitlines()
+    assert line.count("of ethertype") == MAX_SHOWN and line.endswith(", others")
 
 
 def test_the_page_has_the_names_and_selectors() -> None:
