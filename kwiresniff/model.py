@@ -230,11 +230,6 @@ class Message:
         self._decode = decode
 
 
-if type(file_index).__name__ == "function":
-    # Interpreted, no digests are made, so that no body is put off: it is an attribute then, which costs less.
-    setattr(Message, "body", vars(Message)["_body"])  # noqa: B010
-
-
 class FetchedTopics:
     """What an incremental fetch is about without saying so: the topics (by name or id) and partitions of its session.
 

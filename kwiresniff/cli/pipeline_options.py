@@ -12,8 +12,8 @@ import click
 
 from kwiresniff.analysis.parse_units import duration_ns
 from kwiresniff.base.light_typing import TYPE_CHECKING, Any, NamedTuple
-from kwiresniff.cli.click_commands import KindType, remember_traceback
-from kwiresniff.cli.options import DecodeAsKind
+from kwiresniff.cli.click_commands import remember_traceback
+from kwiresniff.cli.options import DecodeAsType
 from kwiresniff.errors import SchemaError
 from kwiresniff.pipeline.columns import WRITABLE, WRITTEN
 
@@ -147,7 +147,7 @@ _DECODING = (
         "--decode-as",
         metavar="RULE",
         multiple=True,
-        type=KindType(DecodeAsKind()),
+        type=DecodeAsType(),
         help="What packets hold, like udp.port==8473,vxlan or link_type==147,ethernet; may be repeated.",
     ),
     click.option("--redact", is_flag=True, help="Record keys, values and headers as length and keyed hash."),

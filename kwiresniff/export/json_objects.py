@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import orjson
+
 from kwiresniff.base.light_typing import Any
 from kwiresniff.export.times import rfc3339
 from kwiresniff.model import Connection, Direction, Event, Exchange, Message, Problem, file_index, packet_number
@@ -89,8 +91,6 @@ def message_json(message: Message, files: Sequence[str], several: bool) -> Json:
     if message.text is None:
         result["body"] = message.body
     else:
-        import orjson  # where most are written as text, this is for few
-
         result["body"] = orjson.loads(b"".join(message.text))
     return result
 

@@ -16,6 +16,7 @@ from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.info_column import queued_long, words
 from kwiresniff.render.line_wrapping import cells, fit, pad, pad_left
+from kwiresniff.render.summary_lines import SummaryLines
 from kwiresniff.render.terminal import glyphs_for, printable
 from kwiresniff.render.theme import OUTCOME_STYLE, Paint, Span
 
@@ -65,15 +66,6 @@ def columns(width: int | None, time: TimeStyle = "absolute") -> list[tuple[str, 
     return [*out, ("facts", width - used)]
 
 
-def _quick_lines(paint: Paint, widths: dict[str, int], topic_name: TopicNames | None) -> QuickLines | None:
-    """What makes the lines for a pipe; None without the library ``librt``."""
-    try:
-        from kwiresniff.render.summary_lines import SummaryLines
-    except ImportError:
-        return None
-    return SummaryLines(paint, widths, topic_name)
-
-
 def _mark(exchange: Exchange) -> str:
     """What stands before the line: what is ordinary is not marked as an error."""
     return "ok" if exchange.is_negotiation else exchange.outcome
@@ -105,7 +97,7 @@ class SummaryWriter:
         self._topic_name = topic_name
         self._columns = columns(width, time)
         plain = width is None and time == "absolute" and len(files) < 2
-        self.quick: QuickLines | None = _quick_lines(self._paint, dict(self._columns), topic_name) if plain else None
+        self.quick: QuickLines | None = SummaryLines(self._paint, dict(self._columns), topic_name) if plain else None
         self._start_ns: int | None = None
         self._day = ""
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import partial
 
 from kwiresniff.base.api_keys import PRODUCE
-from kwiresniff.base.fastint import COMPILED, i16
+from kwiresniff.base.fastint import i16
 from kwiresniff.base.header_fields import unpack_correlation_id, unpack_request_header
 from kwiresniff.base.light_typing import ClassVar
 from kwiresniff.model import Exchange
@@ -28,7 +28,6 @@ from kwiresniff.session.frame_search import (
     find_request_start,
     find_response_start,
     int32,
-    request_front,
     response_front,
     score_request_header,
 )
@@ -258,5 +257,5 @@ def header_bytes(data: bytes) -> int:
     """Bytes of a request's length and header up to the end of the client id, as far as ``data`` has them."""
     if len(data) < REQUEST_FRONT_BYTES:
         return REQUEST_FRONT_BYTES
-    client_id_length = i16(data, 12) if COMPILED else request_front(data, 0)[4]
+    client_id_length = i16(data, 12)
     return REQUEST_FRONT_BYTES + (client_id_length if 0 < client_id_length <= MAX_CLIENT_ID_BYTES else 0)

@@ -7,13 +7,13 @@ handed on, and who knows where frames begin: it keeps no handler, and knows no c
 
 from __future__ import annotations
 
-from kwiresniff.base.fastint import COMPILED, i32
+from kwiresniff.base.fastint import i32
 from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar, Final
 from kwiresniff.base.sequence_numbers import SEQ_MASK
 from kwiresniff.stream.buffer_budget import SEGMENT_BYTES, BufferBudget
 from kwiresniff.stream.frame_buffer import SMALL_PIECE_BYTES
 from kwiresniff.stream.frame_handler import FrameHandler
-from kwiresniff.stream.frame_reader import FrameReader, frame_length
+from kwiresniff.stream.frame_reader import FrameReader
 from kwiresniff.stream.reassembler import Piece, Reassembler
 from kwiresniff.stream.resync import Resynchronizer
 
@@ -100,11 +100,7 @@ class HalfStream(Reassembler):
                     frames.read_inside(buffer, start, end)
                 return ACCEPTED
             size = length - 4
-            if (
-                frames.at_frame_start
-                and 0 < size <= frames.keep
-                and (i32(buffer, start) == size if COMPILED else frame_length(buffer, start)[0] == size)
-            ):
+            if frames.at_frame_start and 0 < size <= frames.keep and i32(buffer, start) == size:
                 handler.on_frame(self.side, packet, ns, packet, ns, size, buffer[start + 4 : end], 0)
             else:
                 self._deliver(handler, packet, ns, buffer, start, end)
