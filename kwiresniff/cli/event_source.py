@@ -99,7 +99,9 @@ class EventSource:
             needed.append("records")
         self.depth = max(needed, key=DEPTHS.index)
         self._captures: SegmentSource = (
-            with_decryption(open_captures(captures, stdin=sys.stdin.buffer), options.keylog)
+            with_decryption(
+                open_captures(captures, stdin=sys.stdin.buffer, decode_as=options.decode_as), options.keylog
+            )
             if isinstance(captures, Sequence)
             else captures
         )

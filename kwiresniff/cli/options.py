@@ -56,11 +56,27 @@ class MomentType(ParamType):
         return Moment(absolute, "epoch")
 
 
+class DecodeAsType(ParamType):
+    """A rule of ``--decode-as``; its value is the text."""
+
+    name = "rule"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from kwiresniff.capture.decode_as import rule_of  # few commands are given one
+
+        try:
+            rule_of(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        return str(value)
+
+
 class ReadOptions(NamedTuple):
     """The shared options: how captures are read, whatever is done with the result."""
 
     filter: str | None = None
     port: tuple[int, ...] = ()
+    decode_as: tuple[str, ...] = ()
     keylog: str | None = None
     since: Moment | None = None
     until: Moment | None = None
@@ -110,6 +126,14 @@ _OF_FILES = (
 #: What has a meaning for live captures, too.
 _OF_TRAFFIC = (
     _shared("-Y", "--filter", metavar="EXPR", help="Only exchanges like 'api == Fetch and latency > 100ms'."),
+    _shared(
+        "-d",
+        "--decode-as",
+        type=DecodeAsType(),
+        multiple=True,
+        metavar="RULE",
+        help="What packets hold, like udp.port==8473,vxlan or link_type==147,ethernet; may be repeated.",
+    ),
     _shared("--keylog", metavar="FILE", help="TLS keys (SSLKEYLOGFILE format) to decrypt with, through tshark."),
     _shared("--topics", metavar="FILE", help="Names of topic ids, as kafka-topics --describe prints them."),
     _shared("--limit", type=click.IntRange(1), metavar="N", help="Stop after N exchanges."),

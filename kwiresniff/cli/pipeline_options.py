@@ -13,6 +13,7 @@ import click
 from kwiresniff.analysis.parse_units import duration_ns
 from kwiresniff.base.light_typing import TYPE_CHECKING, Any, NamedTuple
 from kwiresniff.cli.click_commands import remember_traceback
+from kwiresniff.cli.options import DecodeAsType
 from kwiresniff.cli.redact_key import redact_key
 from kwiresniff.errors import SchemaError
 from kwiresniff.pipeline.columns import WRITABLE, WRITTEN
@@ -66,6 +67,7 @@ class Decoding(NamedTuple):
     where: str | None = None
     topics: str | None = None
     port: tuple[int, ...] = ()
+    decode_as: tuple[str, ...] = ()
     redact: bool = False
     redact_key: str | None = None
     redact_key_file: str | None = None
@@ -96,7 +98,7 @@ class Decoding(NamedTuple):
         key = redact_key(self.redact_key_file, self.redact_key)
         if self.redact and key is None:
             key = secrets.token_hex(16)
-        return Settings("records", self.port, key, audit, keylog, self.where, topics=topics)
+        return Settings("records", self.port, key, audit, keylog, self.where, topics=topics, decode_as=self.decode_as)
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -142,6 +144,14 @@ _DECODING = (
         help="Names of topic ids, as kafka-topics --describe prints them; workers must see it.",
     ),
     click.option("--port", type=click.IntRange(1, 65535), multiple=True, help="A port brokers listen on: a hint."),
+    click.option(
+        "-d",
+        "--decode-as",
+        metavar="RULE",
+        multiple=True,
+        type=DecodeAsType(),
+        help="What packets hold, like udp.port==8473,vxlan or link_type==147,ethernet; may be repeated.",
+    ),
     click.option("--redact", is_flag=True, help="Records and errors' texts as length and keyed hash."),
     click.option(
         "--redact-key",

@@ -220,6 +220,7 @@ def command(
         count=count,
         duration_ns=duration,
         delay_ms=CALM_DELAY_MS if view.is_summed_up() else DEFAULT_DELAY_MS,
+        decode_as=options.decode_as,
     )
     with ExitStack() as stack:
         live = open_and_hand_over(wanted, options, user, write, Rotation(file_size, seconds, files), mode)

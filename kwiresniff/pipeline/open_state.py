@@ -207,7 +207,7 @@ class BatchReading(Reading):
 
     def _file(self, path: str) -> Iterator[Event]:
         try:
-            captures = open_captures([path], first_index=self._next)
+            captures = open_captures([path], first_index=self._next, decode_as=self._settings.decode_as)
         except CaptureError as error:  # it was there a moment ago
             yield unreadable(path, error)
             return

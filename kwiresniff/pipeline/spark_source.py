@@ -7,7 +7,8 @@
 
 Options: ``table`` (exchanges, connections, problems, records, segments), ``columns`` (separated by commas), ``where``
 (a filter expression), ``grouping`` (series, file, one), ``depth`` (headers, errors, bodies, records), ``redactKey``,
-``ports`` (separated by commas), ``keylog``, ``topics``, ``parallelism``; of streams ``state``, ``settle``, ``idle``.
+``ports`` (separated by commas), ``decodeAs`` (rules of ``capture.decode_as``, separated by spaces), ``keylog``,
+``topics``, ``parallelism``; of streams ``state``, ``settle``, ``idle``.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from kwiresniff.analysis.filter import compile_filter
 from kwiresniff.analysis.parse_units import duration_ns
 from kwiresniff.base.depths import DEPTHS, Depth
 from kwiresniff.base.process_memory import memory_of_a_pass
+from kwiresniff.capture.choices import choices_of
 from kwiresniff.errors import CaptureError
 from kwiresniff.pipeline.batches import table_batches
 from kwiresniff.pipeline.choice import conditions
@@ -88,10 +90,19 @@ class CaptureSource(DataSource):
             where=self.options.get("where"),
             software=software(),
             topics=file_at(self.options["topics"]) if "topics" in self.options else None,
+            decode_as=self._rules(),
         )
         grouping = self._choice("grouping", ("series", "file", "one"))
         parallelism = int(self.options.get("parallelism", PARALLELISM))
         return Wanted(table, tuple(columns), tuple(map(local_path, found)), grouping, settings, parallelism)
+
+    def _rules(self) -> tuple[str, ...]:
+        rules = tuple(self.options.get("decodeAs", "").split())
+        try:
+            choices_of(rules)  # a mistake is told before there are tasks
+        except ValueError as error:
+            raise CaptureError(f"option decodeAs: {error}") from None
+        return rules
 
     def _choice(self, option: str, choices: Sequence[str], default: str = "") -> str:
         value = str(self.options.get(option, default or choices[0]))

@@ -36,6 +36,7 @@ class Settings:
     ``audit_target`` is the release of Kafka that clients are held against. ``keylog`` is a file with TLS keys, under
     a path that every executor sees, ``topics`` one with names of topic ids. ``where`` is a filter expression,
     ``pushed`` what a query wants besides.
+    ``decode_as`` are rules of ``capture.decode_as``.
     ``software`` is what must be installed wherever captures are read, lest one executor understands less than another.
     """
 
@@ -48,6 +49,7 @@ class Settings:
     pushed: tuple[Condition, ...] = ()
     software: tuple[str, ...] = ()
     topics: File | None = None
+    decode_as: tuple[str, ...] = ()
 
     def for_tables(self, tables: Collection[str]) -> Settings:
         """The settings to fill some tables with: records are decoded only for those that show them."""
@@ -198,7 +200,7 @@ class UnitReader(Reading):
         if not good:
             return None
         try:
-            captures = open_captures(good)
+            captures = open_captures(good, decode_as=self._settings.decode_as)
         except CaptureError as error:  # it was there a moment ago
             self._problems.append(unreadable(good[0], error))
             return None
@@ -216,7 +218,8 @@ class UnitReader(Reading):
         found: dict[str, SegmentSource] = {}
         for other in self._unit.source.others if isinstance(self._captures, CaptureSet) else ():
             try:
-                found[other.name] = captures = open_captures([file.path for file in other.files], first_index=index)
+                paths, rules = [file.path for file in other.files], self._settings.decode_as
+                found[other.name] = captures = open_captures(paths, first_index=index, decode_as=rules)
                 index += len(captures.files)
             except CaptureError as error:  # the other ends were read a moment ago
                 self._problems.append(unreadable(other.name, error))

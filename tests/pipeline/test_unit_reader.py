@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,14 @@ import pytest
 from kwiresniff.capture import tls_decryption
 from kwiresniff.pipeline.batches import table_batches
 from kwiresniff.pipeline.columns import READABLE, arrow_schema
+from kwiresniff.pipeline.plain_values import from_plain
 from kwiresniff.pipeline.plan import WorkUnit, find_sources
+from kwiresniff.pipeline.task import settings_text
 from kwiresniff.pipeline.unit_reader import Settings
 from tests.support.exported import exchange_of, exchanges, export, packets, recorded, rotate
 from tests.support.paths import CAPTURES
 from tests.support.sample import mostly_slow, slow_if
+from tests.support.wrapped_recording import TRAILER, capture, udp
 
 SETTINGS = Settings()
 
@@ -176,6 +180,20 @@ def test_a_corrupt_file_is_a_problem_and_the_rest_of_its_series_is_read(tmp_path
     problems = {Path(row["file"]).name: row["code"] for row in rows("problems", unit)}
     assert problems["t.pcap2"] == "capture_unreadable"
     assert "t.pcap1" in problems
+
+
+def test_rules_of_decoding_hold_in_every_shard_and_are_settings_of_a_run(tmp_path: Path) -> None:
+    """A tunnel that has to be named gives the rows of the recording without it; other rules are another output."""
+    path = tmp_path / "wrapped.pcap"
+    capture(path, lambda frame: udp(b"\xff" * 8 + frame + TRAILER, 8473))
+    (source,) = find_sources([str(path)])
+    settings = Settings(decode_as=("udp.port==8473,vxlan",))
+    assert rows("exchanges", WorkUnit(source)) == []
+    wanted = [row["api"] for row in rows("exchanges", WorkUnit(source), settings)]
+    shards = [row["api"] for shard in range(2) for row in rows("exchanges", WorkUnit(source, shard, 2), settings)]
+    assert len(wanted) > 3 and sorted(shards) == sorted(wanted)
+    assert settings_text(settings, ["exchanges"]) != settings_text(Settings(), ["exchanges"])
+    assert from_plain(Settings, json.loads(json.dumps(asdict(settings)))) == settings
 
 
 def test_what_is_no_capture_in_a_folder_is_passed_over(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from kwiresniff.base.fastint import u16, u32
+from kwiresniff.capture.choices import choices_of
 from kwiresniff.capture.link_layer import ETHERNET
 from kwiresniff.capture.live import bpf
 from kwiresniff.capture.live.capture_process import PROGRAMS, CaptureProcess, CaptureProcessError
@@ -76,7 +77,7 @@ class LiveCapture:
         that the caller gets to work without traffic.
         """
         options, files = self._options, self._packet_files
-        decoder = LayerDecoder(self.other_packets)
+        decoder = LayerDecoder(self.other_packets, choices_of(options.decode_as))
         now = time.monotonic()
         if options.duration_ns is not None:
             self._end_seconds = now + options.duration_ns / 1e9
