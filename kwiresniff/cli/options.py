@@ -56,6 +56,20 @@ class Number(Kind):
 _LONGEST_NUMBER = 640
 
 
+class Size(Kind):
+    """A number of bytes: ``64KiB``, ``10MB``."""
+
+    name = "size"
+
+    def convert(self, text: str) -> int:
+        from kwiresniff.analysis.parse_units import size_bytes  # most commands are given none
+
+        found = size_bytes(text)
+        if found is None:
+            raise ValueError(f"{text!r} is no size like 64KiB or 10MB")
+        return found
+
+
 class Moment(NamedTuple):
     """A point in time, in nanoseconds ``since``: the ``epoch``, the ``first packet`` or ``midnight`` UTC."""
 
@@ -108,6 +122,7 @@ class ReadOptions(NamedTuple):
     topics: str | None = None
     limit: int | None = None
     packets: int | None = None
+    max_decompressed: int | None = None
     plugin: tuple[str, ...] = ()
     redact: bool = False
     redact_key: str | None = None
@@ -185,6 +200,10 @@ def form_option(forms: Sequence[str], default: str = "table", text: str | None =
     return Option("form", ("-o",), text, Choice(forms), default, show_default=True)
 
 
+#: What ``--max-decompressed`` says of itself, wherever it is.
+MAX_DECOMPRESSED_HELP = "Read so many decompressed bytes of each message, however few it has itself  [default: 64KiB]."
+
+
 def port_option(text: str) -> Option:
     """The option ``--port``, which is a hint for captures and a filter for networks."""
     return Option("port", ("--port",), text, Number(1, 65535), multiple=True)
@@ -215,6 +234,7 @@ OF_TRAFFIC = (
     ),
     Option("topics", ("--topics",), "Names of topic ids, as kafka-topics --describe prints them.", metavar="FILE"),
     Option("limit", ("--limit",), "Stop after N exchanges.", Number(1), metavar="N"),
+    Option("max_decompressed", ("--max-decompressed",), MAX_DECOMPRESSED_HELP, Size(), metavar="SIZE"),
     Option("plugin", ("--plugin",), "A Python file with plugin hooks; may be repeated.", metavar="PATH", multiple=True),
     Option("redact", ("--redact",), "Record keys, values and headers as length and keyed hash.", is_flag=True),
     Option(

@@ -12,7 +12,8 @@ import click
 
 from kwiresniff.analysis.parse_units import duration_ns
 from kwiresniff.base.light_typing import TYPE_CHECKING, Any, NamedTuple
-from kwiresniff.cli.click_commands import remember_traceback
+from kwiresniff.cli.click_commands import KindType, remember_traceback
+from kwiresniff.cli.options import MAX_DECOMPRESSED_HELP, Size
 from kwiresniff.errors import SchemaError
 from kwiresniff.pipeline.columns import WRITABLE, WRITTEN
 
@@ -67,6 +68,7 @@ class Decoding(NamedTuple):
     port: tuple[int, ...] = ()
     redact: bool = False
     redact_key: str | None = None
+    max_decompressed: int | None = None
 
     def settings(self, keylog: str | None = None) -> Settings:
         """The options as ``Settings`` of the pipeline; raises for wrong ones here, before Spark is started."""
@@ -92,7 +94,16 @@ class Decoding(NamedTuple):
             except SchemaError as error:
                 raise click.BadParameter(str(error), param_hint="'--audit'") from error
         redact_key = secrets.token_hex(16) if self.redact and self.redact_key is None else self.redact_key
-        return Settings("records", self.port, redact_key, audit, keylog, self.where, topics=topics)
+        return Settings(
+            "records",
+            self.port,
+            redact_key,
+            audit,
+            keylog,
+            self.where,
+            topics=topics,
+            max_decompressed=self.max_decompressed,
+        )
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -140,6 +151,7 @@ _DECODING = (
     click.option("--port", type=click.IntRange(1, 65535), multiple=True, help="A port brokers listen on: a hint."),
     click.option("--redact", is_flag=True, help="Record keys, values and headers as length and keyed hash."),
     click.option("--redact-key", metavar="TEXT", envvar="KWIRESNIFF_REDACT_KEY", help="Key of those hashes."),
+    click.option("--max-decompressed", type=KindType(Size()), metavar="SIZE", help=MAX_DECOMPRESSED_HELP),
 )
 _OUTPUT = (
     click.option("-q", "quiet", is_flag=True, help="No summary on stderr."),

@@ -44,9 +44,14 @@ class MalformedBodies:
         exchange.problems += problems
 
     def report(
-        self, exchange: Exchange, message: Message, direction: Direction, body: Body | None
+        self,
+        exchange: Exchange,
+        message: Message,
+        direction: Direction,
+        body: Body | None,
+        issues: list[Problem],
     ) -> tuple[Body, bool]:
-        """Reports what is wrong with a message, of which ``body`` was decoded.
+        """Reports what is wrong with a message, of which ``body`` was decoded, with these ``issues``.
 
         Returns the body, as far as it can be read where it could not be decoded, and whether what was read can be
         trusted.
@@ -61,6 +66,10 @@ class MalformedBodies:
             body, problems = front_of(self._bytes(exchange, message, direction))
         elif problems is None:
             problems = problems_of(self._bytes(exchange, message, direction))
+        if problems and problems[-1].code == "too_many_fields":  # the dissector may not have come as far
+            known = {problem.code for problem in problems}
+            first = {issue.code: issue._replace(details={"direction": direction}) for issue in reversed(issues)}
+            problems = [*problems, *(issue for code, issue in first.items() if code not in known)]
         exchange.problems += problems
         return body, is_sound(problems, missing)
 
