@@ -66,11 +66,13 @@ class MalformedBodies:
             body, problems = front_of(self._bytes(exchange, message, direction))
         elif problems is None:
             problems = problems_of(self._bytes(exchange, message, direction))
+        exchange.problems += problems
         if problems and problems[-1].code == "too_many_fields":  # the dissector may not have come as far
             known = {problem.code for problem in problems}
-            first = {issue.code: issue._replace(details={"direction": direction}) for issue in reversed(issues)}
-            problems = [*problems, *(issue for code, issue in first.items() if code not in known)]
-        exchange.problems += problems
+            for issue in issues:
+                if issue.code not in known:
+                    known.add(issue.code)
+                    exchange.problems.append(issue._replace(details={"direction": direction}))
         return body, is_sound(problems, missing)
 
     def _dissected(
