@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import Final
+from kwiresniff.base.light_typing import ClassVar, Final
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Problem
 
@@ -72,7 +72,7 @@ _MOST_ASKED_BYTES: Final = 1 << 50
 class _Always:
     """What has been asked for of all messages."""
 
-    size_bytes: int | None = None
+    size_bytes: ClassVar[int | None] = None
 
 
 def decompress_always(size_bytes: int | None) -> None:
