@@ -82,7 +82,8 @@ def decompress_front(
     except DecodeError as error:
         if error.code != "decompressed_too_large":
             raise
-        return output.front, budget.too_many_bytes() if is_last else error
+        # Another one: this one's traceback would keep what was decompressed.
+        return output.front, budget.too_many_bytes() if is_last else DecodeError(str(error), code=error.code)
     finally:
         budget.decompressed_bytes -= output.size
 
