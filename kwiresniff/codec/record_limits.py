@@ -22,10 +22,16 @@ HEADER_NODES: Final = 3
 #: records of 100 bytes, four times that when they compress well; two million of the smallest are 1 GB of Python.
 MAX_RECORDS = 2_000_000
 
-#: Records for each byte of the message. The offsets of a batch's records differ, so no codec makes little of them: of
-#: 10,000 equal records with the same timestamp each takes 0.9 bytes with zstd, 1.8 with gzip, 4.2 with lz4 and snappy;
-#: where timestamps differ, three times as many.
+#: The bytes of the shortest record, decompressed: what is not compressed has no more records than fit.
+LEAST_RECORD_BYTES: Final = 7
+
+#: Records for each byte of the message, in a message of few bytes. The offsets of a batch's records differ, so no codec
+#: makes little of them: of 10,000 equal records with the same timestamp each takes 0.9 bytes with zstd, 1.8 with gzip,
+#: 4.2 with lz4 and snappy; where timestamps differ, three times as many.
 RECORDS_A_BYTE = 2
+
+#: Records of a message in which they take less than ``LEAST_RECORD_BYTES`` each: a quarter of a GB of Python.
+MAX_DENSE_RECORDS = 500_000
 
 #: Headers for each record that a message may have, whichever records they are in. A header takes two bytes at least,
 #: decompressed, and all of a kind can be the same in each record, so that their bytes are no measure.
@@ -42,16 +48,20 @@ MAX_DECOMPRESSED_BYTES = 100 * 1024 * 1024
 #: Decompressed bytes of one message: four times what a consumer takes at a time by default.
 MAX_MESSAGE_DECOMPRESSED_BYTES = 2 * MAX_DECOMPRESSED_BYTES
 
-#: Decompressed bytes for each byte of the message. Lines of logs become 5 to 60 times as long (gzip -9, zstd -19), the
-#: same stack trace again and again 130 times with gzip.
+#: Decompressed bytes for each byte of a large message: what gzip and zstd make of a log whose lines differ.
+ORDINARY_EXPANSION = 8
+
+#: Decompressed bytes for each byte of a message of few bytes. Of a log in which much comes again gzip -9 makes a 40th,
+#: zstd -19 a 60th, and of the same stack trace again and again gzip a 130th.
 MAX_EXPANSION = 100
+
+#: Decompressed bytes of a message that is packed more densely than a large one may be. Each can become six characters,
+#: and be held several times by who writes them: as Parquet, 1.5 GB.
+MAX_DENSE_BYTES = 64 * 1024 * 1024
 
 #: Decompressed bytes that any message may have, however few bytes it takes itself: four batches of a Java producer
 #: (batch.size).
 ALWAYS_DECOMPRESSED_BYTES = 64 * 1024
-
-#: The bytes of the shortest record, decompressed.
-_LEAST_RECORD_BYTES: Final = 7
 
 #: What follows in the problem of a message of which more could be read.
 _HOW_TO_READ_MORE: Final = "; --max-decompressed reads more"
@@ -95,15 +105,20 @@ class RecordBudget:
 
     def __init__(self, size_bytes: int) -> None:
         asked = _Always.size_bytes
-        always = ALWAYS_DECOMPRESSED_BYTES if asked is None else asked
-        dense = min(MAX_EXPANSION * size_bytes, MAX_MESSAGE_DECOMPRESSED_BYTES)
-        records = min(RECORDS_A_BYTE * size_bytes, MAX_RECORDS)
-        if asked is not None:
-            records = max(records, asked // _LEAST_RECORD_BYTES)
+        most = max(
+            ALWAYS_DECOMPRESSED_BYTES if asked is None else asked,
+            min(MAX_EXPANSION * size_bytes, MAX_DENSE_BYTES),
+            min(ORDINARY_EXPANSION * size_bytes, MAX_MESSAGE_DECOMPRESSED_BYTES),
+        )
+        records = max(
+            (asked or 0) // LEAST_RECORD_BYTES,
+            min(RECORDS_A_BYTE * size_bytes, MAX_DENSE_RECORDS, MAX_RECORDS),
+            min(size_bytes // LEAST_RECORD_BYTES, MAX_RECORDS),
+        )
         self.batches = MAX_BATCHES
         self.records = self.most_records = records
         self.headers = self.most_headers = HEADERS_A_RECORD * records
-        self.decompressed_bytes = self.most_bytes = max(always, dense)
+        self.decompressed_bytes = self.most_bytes = most
 
     def state(self) -> tuple[int, int, int, int]:
         """What is left now, for ``restore``."""

@@ -13,9 +13,13 @@ from kwiresniff.codec.dissector import count_nodes
 from kwiresniff.codec.record_limits import (
     ALWAYS_DECOMPRESSED_BYTES,
     HEADERS_A_RECORD,
+    LEAST_RECORD_BYTES,
+    MAX_DENSE_BYTES,
+    MAX_DENSE_RECORDS,
     MAX_EXPANSION,
     MAX_MESSAGE_DECOMPRESSED_BYTES,
     MAX_RECORDS,
+    ORDINARY_EXPANSION,
     RECORDS_A_BYTE,
     RecordBudget,
 )
@@ -41,13 +45,15 @@ def codes(issues: list[Problem]) -> set[str]:
     return {issue.code for issue in issues}
 
 
-@pytest.mark.parametrize("size", [0, 1, 100, 655, 656, 10_000, 3_000_000, 1 << 30])
+@pytest.mark.parametrize("size", [0, 1, 100, 655, 656, 10_000, 3_000_000, 9_000_000, 40_000_000, 1 << 30])
 def test_what_a_message_may_hold_follows_from_its_size(size: int) -> None:
     """No less than the floor of decompressed bytes, no more than a message may have."""
     budget = RecordBudget(size)
-    dense = min(MAX_EXPANSION * size, MAX_MESSAGE_DECOMPRESSED_BYTES)
-    assert budget.decompressed_bytes == max(ALWAYS_DECOMPRESSED_BYTES, dense)
-    assert budget.records == min(RECORDS_A_BYTE * size, MAX_RECORDS)
+    dense = min(MAX_EXPANSION * size, MAX_DENSE_BYTES)
+    ordinary = min(ORDINARY_EXPANSION * size, MAX_MESSAGE_DECOMPRESSED_BYTES)
+    assert budget.decompressed_bytes == max(ALWAYS_DECOMPRESSED_BYTES, dense, ordinary)
+    records = size // LEAST_RECORD_BYTES
+    assert budget.records == max(min(RECORDS_A_BYTE * size, MAX_DENSE_RECORDS), min(records, MAX_RECORDS))
     assert budget.headers == HEADERS_A_RECORD * budget.records
 
 

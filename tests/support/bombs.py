@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import zlib
 from struct import pack
+from typing import Any
 
 import cramjam
 
@@ -61,7 +62,7 @@ def message(value: bytes = b"") -> bytes:
 
 def lines(count: int) -> bytes:
     """The records of a log in which much comes again, as an honest producer writes them: a batch of magic 2."""
-    records = [
+    records: list[dict[str, Any]] = [
         {
             "offset": index,
             "timestamp": 1_700_000_000_000 + index // 4,
