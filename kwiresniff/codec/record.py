@@ -251,7 +251,7 @@ def record_fields(data: bytes, start: int, end: int, budget: RecordBudget) -> It
     yield ("offset", "VARINT", offset_at, pos, reader.offset_delta)
     for name in ("key", "value"):
         start = pos
-        raw, pos = read_bytes(data, start, stop)
+        raw, pos = read_bytes(reader, data, start, stop)
         yield (name, "BYTES", start, pos, raw)
     start = pos
     headers, pos = _read_headers(data, start, stop, budget)
@@ -283,12 +283,15 @@ def bad_varint(pos: int, most: int, end: int) -> DecodeError:
     return DecodeError(f"a varint {why}", code="bad_record", offset=pos)
 
 
-def read_bytes(data: bytes, pos: int, stop: int) -> tuple[bytes | None, int]:
+def read_bytes(reader: RecordReader, data: bytes, pos: int, stop: int) -> tuple[bytes | None, int]:
     """Bytes behind their zigzag VARINT length, None for a negative one, and the position after them. Raises
     DecodeError.
     """
     at = pos
-    length, pos = read_varint(data, pos, VARINT_BYTES, stop)
+    length = reader.varint(data, pos, stop, VARINT_BYTES)
+    pos = reader.pos
+    if pos < 0:
+        raise bad_varint(at, VARINT_BYTES, stop)
     if length < 0:
         return None, pos
     if pos + length > stop:
@@ -303,14 +306,15 @@ def _read_headers(data: bytes, pos: int, stop: int, budget: RecordBudget) -> tup
     if count < 0 or count > (stop - pos) // 2:
         raise DecodeError(f"{count} headers where {stop - pos} bytes are left", code="bad_record", offset=at)
     budget.take_headers(count)
+    reader = RecordReader()
     headers: list[RecordHeader] = []
     for _ in range(count):
         at = pos
-        raw, pos = read_bytes(data, pos, stop)
+        raw, pos = read_bytes(reader, data, pos, stop)
         if raw is None:
             raise DecodeError("a header key is null", code="bad_record", offset=at)
         key_stop = pos
-        value, pos = read_bytes(data, pos, stop)
+        value, pos = read_bytes(reader, data, pos, stop)
         headers.append((at, header_key(raw), key_stop, value, pos))
     return headers, pos
 

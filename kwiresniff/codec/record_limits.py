@@ -35,7 +35,7 @@ MAX_DENSE_RECORDS = 500_000
 
 #: Headers for each record that a message may have, whichever records they are in. A header takes two bytes at least,
 #: decompressed, and all of a kind can be the same in each record, so that their bytes are no measure.
-HEADERS_A_RECORD = 4
+HEADERS_A_RECORD = 2
 
 #: Batches and outer messages of one message. Producers that do not wait send batches of one record, 350,000 of which
 #: fill the 50 MiB of a fetch; a million of them are 1 GB of Python.
