@@ -28,8 +28,10 @@ from kwiresniff.model import Problem
 from tests.support.bombs import LEAST, batch, bombs, lines, packed, record, wire_of
 from tests.support.capture_files import save
 from tests.support.command import Run
+from tests.support.record_vectors import vector
 
 BOMBS = bombs()
+ORDINARY = vector("3.9.1 magic2 none plain")["wire"]
 TOLD = {"decompressed_too_large", "too_many_records"}
 
 
@@ -74,14 +76,17 @@ def test_the_steps_of_a_reader_stay_within_the_budget_of_a_message(name: str) ->
 
 @pytest.mark.parametrize("name", BOMBS)
 def test_all_readers_stop_at_the_same_place(name: str) -> None:
-    """Dicts and nodes, and what is wrong; the number of nodes follows from the bytes that were read."""
+    """Dicts and nodes, and what is wrong. A byte that was read or decompressed has at most ten times as many nodes as
+    one of an ordinary batch.
+    """
     wire = BOMBS[name]
     batches, issues, left = read(wire)
     budget = RecordBudget(len(wire))
     nodes, problems = dissect_record_set(wire, 0, len(wire), budget)
     count = sum(map(count_nodes, nodes))
     made = RecordBudget(len(wire)).decompressed_bytes - left.decompressed_bytes
-    assert count <= 2 * (len(wire) + made)
+    (ordinary,), _ = dissect_record_set(ORDINARY, 0, len(ORDINARY))
+    assert count / (len(wire) + made) <= 10 * count_nodes(ordinary) / len(ORDINARY)
     if count < 200_000:
         assert plain_batches(nodes) == batches
         assert [(one.code, one.message, one.offset) for one in problems] == [
@@ -169,6 +174,31 @@ def test_there_is_an_end_to_the_headers_of_a_message(more: int) -> None:
     assert len(batches[0]["records"]) == min(count, fits)
     assert codes(issues) == ({"too_many_records"} if count > fits else set())
     assert left.headers == RecordBudget(len(wire)).headers - 20 * min(count, fits)
+
+
+def test_the_pipeline_reads_as_much_of_a_message(tmp_path: Path, kwiresniff: Run) -> None:
+    """Its rows have the body and the problems of ``read``, and with a setting the whole."""
+    pytest.importorskip("pyarrow")
+    from kwiresniff.pipeline.batches import table_batches
+    from kwiresniff.pipeline.plan import WorkUnit, find_sources
+    from kwiresniff.pipeline.unit_reader import Settings
+
+    count = 20_000
+    wire = batch(ZSTD, packed(ZSTD, LEAST * count), count)
+    capture = save(tmp_path / "bomb.pcap", wire_of(wire))
+    (source,) = find_sources([capture])
+
+    def rows(table: str, settings: Settings) -> list[dict[str, Any]]:
+        return [row for found in table_batches(table, WorkUnit(source), settings) for row in found.to_pylist()]
+
+    sent = next(row for row in rows("exchanges", Settings()) if row["api"] == "Produce")
+    line = next(line for line in kwiresniff("read", "-o", "jsonl", capture).out.splitlines() if '"Produce"' in line)
+    assert json.loads(sent["request_body"]) == json.loads(line)["request"]["body"]
+    assert "too_many_records" in sent["problem_codes"]
+    read_of_it = len(rows("records", Settings()))
+    assert 0 < read_of_it < count
+    assert len(rows("records", Settings(max_decompressed=1_000_000))) == count
+    assert len(rows("records", Settings())) == read_of_it  # it holds for one run
 
 
 def test_an_option_reads_what_was_left_out(kwiresniff: Run, tmp_path: Path) -> None:
