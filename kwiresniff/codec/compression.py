@@ -145,7 +145,7 @@ def _first_guess(data: bytes, limit: int) -> int:
 def _gunzip(data: bytes, output: _Output) -> bytes:
     """Every gzip member, as Java's reader takes them. zlib stops by itself at a size, and measures fastest."""
     parts: list[bytes] = []
-    step = _first_guess(data, output.limit)
+    step = max(1, _first_guess(data, output.limit))  # zlib takes 0 for no limit
     for _ in range(_MAX_GZIP_MEMBERS):
         member = zlib.decompressobj(wbits=31)
         while not member.eof:

@@ -74,7 +74,6 @@ MAX_NESTING = 3
 #: batch that was cut short.
 MAX_BATCH_BYTES: Final = 1 << 30
 
-
 #: The largest size that can be asked for: with it all counts are still 64-bit numbers.
 _MOST_ASKED_BYTES: Final = 1 << 50
 
