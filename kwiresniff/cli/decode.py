@@ -11,8 +11,8 @@ from pathlib import Path
 import click
 
 from kwiresniff.base.light_typing import TYPE_CHECKING
-from kwiresniff.cli.click_commands import KindType, ParamType, remember_traceback
-from kwiresniff.cli.options import MAX_DECOMPRESSED_HELP, Size
+from kwiresniff.cli.click_commands import ParamType, remember_traceback
+from kwiresniff.cli.options import MAX_DECOMPRESSED_HELP, SizeType
 from kwiresniff.cli.outcomes import FAILED
 from kwiresniff.errors import KwiresniffError
 from kwiresniff.schema.apis import find_api
@@ -63,7 +63,7 @@ class _Api(ParamType):
 )
 @click.option("-o", "output", type=click.Choice(["tree", "json"]), default="tree", show_default=True)
 @click.option("--show-secrets", is_flag=True, help="Print SASL, SCRAM, token and config secrets too.")
-@click.option("--max-decompressed", type=KindType(Size()), metavar="SIZE", help=MAX_DECOMPRESSED_HELP)
+@click.option("--max-decompressed", type=SizeType(), metavar="SIZE", help=MAX_DECOMPRESSED_HELP)
 @click.option("-v", "verbose", count=True, callback=remember_traceback, help="Offsets and headers; -vv bytes too.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colours.")
 def command(
@@ -96,11 +96,11 @@ def command(
     decompress_always(max_decompressed)
     found = decode_message(_bytes(data, file, form), direction, api, version, start, show_secrets=show_secrets)
     if output == "json":
-        from kwiresniff.export import JsonEncoder, Output
+        from kwiresniff.export import Output, json_line
         from kwiresniff.export.json_objects import single_json
 
         with Output("-") as out:
-            out.stream.write(JsonEncoder().line(single_json(found, direction)))
+            out.stream.write(json_line(single_json(found, direction)))
     else:
         _draw(found, direction, show_secrets, verbose, color)
     return FAILED if found.problems else 0

@@ -12,8 +12,8 @@ import click
 
 from kwiresniff.analysis.parse_units import duration_ns
 from kwiresniff.base.light_typing import TYPE_CHECKING, Any, NamedTuple
-from kwiresniff.cli.click_commands import KindType, remember_traceback
-from kwiresniff.cli.options import MAX_DECOMPRESSED_HELP, Size
+from kwiresniff.cli.click_commands import remember_traceback
+from kwiresniff.cli.options import MAX_DECOMPRESSED_HELP, SizeType
 from kwiresniff.errors import SchemaError
 from kwiresniff.pipeline.columns import WRITABLE, WRITTEN
 
@@ -151,7 +151,7 @@ _DECODING = (
     click.option("--port", type=click.IntRange(1, 65535), multiple=True, help="A port brokers listen on: a hint."),
     click.option("--redact", is_flag=True, help="Record keys, values and headers as length and keyed hash."),
     click.option("--redact-key", metavar="TEXT", envvar="KWIRESNIFF_REDACT_KEY", help="Key of those hashes."),
-    click.option("--max-decompressed", type=KindType(Size()), metavar="SIZE", help=MAX_DECOMPRESSED_HELP),
+    click.option("--max-decompressed", type=SizeType(), metavar="SIZE", help=MAX_DECOMPRESSED_HELP),
 )
 _OUTPUT = (
     click.option("-q", "quiet", is_flag=True, help="No summary on stderr."),
