@@ -12,6 +12,7 @@ import click
 
 from kwiresniff.base.light_typing import TYPE_CHECKING
 from kwiresniff.cli.click_commands import ParamType, remember_traceback
+from kwiresniff.cli.options import MAX_DECOMPRESSED_HELP, SizeType
 from kwiresniff.cli.outcomes import FAILED
 from kwiresniff.errors import KwiresniffError
 from kwiresniff.schema.apis import find_api
@@ -62,6 +63,7 @@ class _Api(ParamType):
 )
 @click.option("-o", "output", type=click.Choice(["tree", "json"]), default="tree", show_default=True)
 @click.option("--show-secrets", is_flag=True, help="Print SASL, SCRAM, token and config secrets too.")
+@click.option("--max-decompressed", type=SizeType(), metavar="SIZE", help=MAX_DECOMPRESSED_HELP)
 @click.option("-v", "verbose", count=True, callback=remember_traceback, help="Offsets and headers; -vv bytes too.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colours.")
 def command(
@@ -74,6 +76,7 @@ def command(
     form: str,
     output: str,
     show_secrets: bool,
+    max_decompressed: int | None,
     verbose: int,
     color: str,
 ) -> int:
@@ -87,8 +90,10 @@ def command(
         kwiresniff decode 00120000000000010003636c69
         kwiresniff decode --api Metadata --version 9 --response --file body.bin
     """
+    from kwiresniff.codec.record_limits import decompress_always
     from kwiresniff.session.standalone import decode_message
 
+    decompress_always(max_decompressed)
     found = decode_message(_bytes(data, file, form), direction, api, version, start, show_secrets=show_secrets)
     if output == "json":
         from kwiresniff.export import Output, json_line

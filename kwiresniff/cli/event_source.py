@@ -17,6 +17,7 @@ from kwiresniff.cli.plugin_loading import load_plugins
 from kwiresniff.cli.problem_count import ProblemCount
 from kwiresniff.cli.progress import Progress
 from kwiresniff.cli.time_window import TimeWindow
+from kwiresniff.codec.record_limits import decompress_always
 from kwiresniff.model import (
     Connection,
     Event,
@@ -89,6 +90,7 @@ class EventSource:
         digests: bool | Collection[int] = False,
     ) -> None:
         self.options = options
+        decompress_always(options.max_decompressed)
         self._filter = _filter(options, self.topic_name, lambda: self._analyzer.topics.changes)
         self.redactor = _redactor(options)
         self.plugins = load_plugins(options.plugin)

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import click
 
-from kwiresniff.analysis.parse_units import duration_ns, time_ns, time_of_day_ns
+from kwiresniff.analysis.parse_units import duration_ns, size_bytes, time_ns, time_of_day_ns
 from kwiresniff.base.time_units import DAY_NS
 from kwiresniff.cli.click_commands import ParamType, SharedOption, TrafficCommand, remember_traceback
 
@@ -71,6 +71,18 @@ class DecodeAsType(ParamType):
         return str(value)
 
 
+class SizeType(ParamType):
+    """A number of bytes: ``64KiB``, ``10MB``."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        found = value if isinstance(value, int) else size_bytes(value)
+        if found is None:
+            self.fail(f"{value!r} is no size like 64KiB or 10MB", param, ctx)
+        return found
+
+
 class ReadOptions(NamedTuple):
     """The shared options: how captures are read, whatever is done with the result."""
 
@@ -83,6 +95,7 @@ class ReadOptions(NamedTuple):
     topics: str | None = None
     limit: int | None = None
     packets: int | None = None
+    max_decompressed: int | None = None
     plugin: tuple[str, ...] = ()
     redact: bool = False
     redact_key: str | None = None
@@ -93,6 +106,10 @@ class ReadOptions(NamedTuple):
     verbose: int = 0
     no_progress: bool = False
     color: str = "auto"
+
+
+#: What ``--max-decompressed`` says of itself, wherever it is.
+MAX_DECOMPRESSED_HELP = "Read so many decompressed bytes of each message, however few it has itself  [default: 64KiB]."
 
 
 def form_option(forms: Sequence[str], default: str = "table", text: str | None = None) -> Callable[[_Work], _Work]:
@@ -137,6 +154,7 @@ _OF_TRAFFIC = (
     _shared("--keylog", metavar="FILE", help="TLS keys (SSLKEYLOGFILE format) to decrypt with, through tshark."),
     _shared("--topics", metavar="FILE", help="Names of topic ids, as kafka-topics --describe prints them."),
     _shared("--limit", type=click.IntRange(1), metavar="N", help="Stop after N exchanges."),
+    _shared("--max-decompressed", type=SizeType(), metavar="SIZE", help=MAX_DECOMPRESSED_HELP),
     _shared("--plugin", multiple=True, metavar="PATH", help="A Python file with plugin hooks; may be repeated."),
     _shared("--redact", is_flag=True, help="Records and errors' texts as length and keyed hash."),
     _shared(

@@ -13,7 +13,7 @@ import click
 from kwiresniff.analysis.parse_units import duration_ns
 from kwiresniff.base.light_typing import TYPE_CHECKING, Any, NamedTuple
 from kwiresniff.cli.click_commands import remember_traceback
-from kwiresniff.cli.options import DecodeAsType
+from kwiresniff.cli.options import MAX_DECOMPRESSED_HELP, DecodeAsType, SizeType
 from kwiresniff.cli.redact_key import redact_key
 from kwiresniff.errors import SchemaError
 from kwiresniff.pipeline.columns import WRITABLE, WRITTEN
@@ -71,6 +71,7 @@ class Decoding(NamedTuple):
     redact: bool = False
     redact_key: str | None = None
     redact_key_file: str | None = None
+    max_decompressed: int | None = None
 
     def settings(self, keylog: str | None = None) -> Settings:
         """The options as ``Settings`` of the pipeline; raises for wrong ones here, before Spark is started."""
@@ -98,7 +99,17 @@ class Decoding(NamedTuple):
         key = redact_key(self.redact_key_file, self.redact_key)
         if self.redact and key is None:
             key = secrets.token_hex(16)
-        return Settings("records", self.port, key, audit, keylog, self.where, topics=topics, decode_as=self.decode_as)
+        return Settings(
+            "records",
+            self.port,
+            key,
+            audit,
+            keylog,
+            self.where,
+            topics=topics,
+            decode_as=self.decode_as,
+            max_decompressed=self.max_decompressed,
+        )
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -160,6 +171,7 @@ _DECODING = (
         help="Key of those hashes. Other users see it (ps).",
     ),
     click.option("--redact-key-file", metavar="FILE", help="File with that key, which nobody else sees."),
+    click.option("--max-decompressed", type=SizeType(), metavar="SIZE", help=MAX_DECOMPRESSED_HELP),
 )
 _OUTPUT = (
     click.option("-q", "quiet", is_flag=True, help="No summary on stderr."),

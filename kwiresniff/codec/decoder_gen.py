@@ -122,7 +122,7 @@ class _DecoderSource(ReaderSource):
                 f"{self.message.name} v{self.message.version} holds record sets, which nothing opens here"
             )
         self.namespace |= {"decode_records": self.record_set_decoder(), "RecordBudget": RecordBudget}
-        self.line("budget = RecordBudget()")
+        self.line("budget = RecordBudget(len(b))")
 
     def structure(self, fields: tuple[WireField, ...], path: str) -> str:
         """Add the code that reads a structure; returns the expression of its dict, good after a ``flush``."""

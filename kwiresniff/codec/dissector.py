@@ -125,7 +125,7 @@ class Dissector:
         self.topic_name = read.topic_name
         self.problems: list[Problem] = []
         self.nodes: i64 = 0
-        self.budget = RecordBudget()
+        self.budget = RecordBudget(len(read.frame))
         self.says_meanings = True
         self.failure = _NONE
         self.details = read.details

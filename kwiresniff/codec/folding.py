@@ -223,11 +223,11 @@ class _Shown(_Folding):
         if start == self.position or self.is_internal(writer):
             return False
         budget = self.budget
-        before = budget.batches, budget.records, budget.decompressed_bytes
+        before = budget.state()
         sets = writer.record_sets
         rows = sets.drawn(self.frame, start, self.position, self.position - node.offset, node.name, budget)
         if rows is None or self.nodes + sets.nodes > MAX_NODES:
-            budget.batches, budget.records, budget.decompressed_bytes = before
+            budget.restore(before)
             return False
         node.value = {"size_bytes": self.position - start}
         node.children = [DrawnNodes(rows)]

@@ -16,6 +16,7 @@ from kwiresniff.capture.capture_set import CaptureSet
 from kwiresniff.capture.formats import NotACapture
 from kwiresniff.capture.sources import SegmentSource
 from kwiresniff.capture.topic_file import read_topic_file
+from kwiresniff.codec.record_limits import decompress_always
 from kwiresniff.errors import CaptureError
 from kwiresniff.export import json_text
 from kwiresniff.model import Event, Exchange, Problem, Segment, SegmentSink
@@ -35,8 +36,8 @@ class Settings:
     Everything is redacted with one key or nothing is: equal values in captures of different hosts stay equal.
     ``audit_target`` is the release of Kafka that clients are held against. ``keylog`` is a file with TLS keys, under
     a path that every executor sees, ``topics`` one with names of topic ids. ``where`` is a filter expression,
-    ``pushed`` what a query wants besides.
-    ``decode_as`` are rules of ``capture.decode_as``.
+    ``pushed`` what a query wants besides. ``decode_as`` are rules of ``capture.decode_as``, ``max_decompressed`` is that
+    of ``codec.record_limits.decompress_always``.
     ``software`` is what must be installed wherever captures are read, lest one executor understands less than another.
     """
 
@@ -50,6 +51,7 @@ class Settings:
     software: tuple[str, ...] = ()
     topics: File | None = None
     decode_as: tuple[str, ...] = ()
+    max_decompressed: int | None = None
 
     def for_tables(self, tables: Collection[str]) -> Settings:
         """The settings to fill some tables with: records are decoded only for those that show them."""
@@ -62,6 +64,7 @@ class Settings:
         Raises KwiresniffError where not the same software is installed as where the work was planned.
         """
         check_software(self.software)
+        decompress_always(self.max_decompressed)
         plain = self.redact_key is None
         text = text and plain and (choice is None or choice.takes_text)
         depth = self.depth if choice is None else choice.depth(self.depth)

@@ -139,7 +139,7 @@ class BodyDecoder:
         understood = body is not None
         sound = True
         if body is None or issues or end != len(frame) or side.guess:
-            body, sound = self._malformed.report(exchange, message, direction, body)
+            body, sound = self._malformed.report(exchange, message, direction, body, issues)
         message.body = body
         if side.names_topics and (sound or not side.secrets):
             self._topics.learn(api_key, direction, body)

@@ -74,7 +74,7 @@ class Both:
     def counted(self, wire: bytes) -> int | None:
         """How many nodes are counted of a record set that is drawn; None for one that is not."""
         sets = self._writer.record_sets
-        rows = sets.drawn(wire, 0, len(wire), len(wire), "records", RecordBudget())
+        rows = sets.drawn(wire, 0, len(wire), len(wire), "records", RecordBudget(len(wire)))
         return None if rows is None else sets.nodes
 
     def opened(self, api_key: int, version: int, direction: Any, frame: bytes) -> tuple[str, str] | None:
@@ -189,6 +189,7 @@ def fetch_response(records: bytes, **changes: Any) -> bytes:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("roomy")
 @pytest.mark.parametrize("row", vectors(), ids=lambda row: row["name"])
 def test_records_of_kafkas_clients_are_drawn_as_the_walker_reads_them(row: dict[str, Any], both: Both) -> None:
     """One set, several in a row, and one that is cut short."""

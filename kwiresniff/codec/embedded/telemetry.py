@@ -48,11 +48,12 @@ def open_metrics(struct: StructView) -> None:
         struct.hint(METRICS, _HINT)
         return
     from kwiresniff.codec.compression import NONE, codec_name, decompress  # they are heavy, and telemetry is rare
+    from kwiresniff.codec.record_limits import RecordBudget
 
     compression = struct.get("compression_type") or NONE
     try:
         if compression != NONE:
-            raw = decompress(compression, raw, MAX_METRICS_BYTES)
+            raw = decompress(compression, raw, min(MAX_METRICS_BYTES, RecordBudget(len(raw)).decompressed_bytes))
         elif len(raw) > MAX_METRICS_BYTES:
             raise DecodeError(f"more than {MAX_METRICS_BYTES:,} bytes", code="too_many_values")
         data = _Reader().message(parse(parser, raw), 0)

@@ -115,13 +115,11 @@ class BatchReader(BatchHeader):
         self.first = pos + HEADER_BYTES
         self.last = stop
         if codec:
-            from kwiresniff.codec.compression import decompress  # brings libraries that many captures do not need
+            from kwiresniff.codec.compression import decompress_within  # brings libraries that many do not need
 
-            compressed = frame[pos + HEADER_BYTES : stop]
-            self.data = decompress(codec, compressed, budget.decompress_limit(len(compressed)))
+            self.data = decompress_within(budget, codec, frame[pos + HEADER_BYTES : stop])
             self.first = 0
             self.last = len(self.data)
-            budget.decompressed_bytes -= len(self.data)
         if has_marks(self.data, self.first, self.last):
             return UNUSUAL
         budget.records -= count

@@ -68,10 +68,12 @@ class RecordSetWriter:
                 if len(out) > PIECE_BYTES:
                     hand_over(out, pieces)
             size, count = len(out), len(pieces)
+            left = budget.state()
             stop: i64 = self._batch(frame, pos, end, budget, pieces)
             if stop < 0:
                 # Cut short, a message set, control records: whatever it is, it is written as the decoder gives it.
                 take_back(out, pieces, size, count)
+                budget.restore(left)
                 issues: list[Problem] = []
                 batches = decode_record_set(frame, pos, end, "full", issues, budget)
                 if issues or may_be_opened(batches):
@@ -122,7 +124,7 @@ class RecordSetWriter:
         out.write(b',"uncompressed_size_bytes":')
         write_number(out, batch.last - batch.first)
         out.write(b',"crc_valid":true,"records":')
-        if not self.records.write(batch, pieces):
+        if not self.records.write(batch, budget, pieces):
             return UNUSUAL
         out.append(125)
         return stop

@@ -203,7 +203,7 @@ class BodyWriter(BodyReader):
         stop: i64 = pos + length
         if kind == RECORDS:
             if self.budget is None:
-                self.budget = RecordBudget()
+                self.budget = RecordBudget(len(frame))
             return stop if self.record_sets.write(frame, pos, stop, self.budget, self.pieces) else -1
         if kind == TOPIC and self.starts_like_internal(pos, length):
             return -1

@@ -52,7 +52,7 @@ class RecordSetRows(RecordRows):
     def write(self, frame: bytes, start: i64, end: i64, size: i64, name: str, depth: i64) -> bool:
         """The batches of ``frame[start:end]``, a field of ``size`` bytes; False for anything unusual in them."""
         if self.budget is None:
-            self.budget = RecordBudget()
+            self.budget = RecordBudget(len(frame))
         budget = self.budget
         if not fills(frame, start, end):
             head = self.words.span("name", f"{name} ") + self.words.span("value", self.words.size(size).decode())
@@ -100,7 +100,7 @@ class RecordSetRows(RecordRows):
         stop: i64 = batch.open(frame, pos, end, budget)
         if stop == SHORT:
             return UNUSUAL if budget.take_batch(pos) is not None else self._cut_short(frame, pos, end, index, depth)
-        if stop < 0 or not self.check(batch):
+        if stop < 0 or not self.check(batch, budget):
             return UNUSUAL
         self.nodes += BATCH_NODES + (COMPRESSED_NODES if batch.attributes & CODEC_MASK else 0)
         if index < BATCHES_SHOWN:

@@ -8,7 +8,7 @@ from kwiresniff.base.batch_layout import NO_TIMESTAMP
 from kwiresniff.base.json_text import write_digit
 from kwiresniff.base.light_typing import TYPE_CHECKING, Final
 from kwiresniff.base.tree_sizes import HEADERS_SHOWN, RECORDS_SHOWN
-from kwiresniff.codec.record_limits import HEADER_NODES, RECORD_NODES
+from kwiresniff.codec.record_limits import HEADER_NODES, RECORD_NODES, RecordBudget
 from kwiresniff.codec.record_reader import VARINT_BYTES, RecordReader, is_sane
 from kwiresniff.codec.text.batch_reader import BatchReader
 from kwiresniff.codec.text.tree_marks import TreeMarks
@@ -32,6 +32,7 @@ class RecordRows(RecordReader):
         self.depths = depths
         self.rows: list[bytes] = []
         self.nodes: i64 = 0
+        self.headers: i64 = 0  # how many more there may be
         self.out = BytesWriter()
         self.second: i64 = 0
         self.second_text = words.clock(0)
@@ -49,8 +50,10 @@ class RecordRows(RecordReader):
         self.depths.append(level)
         self.rows.append(text)
 
-    def check(self, batch: BatchReader) -> bool:
-        """Whether the records fill the batch and are sound; remembers where the first ones lie."""
+    def check(self, batch: BatchReader, budget: RecordBudget) -> bool:
+        """Whether the records fill the batch and are sound; remembers where the first ones lie, and takes their headers
+        from the ``budget``.
+        """
         data, end, count = batch.data, batch.last, batch.count
         base_offset, base_timestamp = batch.base_offset, batch.base_timestamp
         if not is_sane(data, end, base_offset, base_timestamp):
@@ -59,6 +62,7 @@ class RecordRows(RecordReader):
         self.times.clear()
         self.places.clear()
         self.stops.clear()
+        self.headers = budget.headers
         pos: i64 = batch.first
         index: i64 = 0
         while index < count:
@@ -83,6 +87,7 @@ class RecordRows(RecordReader):
             if pos != stop:
                 return False
             index += 1
+        budget.headers = self.headers
         self.nodes += count * RECORD_NODES
         return pos == end
 
@@ -97,8 +102,9 @@ class RecordRows(RecordReader):
     def _skip_headers(self, data: bytes, pos: i64, stop: i64) -> i64:
         count: i64 = self.header_count(data, pos, stop)
         pos = self.pos
-        if count < 0:
+        if count < 0 or count > self.headers:
             return -1
+        self.headers -= count
         self.nodes += count * HEADER_NODES
         while count:
             count -= 1
