@@ -63,6 +63,11 @@ OF_CAPTURES = (
         "a server that closes connections without an answer to a TLS hello: `server`, the first `client`, the "
         "`connections`; `speaks_kafka` when it answered Kafka without TLS on other connections",
     ),
+    ProblemCode(
+        "stray_sasl_token", "warning",
+        "a SASL token without a header (`mechanism`) where a request (`wanted`) has to come: SaslHandshake, or "
+        "SaslAuthenticate after that",
+    ),
     ProblemCode("not_decrypted", "warning", "TLS that could not be opened, and why"),
     ProblemCode("no_tshark", "warning", "TLS that could be opened if there were a tshark"),
     ProblemCode("too_many_connections", "error", "the connections that were idle longest were ended to make room"),

@@ -89,6 +89,8 @@ class KafkaMessages(SaslPhase):
         else:
             api_key, api_version, correlation_id, length = unpack_request_header(data)
         facts = FACTS.get((api_key << 16) + api_version) or api_facts(api_key, api_version)
+        if not facts.known and self.is_stray_token(packet, ns, size, data, lost):
+            return
         header_version = facts.request_header_version
         client_id: str | None = None
         problem: Problem | None = None

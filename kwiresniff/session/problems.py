@@ -57,6 +57,17 @@ def lost_bytes(
     return Problem(code, what, None, "", packet or None, ns, details)
 
 
+def stray_token(connection: Connection, mechanism: str, wanted: str, packet: int, ns: int) -> Problem:
+    """The problem of a SASL token of ``mechanism`` without a header, where a ``wanted`` request has to come."""
+    return Problem(
+        "stray_sasl_token",
+        f"client to broker: a token of {mechanism} where a {wanted} request has to come",
+        packet=packet,
+        timestamp_ns=ns,
+        details={**_where(connection), "mechanism": mechanism, "wanted": wanted},
+    )
+
+
 def too_many_connections(limit: int, evicted: int, ns: int) -> Problem:
     """The problem that ``evicted`` connections were ended to make room for others, because there may be no more than
     ``limit``.

@@ -58,8 +58,10 @@ MAX_STEP: Final = 100
 _response_front = Struct(">ii").unpack_from
 _zookeeper_front = Struct(">ii").unpack_from
 
-#: The ASN.1 object identifier of Kerberos V5 (RFC 4121) inside an initial GSS-API token (RFC 2743, section 3.1).
+#: The ASN.1 object identifiers of Kerberos V5 (RFC 4121) and SPNEGO (RFC 4178) inside an initial GSS-API token
+#: (RFC 2743, section 3.1).
 _KERBEROS_OID = bytes.fromhex("06092a864886f712010202")
+_SPNEGO_OID = bytes.fromhex("06062b0601050502")
 
 
 def guess_protocol(first: bytes) -> str:
@@ -151,4 +153,5 @@ def is_zookeeper(first: bytes) -> bool:
 
 def is_gssapi_token(frame: bytes) -> bool:
     """Whether a frame is an initial GSS-API token, which pre-0.10 Kerberos clients send as their first bytes."""
-    return len(frame) > 0 and frame[0] == 0x60 and _KERBEROS_OID in frame[:24]
+    front = frame[:24]
+    return len(front) > 0 and front[0] == 0x60 and (_KERBEROS_OID in front or _SPNEGO_OID in front)
