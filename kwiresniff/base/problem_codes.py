@@ -52,7 +52,11 @@ OF_CAPTURES = (
     ProblemCode("capture_cut", "warning", "a file that ends in the middle of a packet"),
     ProblemCode("capture_damaged", "error", "a file that holds nonsense"),
     ProblemCode("capture_unreadable", "error", "a file that cannot be opened, or is no capture"),
-    ProblemCode("not_kafka", "info", "connections that carried something else (`protocol`), by server"),
+    ProblemCode(
+        "not_kafka", "info",
+        "connections that carried something else (`protocol`), by server; where that answered Kafka on other "
+        "connections, with `speaks_kafka` and `clients`, hosts and their connections",
+    ),
     ProblemCode(
         "not_kafka_answer", "warning",
         "a server that answers Kafka with something else: `protocol` (`tls`, `http`, `text`, ...), `server`, the "

@@ -213,7 +213,9 @@ class ConnectionAnalyzer(TlsPhase):
     def _count_as(self, protocol: str) -> list[int]:
         client, life = self.client, self.life
         size = client.bytes + self.broker.bytes
-        return self.services.non_kafka.count(protocol, client.flow, life.opened_by_syn, life.first_ns, size)
+        return self.services.non_kafka.count(
+            protocol, client.flow, life.opened_by_syn, life.first_packet, life.first_ns, size
+        )
 
     # -- TLS ----------------------------------------------------------------------------------------------------
 
@@ -327,7 +329,9 @@ class ConnectionAnalyzer(TlsPhase):
             buffer = half.resync.buffer
             if not silent.packets and reads_like_responses(buffer.data, buffer.starts()):
                 non_kafka = self.services.non_kafka
-                non_kafka.count(RESPONSES_ALONE, silent.flow, True, self.life.first_ns, half.bytes)
+                non_kafka.count(
+                    RESPONSES_ALONE, silent.flow, True, self.life.first_packet, self.life.first_ns, half.bytes
+                )
                 return
         self._count_as(guess_from_both(client, broker))
 

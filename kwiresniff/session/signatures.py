@@ -27,7 +27,7 @@ _SIGNATURES: Final = (
     ("mysql", rb"...\x00\x0a."),
     ("postgresql", rb"....(?:\x00\x03\x00\x00|\x04\xd2\x16\x2f)"),
     ("pop3", rb"\+OK [^\r\n]"),  # RFC 1939
-    ("redis", rb"\*[0-9]+\r\n\$|\*[1-3]\r\n|\+PONG|\+OK|-ERR |-NOAUTH "),
+    ("redis", rb"\*[0-9]+\r\n\$|\*[1-3]\r\n|PING\r\n|\+PONG|\+OK|-ERR |-NOAUTH "),
     ("mqtt", rb"\x10.{1,4}\x00(?:\x04MQTT|\x06MQIsdp)"),
     ("amqp", rb"AMQP"),
     ("stomp", rb"(?:CONNECT|CONNECTED|STOMP)\r?\n"),
@@ -45,6 +45,8 @@ _SIGNATURES: Final = (
     ("rocketmq", rb".{4}\x00...\{\""),
     ("thrift", rb".{4}\x80\x01\x00[\x01-\x04]"),
     ("smtp or ftp", rb"[1-5][0-9]{2}[ -]"),  # RFC 5321, RFC 959
+    # Four-letter words of administrators' commands.
+    ("zookeeper", rb"(?:conf|cons|crst|dirs|dump|envi|gtmk|isro|mntr|ruok|srst|srvr|stat|stmk|wch[cps])\s*\Z"),
     ("text", rb"[\t\r\n\x20-\x7e]{4,}"),
 )
 _ALERT: Final = 0x15
