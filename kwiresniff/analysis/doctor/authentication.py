@@ -221,9 +221,9 @@ _TOO_SOON = (
     "raise the one, or lower the other."
 )
 _STRAY = (
-    "Correct or update the SASL code of the client: SaslHandshake names the mechanism, and after its v1 each token goes "
-    "into a SaslAuthenticate request. Brokers take bare tokens after SaslHandshake v0, and of GSSAPI as the first bytes "
-    "of a connection, where no ApiVersions comes before."
+    "Correct or update the SASL code of the client: SaslHandshake names the mechanism, and after its v1 each token "
+    "goes into a SaslAuthenticate request. Brokers take bare tokens after SaslHandshake v0, and of GSSAPI as the "
+    "first bytes of a connection, where no ApiVersions comes before."
 )
 _EXPIRED = (
     "The client has to get a new token before it needs one: look at what it gets its tokens from, how long they last, "
