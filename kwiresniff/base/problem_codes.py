@@ -49,6 +49,11 @@ OF_CAPTURES = (
         "grown_file", "error",
         "bytes that came after `pipeline watch` had taken a file for finished; they are left out",
     ),
+    ProblemCode(
+        "snap_length", "warning",
+        "packets that are cut at so many bytes (`snap_length`), once for each length, with the first of them; what "
+        "that costs, `gap`, `lost_request` and `lost_response`, has `cut`",
+    ),
     ProblemCode("capture_cut", "warning", "a file that ends in the middle of a packet"),
     ProblemCode("capture_damaged", "error", "a file that holds nonsense"),
     ProblemCode("capture_unreadable", "error", "a file that cannot be opened, or is no capture"),

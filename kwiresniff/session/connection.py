@@ -103,7 +103,7 @@ class ConnectionAnalyzer(TlsPhase):
         identified.
         """
         if self.tls is not None:
-            self.count_encrypted_gap(self.half(side), packet, ns, missing)
+            self.count_encrypted_gap(self.half(side), packet, ns, missing, code)
             return
         self._note_loss(side, ns)
         self.report_gap(self.half(side), packet, ns, missing, skipped, code)
@@ -114,7 +114,7 @@ class ConnectionAnalyzer(TlsPhase):
         """
         half = self.half(side)
         if self.tls is not None:
-            self.count_encrypted_gap(half, packet, ns, 0)
+            self.count_encrypted_gap(half, packet, ns, 0, code)
             return
         self._note_loss(side, ns)
         half.unreported_bytes += dropped

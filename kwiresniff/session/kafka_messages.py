@@ -7,7 +7,7 @@ from kwiresniff.base.fastint import COMPILED, i16, i32
 from kwiresniff.base.header_fields import unpack_correlation_id, unpack_request_header, unpack_request_header_v0
 from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar, Final
 from kwiresniff.base.sequence_numbers import SEQ_HALF, SEQ_MASK
-from kwiresniff.model import Exchange, Message, Problem
+from kwiresniff.model import Direction, Exchange, Message, Problem
 from kwiresniff.session import problems
 from kwiresniff.session.apis import FACTS, api_facts
 from kwiresniff.session.channel import Channel
@@ -122,7 +122,7 @@ class KafkaMessages(SaslPhase):
         if problem is not None:
             exchange.problems.append(problem)
         if lost:
-            exchange.problems.append(missing_bytes("request", lost, size))
+            exchange.problems.append(missing_bytes("request", lost, size, self.client.frames.lost_code))
         if api_key == PRODUCE:
             if acks_of_produce(data, offset, api_version) == 0:
                 exchange.outcome = "no_response_expected"
@@ -158,8 +158,7 @@ class KafkaMessages(SaslPhase):
             self.on_gap(self.client_side, message.first_packet, message.first_ns, 0, size + 4, LOST_BAD_LENGTH)
             return
         if len(data) < 8:
-            packet, ns = message.first_packet, message.first_ns
-            self.services.output.report(problems.lost_message(self.connection, "request", packet, ns, size, lost))
+            self._lost("request", message.first_packet, message.first_ns, size, lost, self.client.frames.lost_code)
             return
         api_key, api_version, correlation_id = unpack_request_header_v0(data)
         facts = api_facts(api_key, api_version)
@@ -169,7 +168,7 @@ class KafkaMessages(SaslPhase):
         if facts.request_header_version:
             exchange.problems.append(Problem("bad_header", "the frame ends inside its header", 8))
         if lost:
-            exchange.problems.append(missing_bytes("request", lost, size))
+            exchange.problems.append(missing_bytes("request", lost, size, self.client.frames.lost_code))
         self._await(exchange)
 
     def _await(self, exchange: Exchange) -> None:
@@ -235,7 +234,7 @@ class KafkaMessages(SaslPhase):
             exchange.outcome = "request_missing"
             self.channel.unpaired(message)
             if lost:
-                exchange.problems.append(missing_bytes("response", lost, size))
+                exchange.problems.append(missing_bytes("response", lost, size, self.broker.frames.lost_code))
             self.services.output.complete(exchange)
             return
         if exchange is not found:
@@ -252,7 +251,7 @@ class KafkaMessages(SaslPhase):
             message.body_offset = 5 if len(data) > 4 and data[4] == 0 else skip_tagged_fields(data, 4)
         self.channel.answered(exchange, request, message, facts)
         if lost:
-            exchange.problems.append(missing_bytes("response", lost, size))
+            exchange.problems.append(missing_bytes("response", lost, size, self.broker.frames.lost_code))
         if api_key in _PEEKED and api_key != API_VERSIONS:
             self.sasl_response(exchange, last_ns)
         self.services.output.complete(exchange)
@@ -263,7 +262,11 @@ class KafkaMessages(SaslPhase):
             self.broker.desynchronize(LOST_BAD_LENGTH)
             self.on_gap(self.broker.side, packet, ns, 0, size + 4, LOST_BAD_LENGTH)
         else:
-            self.services.output.report(problems.lost_message(self.connection, "response", packet, ns, size, lost))
+            self._lost("response", packet, ns, size, lost, self.broker.frames.lost_code)
+
+    def _lost(self, direction: Direction, packet: int, ns: int, size: int, lost: int, code: str) -> None:
+        """Reports a frame of which so many bytes are ``lost`` that it belongs to no exchange."""
+        self.services.output.report(problems.lost_message(self.connection, direction, packet, ns, size, lost, code))
 
     def _acknowledges(self, request: Message) -> bool:
         """Whether a response that is being handed on acknowledges a request, as far as that is known.

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from kwiresniff.model import Connection, Direction, Problem
+from kwiresniff.stream.frame_handler import LOST_CUT, LOST_GAP
 
 
 def _where(connection: Connection) -> dict[str, object]:
     return {"connection": connection.id, "client": connection.client, "broker": connection.broker}
 
 
-def lost_message(connection: Connection, direction: Direction, packet: int, ns: int, size: int, lost: int) -> Problem:
-    """The problem of a frame of ``size`` bytes of which so many are ``lost`` that it belongs to no exchange."""
-    return Problem(
-        f"lost_{direction}",
-        f"a {direction} of {size} bytes is missing from the capture",
-        packet=packet,
-        timestamp_ns=ns,
-        details={**_where(connection), "size_bytes": size, "present_bytes": size - lost},
-    )
+def lost_message(
+    connection: Connection, direction: Direction, packet: int, ns: int, size: int, lost: int, code: str
+) -> Problem:
+    """The problem of a frame of ``size`` bytes of which so many are ``lost`` that it belongs to no exchange; ``code``
+    is LOST_GAP or LOST_CUT.
+    """
+    details: dict[str, object] = {**_where(connection), "size_bytes": size, "present_bytes": size - lost}
+    if code == LOST_CUT:
+        details["cut"] = True
+    what = f"a {direction} of {size} bytes is missing from the capture"
+    return Problem(f"lost_{direction}", what, packet=packet, timestamp_ns=ns, details=details)
 
 
 def incomplete(
@@ -44,7 +47,7 @@ def lost_bytes(
     text = "a length that no message has" if code == "bad_length" else ""
     if missing:
         text = f"{text}, {missing} bytes" if text else f"{missing} bytes"
-        text += " are missing from the capture"
+        text += " are cut off (snap length)" if code == LOST_CUT else " are missing from the capture"
     if skipped:
         text = f"{text}, {skipped} bytes" if text else f"{skipped} bytes"
         text += " skipped in search of the next message"
@@ -53,6 +56,9 @@ def lost_bytes(
         "connection": connection.id, "client": connection.client, "broker": connection.broker, "direction": direction,
         "missing_bytes": missing, "skipped_bytes": skipped,
     }  # fmt: skip
+    if code == LOST_CUT:
+        code = LOST_GAP
+        details["cut"] = True
     what = f"{way}: {text or 'lost count of the messages'}"
     return Problem(code, what, None, "", packet or None, ns, details)
 

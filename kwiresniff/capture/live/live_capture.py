@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
+from kwiresniff.capture.file_problems import SnapReporter
 from kwiresniff.capture.link_layer import ETHERNET
 from kwiresniff.capture.live import bpf
 from kwiresniff.capture.live.capture_process import PROGRAMS, CaptureProcess, CaptureProcessError
@@ -76,6 +77,7 @@ class LiveCapture:
         """
         options, files = self._options, self._packet_files
         decoder = LayerDecoder(self.other_packets)
+        snap = SnapReporter(", ".join(options.interfaces), self.problems.append)
         now = time.monotonic()
         if options.duration_ns is not None:
             self._end_seconds = now + options.duration_ns / 1e9
@@ -106,6 +108,8 @@ class LiveCapture:
                                 continue
                     found = decode(number, timestamp_ns, link_type, buffer, start, end, wire - end + start)
                     if found is not None:
+                        if found[9]:
+                            snap.cut(number, end - start)
                         yield found
                 yield None
             decoder.close()
