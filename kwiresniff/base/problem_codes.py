@@ -73,6 +73,11 @@ OF_CAPTURES = (
         "`connections`; `speaks_kafka` when it answered Kafka without TLS on other connections",
     ),
     ProblemCode(
+        "response_before_request", "warning",
+        "`responses` that the capture has before their requests, with the first of them: `by_time` and by up to "
+        "`ahead_ns`, or by the order of packets alone",
+    ),
+    ProblemCode(
         "stray_sasl_token", "warning",
         "a SASL token without a header (`mechanism`) where a request (`wanted`) has to come: SaslHandshake, or "
         "SaslAuthenticate after that",
@@ -108,6 +113,10 @@ OF_CAPTURES = (
 
 #: What is wrong with the messages of an exchange; ``gap``, ``not_decrypted`` and plugins' failures occur here, too.
 OF_MESSAGES = (
+    ProblemCode(
+        "response_before_request", "warning",
+        "the response has a time before that of its request (`ahead_ns`), so the latency and its parts are null",
+    ),
     ProblemCode("unknown_api", "error", "an API key that no release has"),
     ProblemCode("unknown_version", "error", "a version that no release has of its API, so that the body was not read"),
     ProblemCode("guessed_version", "warning", "a version newer than is known, read as the newest that is"),

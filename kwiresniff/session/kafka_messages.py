@@ -250,11 +250,20 @@ class KafkaMessages(SaslPhase):
             message.header_version = facts.response_header_version
             message.body_offset = 5 if len(data) > 4 and data[4] == 0 else skip_tagged_fields(data, 4)
         self.channel.answered(exchange, request, message, facts)
+        if ns < request.last_ns or packet < request.last_packet:
+            self._came_early(exchange, request, message)
         if lost:
             exchange.problems.append(missing_bytes("response", lost, size, self.broker.frames.lost_code))
         if api_key in _PEEKED and api_key != API_VERSIONS:
             self.sasl_response(exchange, last_ns)
         self.services.output.complete(exchange)
+
+    def _came_early(self, exchange: Exchange, request: Message, response: Message) -> None:
+        """Counts a response before its request, by its time or else by the order of packets alone."""
+        ahead_ns = request.last_ns - response.first_ns
+        if ahead_ns > 0:
+            exchange.problems.append(problems.early_response(ahead_ns))
+        self.services.count_early(ahead_ns, response.first_packet, response.first_ns)
 
     def _short_response(self, packet: int, ns: int, size: int, lost: int) -> None:
         """A frame without a correlation id: most of it is lost, or it never was one."""

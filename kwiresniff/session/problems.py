@@ -63,6 +63,30 @@ def lost_bytes(
     return Problem(code, what, None, "", packet or None, ns, details)
 
 
+def early_response(ahead_ns: int) -> Problem:
+    """The problem of an exchange whose response has a time ``ahead_ns`` nanoseconds before its request."""
+    what = f"the response has a time {ahead_ns / 1e6:g} ms before its request, so its latency is not known"
+    return Problem("response_before_request", what, None, "", None, None, {"ahead_ns": ahead_ns})
+
+
+def early_responses(by_time: bool, count: int, packet: int, ns: int, most_ns: int) -> Problem:
+    """The problem of all responses of a capture that come before their requests: in the order of its packets alone, or
+    ``by_time``, by up to ``most_ns`` nanoseconds.
+    """
+    responses = f"{count} responses" if count > 1 else "a response"
+    verb = "come" if count > 1 else "comes"
+    if by_time:
+        what = (
+            f"{responses} {verb} before the request by time, up to {most_ns / 1e6:g} ms, so these latencies are not "
+            "known: clocks of two interfaces or queues differ; capture on one interface, or sort a merged capture "
+            "with reordercap"
+        )
+    else:
+        what = f"{responses} {verb} before the request in the order of packets, not by time: sort them with reordercap"
+    details: dict[str, object] = {"responses": count, "by_time": by_time, "ahead_ns": most_ns if by_time else None}
+    return Problem("response_before_request", what, None, "", packet, ns, details)
+
+
 def stray_token(connection: Connection, mechanism: str, wanted: str, packet: int, ns: int) -> Problem:
     """The problem of a SASL token of ``mechanism`` without a header, where a ``wanted`` request has to come."""
     return Problem(

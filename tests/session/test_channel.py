@@ -315,13 +315,15 @@ def test_behind_a_rebalance_a_leave_is_queued() -> None:
     assert (split(second), second.waiting) == ((1400, 0, 1), "")
 
 
-def test_an_answer_before_its_request_leaves_the_sum_right() -> None:
-    """Where the capture has them the other way round, the parts still add up to the wait."""
+def test_of_an_answer_before_its_request_no_part_of_the_wait_is_known() -> None:
+    """Where the times have them the other way round; the problem says by how much."""
     wire = opened()
     wire.at(0).up(heartbeat(1)).at(1).down(heartbeat_response(1))
     wire.at(9).up(heartbeat(2)).at(8).down(heartbeat_response(2))
     one = exchanges(events(wire))[1]
-    assert (one.latency_ns, split(one)) == (-MS, (0, 0, -1))
+    assert (one.latency_ns, split(one), one.outcome) == (None, (None, None, None), "ok")
+    (problem,) = one.problems
+    assert (problem.code, problem.details) == ("response_before_request", {"ahead_ns": MS})
 
 
 @pytest.mark.parametrize("body", ["0000", "000000", "000001", "00007f", "000002", "00000800120000000400" + "00" * 20])
