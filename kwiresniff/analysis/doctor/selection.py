@@ -15,13 +15,14 @@ from kwiresniff.base.light_typing import Final, Literal, NamedTuple, TypeAlias
 #: isolation level of a Fetch; the time since the last Produce or Fetch of the connection that was selected; the number
 #: of Produce requests so far; the version of a Fetch.
 Kind: TypeAlias = Literal[
-    "all", "waited", "transferred", "throttled", "transactional", "sampled", "thinned", "old fetches"
+    "all", "waited", "transferred", "throttled", "transactional", "sampled", "sampled fetches", "thinned", "old fetches"
 ]
 
 #: The APIs of which a kind leaves exchanges out, where it is not any.
 _REDUCED: Final = {
     "transactional": frozenset({PRODUCE, FETCH}),
     "sampled": frozenset({PRODUCE, FETCH}),
+    "sampled fetches": frozenset({FETCH}),
     "thinned": frozenset({PRODUCE}),
     "old fetches": frozenset({FETCH}),
 }
@@ -35,7 +36,9 @@ class Selection(NamedTuple):
 
     def kind_for(self, api_key: int) -> Kind:
         """What decides about exchanges of an API: nothing, where the selection leaves none of them out."""
-        return self.kind if api_key in _REDUCED.get(self.kind, (api_key,)) else "all"
+        if api_key not in _REDUCED.get(self.kind, (api_key,)):
+            return "all"
+        return "sampled" if self.kind == "sampled fetches" else self.kind
 
 
 #: All exchanges.
@@ -46,6 +49,8 @@ THROTTLED: Final = Selection("throttled")
 TRANSACTIONAL: Final = Selection("transactional")
 #: One Produce or Fetch of a connection in a tenth of a second; of connections that are not remembered, all of them.
 SAMPLED: Final = Selection("sampled")
+#: Those Fetches, and every Produce.
+SAMPLED_FETCHES: Final = Selection("sampled fetches")
 #: The first Produce requests and one in so many of those that follow; see ``kwiresniff.analysis.doctor.rule``.
 THINNED: Final = Selection("thinned")
 
