@@ -23,7 +23,7 @@ from kwiresniff.schema.registry import (
 from kwiresniff.schema.types import MessageVersion, WireField
 
 if TYPE_CHECKING:
-    from kwiresniff.schema.aliases import body_names, newer_paths
+    from kwiresniff.schema.aliases import body_fields, newer_paths
     from kwiresniff.schema.release_table import find_release, release_history, releases, versions_in
 
 __all__ = [
@@ -35,7 +35,7 @@ __all__ = [
     "api_by_key",
     "api_by_name",
     "apis",
-    "body_names",
+    "body_fields",
     "data_message",
     "data_names",
     "data_versions",
@@ -60,7 +60,7 @@ __all__ = [
 
 #: Where the others are. Imported on use: only filters and audits need them.
 _HOMES = {
-    "body_names": "aliases",
+    "body_fields": "aliases",
     "find_release": "release_table",
     "newer_paths": "aliases",
     "release_history": "release_table",
