@@ -267,6 +267,8 @@ class ConnectionAnalyzer(TlsPhase):
             for half in (self.client, self.broker, self.broker):
                 half.search(self)  # the other side may have shown since the last search what there is to find
             self._search_in_the_end()
+            if self.phase == UNIDENTIFIED:
+                self._accept_lone_responses()
             self.release_reordered()
         self.closed = True
         if self.phase == UNIDENTIFIED:
@@ -304,6 +306,16 @@ class ConnectionAnalyzer(TlsPhase):
         self.detector.ending = True
         for half in (client, broker, broker):
             half.search(self)
+
+    def _accept_lone_responses(self) -> None:
+        """Takes what a known broker sent, of whose client there is nothing, for responses where it reads like them."""
+        for half, peer in ((self.broker, self.client), (self.client, self.broker)):
+            if peer.bytes == 0 and half.bytes:
+                offset = self.detector.find_lone_responses(half)
+                if offset >= 0:
+                    self._begin_kafka(peer)
+                    half.resync_at(self, offset)
+                return
 
     def _close_unidentified(self) -> None:
         client, broker = self.client, self.broker
