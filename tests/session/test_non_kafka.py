@@ -96,7 +96,6 @@ SENT = {
     "http": b"GET /metrics HTTP/1.1\r\nHost: broker:9092\r\nUser-Agent: Prometheus/3.0\r\n\r\n",
     "redis": b"*1\r\n$4\r\nPING\r\n",
     "zookeeper": b"ruok",
-    "proxy protocol": b"PROXY TCP4 10.0.0.1 10.0.0.2 40000 9092\r\n",
 }
 
 

@@ -20,7 +20,6 @@ NAMES = {
     "http": "HTTP",
     "text": "lines of text",
     "zookeeper": "ZooKeeper's protocol",
-    "proxy protocol": "the PROXY protocol",
 }
 _SENDER = (
     "Give it the address and port of the service that it is meant for; the broker closes each of these connections and "
@@ -30,8 +29,6 @@ _SENDERS = {
     "http": "Find the process on that host: a scraper of metrics, a health check or a browser that is meant for "
     "another port (a JMX exporter, REST proxy, Connect, Schema Registry). The broker closes each of these connections "
     "and logs a receive of an invalid size.",
-    "proxy protocol": "Switch the PROXY protocol off in the load balancer in front of the broker: Kafka does not read "
-    "it.",
     "zookeeper": "Give it the address of ZooKeeper (port 2181), or retire the check where the cluster runs on KRaft.",
 }
 
