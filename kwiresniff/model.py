@@ -357,13 +357,13 @@ class Exchange:
 
     @property
     def latency_ns(self) -> int | None:
-        """Last byte of the request to first byte of the response at the capture point, or None.
-
-        It is negative when the capture has them the other way round.
+        """Last byte of the request to first byte of the response at the capture point, or None: also where the times
+        of the capture have them the other way round.
         """
         if self.request is None or self.response is None:
             return None
-        return self.response.first_ns - self.request.last_ns
+        latency_ns = self.response.first_ns - self.request.last_ns
+        return latency_ns if latency_ns >= 0 else None
 
     @property
     def queued_ns(self) -> int | None:
@@ -380,9 +380,8 @@ class Exchange:
     @property
     def broker_ns(self) -> int | None:
         """The rest of the latency, the time the broker itself needed, in nanoseconds, or None."""
-        if self.request is None or self.response is None or self.queued < 0 or self.held < 0:
-            return None
-        return self.response.first_ns - self.request.last_ns - self.queued - self.held
+        latency_ns = self.latency_ns
+        return None if latency_ns is None or self.queued < 0 or self.held < 0 else latency_ns - self.queued - self.held
 
 
 #: What ``analyze`` yields. Attempts only to whoever asks for them.

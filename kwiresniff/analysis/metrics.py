@@ -84,7 +84,7 @@ class _Row:
             self.request_bytes += request.size_bytes
         if response is not None:
             self.response_bytes += response.size_bytes
-            if request is not None:
+            if request is not None and response.first_ns >= request.last_ns:
                 reason = exchange.waiting
                 if reason and reason not in self.waits:
                     self.waits[reason] = _Latency()

@@ -178,7 +178,7 @@ class ProducerLedger:
         state.records += records
         sequence = self._table.sequence(state, partition)
         if sequence is not None:
-            sequence.add(epoch, batch.get("base_sequence", -1), records)
+            sequence.add(epoch, batch.get("base_sequence", -1), records, batch.get("crc", 0))
 
     def _add_partitions(self, exchange: Exchange, request: Body, response: Body) -> None:
         packet, ns = request_place(exchange)

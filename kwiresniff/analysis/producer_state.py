@@ -175,9 +175,9 @@ class ProducerState:
     def result(self) -> Producer:
         """The producer as a result."""
         flaws = [
-            SequenceFlaw(partition, one.missing, one.duplicates)
+            SequenceFlaw(partition, one.missing, one.duplicates, one.reused)
             for partition, one in sorted(self.sequences.items())
-            if one.missing or one.duplicates
+            if one.missing or one.duplicates or one.reused
         ]
         transactions = self.transactions
         return Producer(

@@ -74,7 +74,7 @@ class Row:
             self.request_bytes += request.size_bytes
         if response is not None:
             self.response_bytes += response.size_bytes
-            if request is not None:
+            if request is not None and response.first_ns >= request.last_ns:
                 if exchange.queued == 0 and exchange.held == 0:
                     self._at_once.add(response.first_ns - request.last_ns)
                 else:

@@ -17,6 +17,13 @@ MAX_AWAITED: Final = 1_024
 #: Base offset and time of a batch.
 BATCH_BYTES: Final = 2 * NUMBER_BYTES
 
+#: Batches of an idempotent producer that are told again by their sequences: as many as brokers remember of each
+#: (KIP-98), because clients have no more in flight. They take so many bytes with the producer's id and epoch.
+MAX_SEQUENCES: Final = 5
+SEQUENCES_BYTES: Final = 600
+#: Bytes of a producer's id and epoch.
+_ID_BYTES: Final = 10
+
 #: Buckets of a client's histogram for which there is room in its row, and for which more is asked at a time.
 ROW_BUCKETS = 16
 MORE_BUCKETS = 16
@@ -52,9 +59,12 @@ class Flow:
 
 
 class PartitionState:
-    """The state of a partition, from the messages of all clients."""
+    """The state of a partition, from the messages of all clients.
 
-    __slots__ = ("awaited", "awaited_ns", "consumed", "high_watermark", "produced")
+    ``sequences`` are the last that it took of each idempotent producer, by its id and epoch.
+    """
+
+    __slots__ = ("awaited", "awaited_ns", "consumed", "high_watermark", "produced", "sequences")
 
     def __init__(self) -> None:
         self.produced = Flow()
@@ -62,6 +72,22 @@ class PartitionState:
         self.high_watermark = -1
         self.awaited: list[int] = []  # base offsets of batches produced, ascending, and when that was answered
         self.awaited_ns: list[int] = []
+        self.sequences: dict[bytes, list[bytes]] = {}
+
+    def has_taken(self, producer: bytes, budget: MemoryBudget) -> bool:
+        """Whether a batch with this id, epoch and base sequence of a producer was taken before; it has been, now."""
+        who, sequence = producer[:_ID_BYTES], producer[_ID_BYTES:]
+        known = self.sequences.get(who)
+        if known is None:
+            if not budget.admit(SEQUENCES_BYTES):
+                return False
+            known = self.sequences[who] = []
+        if sequence in known:
+            return True
+        known.append(sequence)
+        if len(known) > MAX_SEQUENCES:
+            del known[0]
+        return False
 
     def first_awaited(self, offset: int) -> int:
         """The place of the first batch that is awaited and does not begin before ``offset``."""
@@ -111,12 +137,14 @@ class ClientState:
 
     __slots__ = (
         "acks", "batches", "buckets", "errors", "first_ns", "flow", "idempotent", "last_ns", "last_partition",
-        "named_batches", "partitions", "role", "transactional_ids", "unanswered", "waits",
+        "named_batches", "partitions", "refused", "repeated", "role", "transactional_ids", "unanswered", "waits",
     )  # fmt: skip
 
     def __init__(self, role: str, first_ns: int) -> None:
         self.role = role
         self.flow = Flow()
+        self.refused = Flow()
+        self.repeated = Flow()
         self.errors = 0
         self.unanswered = 0
         self.batches = [0] * len(CODEC_NAMES)

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from kwiresniff.analysis.body_entities import groups_of_member, replica_id_of
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMBER_BYTES, text_bytes
-from kwiresniff.analysis.topic_parts import parts_of, structs, topic_of_path
-from kwiresniff.analysis.topic_state import ClientState, Identity, PartitionState, Poll, Sender, TopicState
+from kwiresniff.analysis.topic_parts import parts_of, refused_parts, structs, topic_of_path
+from kwiresniff.analysis.topic_state import ClientState, Flow, Identity, PartitionState, Poll, Sender, TopicState
 from kwiresniff.analysis.topic_summary import TopicSummary
 from kwiresniff.analysis.topic_table import TopicTable
 from kwiresniff.base.api_keys import FETCH, OFFSET_COMMIT, OFFSET_FETCH, PRODUCE, SHARE_FETCH, TXN_OFFSET_COMMIT
@@ -26,6 +26,9 @@ from kwiresniff.results.topics import Topic
 MAX_ACKS: Final = 8
 #: Fetch sessions of which it is remembered whom a fetch counts for; then all are forgotten.
 MAX_POLLS = 256
+
+#: Most answers refuse nothing.
+NONE_REFUSED: Final[dict[tuple[str, int], bool]] = {}
 
 _ROLES = ("producer", "consumer", "share consumer", "replica")
 
@@ -86,6 +89,8 @@ class TopicTraffic:
         table = self._table
         sender = table.sender(exchange)
         written: dict[PartitionState, int] = {}
+        answered = _parts(response)
+        refused = refused_parts(exchange, answered) if exchange.errors else NONE_REFUSED
         for named in _parts(request):
             topic = table.topic(named, sender, ns)
             client = table.client(topic, "producer", sender, ns) if topic is not None else None
@@ -98,11 +103,18 @@ class TopicTraffic:
                 partition = table.partition(topic, client, part.index)
                 if partition is None:
                     continue
-                partition.produced.requests += 1
-                partition.produced.add(part)
-                self._carried(client, partition, part)
+                again = refused.get((named.name, part.index))
+                if again is None:
+                    again = part.producer != b"" and partition.has_taken(part.producer, table.budget)
+                    flow = client.repeated if again else client.flow
+                else:
+                    flow = client.repeated if again else client.refused
+                if flow is client.flow:
+                    partition.produced.requests += 1
+                    partition.produced.add(part)
+                self._carried(client, partition, part, flow)
                 written[partition] = part.records
-        for named in _parts(response):
+        for named in answered:
             topic = table.topic(named, sender, ns)
             if topic is None:
                 continue
@@ -229,7 +241,7 @@ class TopicTraffic:
                     if role == "consumer":  # behind the marks of transactions it goes on as well
                         self._arrived(client, partition, part, ns)
                     continue
-                self._carried(client, partition, part)
+                self._carried(client, partition, part, client.flow)
                 if role == "replica":
                     continue
                 partition.consumed.requests += 1
@@ -251,10 +263,10 @@ class TopicTraffic:
                 break
             self._table.waited(client, ns - partition.awaited_ns[at])
 
-    def _carried(self, client: ClientState, partition: PartitionState, part: PartitionDigest) -> None:
-        """Batches of a partition have come from a client, or gone to one."""
+    def _carried(self, client: ClientState, partition: PartitionState, part: PartitionDigest, flow: Flow) -> None:
+        """Batches of a partition have come from a client, or gone to one; ``flow`` is what they count in."""
         self._table.note_partition(client, partition, part.index)
-        client.flow.add(part)
+        flow.add(part)
         if part.codecs is None:
             client.batches[part.codec] += part.batches
         else:

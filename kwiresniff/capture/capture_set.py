@@ -114,7 +114,7 @@ class CaptureSet:
         one = self._inputs[index]
 
         def report(problem: Problem) -> None:
-            details = {"file": one.path} if len(self._inputs) > 1 else None
+            details = {**(problem.details or {}), "file": one.path} if len(self._inputs) > 1 else problem.details
             self.problems.append(problem._replace(details=details))
 
         try:

@@ -41,6 +41,8 @@ class Messages:
         """One problem of the capture."""
         if problem.code == "not_kafka":
             self._others.append(problem)
+        elif (problem.details or {}).get("cut"):
+            return  # the snap length was told
         elif not (self._elsewhere or self._quiet):
             self._print_problem(problem)
 

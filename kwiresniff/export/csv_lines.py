@@ -57,8 +57,8 @@ class CsvLines:
             queued = str(exchange.queued)
         if exchange.held >= 0:
             held = str(exchange.held)
-        if request is not None and response is not None:
-            latency_ns = response.first_ns - request.last_ns
+        latency_ns = exchange.latency_ns
+        if latency_ns is not None:
             latency = str(latency_ns)
             if queued and held:
                 broker = str(latency_ns - exchange.queued - exchange.held)

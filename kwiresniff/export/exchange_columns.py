@@ -153,6 +153,10 @@ class ExchangeColumns:
             broker.add_none()
             return
         latency_ns = response.first_ns - request.last_ns
+        if latency_ns < 0:
+            latency.add_none()
+            broker.add_none()
+            return
         latency.add(latency_ns)
         if queued_ns < 0 or held_ns < 0:
             broker.add_none()

@@ -79,7 +79,7 @@ class ExchangeLines:
         out.write(b',"outcome":')
         out.write(self._name(exchange.outcome))
         out.write(b',"latency_ns":')
-        both = request is not None and response is not None
+        both = request is not None and response is not None and wait_ns >= 0
         self._number(both, wait_ns)
         out.write(b',"timing":{"request_ns":')
         self._number(request is not None, request_ns)

@@ -8,8 +8,8 @@
 Options: ``table`` (exchanges, connections, problems, records, segments), ``columns`` (separated by commas), ``where``
 (a filter expression), ``grouping`` (series, file, one), ``depth`` (headers, errors, bodies, records), ``redactKey``,
 ``ports`` (separated by commas), ``decodeAs`` (rules of ``capture.decode_as``, separated by spaces), ``keylog``,
-``topics``, ``maxDecompressed`` (a size as of ``--max-decompressed``), ``parallelism``; of streams ``state``, ``settle``,
-``idle``.
+``topics``, ``maxDecompressed`` (a size as of ``--max-decompressed``), ``parallelism``; of streams ``state``,
+``settle``, ``idle``.
 """
 
 from __future__ import annotations

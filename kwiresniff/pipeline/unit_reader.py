@@ -36,8 +36,8 @@ class Settings:
     Everything is redacted with one key or nothing is: equal values in captures of different hosts stay equal.
     ``audit_target`` is the release of Kafka that clients are held against. ``keylog`` is a file with TLS keys, under
     a path that every executor sees, ``topics`` one with names of topic ids. ``where`` is a filter expression,
-    ``pushed`` what a query wants besides. ``decode_as`` are rules of ``capture.decode_as``, ``max_decompressed`` is that
-    of ``codec.record_limits.decompress_always``.
+    ``pushed`` what a query wants besides. ``decode_as`` are rules of ``capture.decode_as``, ``max_decompressed`` is
+    that of ``codec.record_limits.decompress_always``.
     ``software`` is what must be installed wherever captures are read, lest one executor understands less than another.
     """
 

@@ -134,6 +134,8 @@ class Heads(QuickLines):
         is_ok = exchange.outcome == "ok"
         if request is None or response is None or exchange.errors or not (is_ok or exchange.outcome == "undecoded"):
             return False
+        if response.first_ns < request.last_ns:
+            return False
         key = 2 * ((exchange.api_key << 16) + exchange.api_version) + (0 if is_ok else 1)
         title = self._titles.get(key)
         if title is None:

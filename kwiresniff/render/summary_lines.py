@@ -71,7 +71,7 @@ class SummaryLines(QuickLines):
             out.write(self._mark(exchange))
         out.write(self._title(exchange, plain, exchange.outcome == "error" and not exchange.is_negotiation))
         waited = queued or exchange.waiting != ""
-        if request is not None and response is not None:
+        if request is not None and response is not None and response.first_ns >= request.last_ns:
             out.write(self._latency(response.first_ns - request.last_ns, waited))
         else:
             out.write(self._latency_text(None, waited))

@@ -16,7 +16,7 @@ from kwiresniff.session import problems
 from kwiresniff.session.connection import ConnectionAnalyzer
 from kwiresniff.session.connection_table import ConnectionTable
 from kwiresniff.session.endpoint import Endpoint
-from kwiresniff.session.services import ConnectionServices
+from kwiresniff.session.services import NONE_EARLY, ConnectionServices
 from kwiresniff.session.shallow import ShallowReader
 from kwiresniff.session.topic_ids import MAX_TOPIC_NAMES, TopicNameTable
 from kwiresniff.stream.frame_reader import MAX_KEPT_BYTES
@@ -234,6 +234,10 @@ class Analyzer(ConnectionServices):
             self.output.report(problems.too_many_topic_names(MAX_TOPIC_NAMES, self.topics.forgotten))
             self.topics.forgotten = 0
         self.output.events.extend(self.non_kafka.problems())
+        for by_time, (count, packet, ns, most_ns) in enumerate(self.early):
+            if count:
+                self.output.report(problems.early_responses(bool(by_time), count, packet, ns, most_ns))
+        self.early = [NONE_EARLY, NONE_EARLY]
 
     def forget(self, flow: bytes, other_flow: bytes, counts: list[int]) -> None:
         """Stops following a connection that is not Kafka; further bytes on its flows only add to ``counts``."""

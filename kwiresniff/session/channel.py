@@ -61,13 +61,14 @@ class Channel:
         """Splits the wait for a response into its parts, which it sets in ``exchange``."""
         sent_ns: int = request.last_ns
         waited_ns: int = response.first_ns - sent_ns
-        exchange.queued = exchange.held = 0
-        if self.free_ns > sent_ns or self.muted_until_ns > sent_ns or self.lost_ns > sent_ns:
-            self._queue(exchange, sent_ns, response.first_ns)
-            if exchange.queued >= 0:
-                waited_ns -= exchange.queued
-            else:
-                exchange.held = UNKNOWN_NS
+        if waited_ns >= 0:  # else no part is known: by its times the capture has them the other way round
+            exchange.queued = exchange.held = 0
+            if self.free_ns > sent_ns or self.muted_until_ns > sent_ns or self.lost_ns > sent_ns:
+                self._queue(exchange, sent_ns, response.first_ns)
+                if exchange.queued >= 0:
+                    waited_ns -= exchange.queued
+                else:
+                    exchange.held = UNKNOWN_NS
         self.free_ns = response.last_ns
         if sent_ns > self.served_ns:
             self.served_ns = sent_ns

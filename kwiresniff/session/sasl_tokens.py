@@ -40,7 +40,7 @@ def read_token(mechanism: str, token: bytes) -> dict[str, Any]:
     if mechanism == "PLAIN":
         parts = token.split(b"\x00")  # where there is one more or less, a password may stand in the name's place
         return {"principal": _text(parts[1])} if len(parts) == 3 else {}
-    if mechanism.startswith("SCRAM-"):
+    if mechanism.startswith("SCRAM"):
         return _scram(token)
     if mechanism == "OAUTHBEARER":
         return _bearer(token)

@@ -27,7 +27,7 @@ _SIGNATURES: Final = (
     ("mysql", rb"...\x00\x0a."),
     ("postgresql", rb"....(?:\x00\x03\x00\x00|\x04\xd2\x16\x2f)"),
     ("pop3", rb"\+OK [^\r\n]"),  # RFC 1939
-    ("redis", rb"\*[0-9]+\r\n\$|\*[1-3]\r\n|\+PONG|\+OK|-ERR |-NOAUTH "),
+    ("redis", rb"\*[0-9]+\r\n\$|\*[1-3]\r\n|PING\r\n|\+PONG|\+OK|-ERR |-NOAUTH "),
     ("mqtt", rb"\x10.{1,4}\x00(?:\x04MQTT|\x06MQIsdp)"),
     ("amqp", rb"AMQP"),
     ("stomp", rb"(?:CONNECT|CONNECTED|STOMP)\r?\n"),
@@ -45,6 +45,8 @@ _SIGNATURES: Final = (
     ("rocketmq", rb".{4}\x00...\{\""),
     ("thrift", rb".{4}\x80\x01\x00[\x01-\x04]"),
     ("smtp or ftp", rb"[1-5][0-9]{2}[ -]"),  # RFC 5321, RFC 959
+    # Four-letter words of administrators' commands.
+    ("zookeeper", rb"(?:conf|cons|crst|dirs|dump|envi|gtmk|isro|mntr|ruok|srst|srvr|stat|stmk|wch[cps])\s*\Z"),
     ("text", rb"[\t\r\n\x20-\x7e]{4,}"),
 )
 _ALERT: Final = 0x15
@@ -58,8 +60,10 @@ MAX_STEP: Final = 100
 _response_front = Struct(">ii").unpack_from
 _zookeeper_front = Struct(">ii").unpack_from
 
-#: The ASN.1 object identifier of Kerberos V5 (RFC 4121) inside an initial GSS-API token (RFC 2743, section 3.1).
+#: The ASN.1 object identifiers of Kerberos V5 (RFC 4121) and SPNEGO (RFC 4178) inside an initial GSS-API token
+#: (RFC 2743, section 3.1).
 _KERBEROS_OID = bytes.fromhex("06092a864886f712010202")
+_SPNEGO_OID = bytes.fromhex("06062b0601050502")
 
 
 def guess_protocol(first: bytes) -> str:
@@ -151,4 +155,5 @@ def is_zookeeper(first: bytes) -> bool:
 
 def is_gssapi_token(frame: bytes) -> bool:
     """Whether a frame is an initial GSS-API token, which pre-0.10 Kerberos clients send as their first bytes."""
-    return len(frame) > 0 and frame[0] == 0x60 and _KERBEROS_OID in frame[:24]
+    front = frame[:24]
+    return len(front) > 0 and front[0] == 0x60 and (_KERBEROS_OID in front or _SPNEGO_OID in front)

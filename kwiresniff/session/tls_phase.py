@@ -56,14 +56,14 @@ class TlsPhase(KafkaMessages):
                 tls.answered_bytes = self.broker.bytes - self.broker.preamble_bytes
             half.count_only()
 
-    def count_encrypted_gap(self, half: HalfStream, packet: int, ns: int, missing: int) -> None:
+    def count_encrypted_gap(self, half: HalfStream, packet: int, ns: int, missing: int, code: str) -> None:
         """Counts ``missing`` bytes, which the capture does not have.
 
         All gaps of a direction are reported as one in the end: there are no messages here to be distinguished, and
         with a snap length as many gaps.
         """
         assert self.tls is not None
-        half.note_gap(packet, ns, missing)
+        half.note_gap(packet, ns, missing, code)
         self.tls.gap(0 if half is self.client else 1)
         if not half.frames.synchronized:
             half.count_only()

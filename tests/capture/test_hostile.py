@@ -48,7 +48,7 @@ def sound(data: bytes) -> None:
     assert all(count > 0 for count in captures.other_packets.values())
     counted = sum(captures.other_packets.values())
     assert len(segments) + counted == captures.packets
-    assert len(captures.problems) <= 1
+    assert len([problem for problem in captures.problems if problem.code != "snap_length"]) <= 1
 
 
 def mutate(random_: random.Random, whole: bytes) -> bytes:

@@ -13,7 +13,8 @@ from tests.support.tshark_view import read, seen
 def one(packet: bytes, wire: int | None = None, link_type: int = 1) -> tuple[bytes, int] | str:
     """(payload, missing) of the packet's segment, or the name it is counted under."""
     segments, captures = read(packet_builder.pcap([packet], wire=wire, link_type=link_type))
-    assert captures.problems == [] and captures.packets == 1
+    cut = [segment[9] for segment in segments if segment[9]]
+    assert [problem.code for problem in captures.problems] == ["snap_length"] * len(cut) and captures.packets == 1
     if segments:
         assert captures.other_packets == {}
         return seen(segments[0]).payload, segments[0][9]

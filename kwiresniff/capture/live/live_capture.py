@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 from kwiresniff.base.fastint import u16, u32
 from kwiresniff.capture.choices import choices_of
+from kwiresniff.capture.file_problems import SnapReporter
 from kwiresniff.capture.link_layer import ETHERNET
 from kwiresniff.capture.live import bpf
 from kwiresniff.capture.live.capture_process import PROGRAMS, CaptureProcess, CaptureProcessError
@@ -78,6 +79,7 @@ class LiveCapture:
         """
         options, files = self._options, self._packet_files
         decoder = LayerDecoder(self.other_packets, choices_of(options.decode_as))
+        snap = SnapReporter(", ".join(options.interfaces), self.problems.append)
         now = time.monotonic()
         if options.duration_ns is not None:
             self._end_seconds = now + options.duration_ns / 1e9
@@ -111,6 +113,8 @@ class LiveCapture:
                                 continue
                     found = decode(number, timestamp_ns, link_type, buffer, start, end, wire - end + start)
                     if found is not None:
+                        if found[9]:
+                            snap.cut(number, end - start)
                         yield found
                 yield None
             decoder.close()
