@@ -1,20 +1,119 @@
-"""Decodes one message by itself: bytes from a log, a debugger or a hex dump, without a connection around them."""
+"""Decodes messages by themselves: bytes from a log, a debugger or a hex dump, without a connection around them."""
 
 from __future__ import annotations
 
 from kwiresniff import codec, schema
 from kwiresniff.base.light_typing import Literal, TypeAlias
 from kwiresniff.errors import DecodeError, SchemaError
-from kwiresniff.model import Connection, Direction, Exchange, Message
+from kwiresniff.model import Connection, Direction, Exchange, Message, Problem
 from kwiresniff.session.apis import api_facts
 from kwiresniff.session.decode import BodyDecoder
 from kwiresniff.session.peek import SECRET_REQUESTS, runs_into_body
 from kwiresniff.session.topic_ids import TopicNameTable
+from kwiresniff.stream.frame_reader import MAX_FRAME_BYTES
 
 #: Where the bytes begin: with the 4-byte length, with the header, or with the body.
 Start: TypeAlias = Literal["length", "header", "body"]
 
 _LENGTH_BYTES = 4
+#: What a response has at the least, its correlation id; a request has more.
+_MIN_FRAME_BYTES = 4
+
+
+def decode_messages(
+    data: bytes,
+    direction: Direction,
+    api_key: int | None,
+    version: int | None,
+    start: Start | None = None,
+    *,
+    show_secrets: bool = False,
+) -> list[Exchange]:
+    """The messages in ``data``, one after another, each as an exchange of which only that side is there.
+
+    Several are read when each begins with its length; the last one may be cut short, its ``size_bytes`` then is more
+    than its frame has. Otherwise there is one, as ``decode_message`` reads it. Raises what that raises.
+    """
+    found: Exchange | None = None
+    trouble: DecodeError | SchemaError | None = None
+    frames = _frames(data) if start in (None, "length") else []
+    if not frames or start is None or _is_whole(frames):
+        try:
+            found = decode_message(data, direction, api_key, version, start, show_secrets=show_secrets)
+        except (DecodeError, SchemaError) as error:
+            trouble = error
+    if frames and (found is None or not is_clean(found)) and not (len(frames) == 1 and _is_whole(frames)):
+        given = api_key is not None and version is not None
+        if given or direction == "request":
+            several = _read_each(data, frames, direction, api_key, version, show_secrets)
+            if several and (found is None or all(map(_is_read_as_far_as_it_goes, several))):
+                return several
+    if found is None:
+        assert trouble is not None
+        raise trouble
+    return [found]
+
+
+def is_clean(exchange: Exchange) -> bool:
+    """Whether the message decodes to its last byte, be it as the newest version that is known."""
+    return all(problem.code == "guessed_version" for problem in exchange.problems)
+
+
+def _is_read_as_far_as_it_goes(exchange: Exchange) -> bool:
+    return is_clean(exchange) or _is_cut(exchange)
+
+
+def _is_cut(exchange: Exchange) -> bool:
+    message = exchange.request if exchange.response is None else exchange.response
+    return message is not None and message.frame is not None and len(message.frame) < message.size_bytes
+
+
+def _frames(data: bytes) -> list[tuple[int, bytes]]:
+    """The length-delimited frames that ``data`` begins with: the length, and as much of the frame as is there."""
+    frames: list[tuple[int, bytes]] = []
+    at = 0
+    while at + _LENGTH_BYTES < len(data):
+        size = int.from_bytes(data[at : at + _LENGTH_BYTES], "big", signed=True)
+        if not _MIN_FRAME_BYTES <= size <= MAX_FRAME_BYTES:
+            break
+        at += _LENGTH_BYTES
+        frames.append((size, data[at : at + size]))
+        at += size
+    return frames
+
+
+def _is_whole(frames: list[tuple[int, bytes]]) -> bool:
+    size, frame = frames[-1]
+    return size == len(frame)
+
+
+def _read_each(
+    data: bytes,
+    frames: list[tuple[int, bytes]],
+    direction: Direction,
+    api_key: int | None,
+    version: int | None,
+    show_secrets: bool,
+) -> list[Exchange]:
+    """Each frame decoded up to the first that is none; what follows it is a problem of the one before."""
+    found: list[Exchange] = []
+    at = 0
+    for size, frame in frames:
+        try:
+            one = _read_frame(frame, size, direction, api_key, version, "header", show_secrets)
+        except (DecodeError, SchemaError):
+            break
+        if size > len(frame):
+            text = f"cut short: {size - len(frame)} of the {size} bytes that the length says are missing"
+            one.problems.insert(0, Problem("truncated", text, len(frame), details={"direction": direction}))
+        found.append(one)
+        at += _LENGTH_BYTES + size
+    if found and at < len(data):
+        message = found[-1].request if direction == "request" else found[-1].response
+        assert message is not None
+        text = f"{len(data) - at} bytes follow the message that are no frame"
+        found[-1].problems.append(Problem("trailing_bytes", text, message.size_bytes, details={"direction": direction}))
+    return found
 
 
 def decode_message(
@@ -47,7 +146,7 @@ def decode_message(
         except (DecodeError, SchemaError) as error:
             trouble = trouble or error
             continue
-        if not found.problems:
+        if is_clean(found):
             return found
         if best is None or len(found.problems) < len(best.problems):
             best = found
@@ -67,6 +166,19 @@ def _read(
             what = f"a length of {size} before {max(len(data) - _LENGTH_BYTES, 0)} bytes"
             raise DecodeError(what, code="bad_length", offset=0)
         frame = data[_LENGTH_BYTES:]
+    return _read_frame(frame, len(frame), direction, api_key, version, start, show_secrets)
+
+
+def _read_frame(
+    frame: bytes,
+    size_bytes: int,
+    direction: Direction,
+    api_key: int | None,
+    version: int | None,
+    start: Start,
+    show_secrets: bool,
+) -> Exchange:
+    """A frame of ``size_bytes`` without its length, as much of it as is there."""
     correlation_id, client_id, offset, header_version = 0, None, 0, -1
     if start != "body" and direction == "request":
         header = codec.decode_request_header(frame)
@@ -80,13 +192,12 @@ def _read(
         offset, header_version = header.body_offset, header.header_version
     assert api_key is not None and version is not None
     facts = api_facts(api_key, version)
-    if not facts.known:
-        low, high = schema.version_range(api_key)
-        raise SchemaError(f"{facts.name} has no version {version}; known are {low} to {high}")
+    if facts.read_as < 0:
+        raise SchemaError(f"API key {api_key} is not known; see: kwiresniff schema list")
     if start != "body" and direction == "response":
         header_version = facts.response_header_version
         correlation_id, offset = codec.decode_response_header(frame, header_version)
-    message = Message(0, 0, 0, 0, len(frame), frame)
+    message = Message(0, 0, 0, 0, size_bytes, frame)
     message.body_offset, message.header_version = offset, header_version
     exchange = Exchange(Connection(0, "", ""), api_key, version, correlation_id, client_id, None, None)
     exchange.api = facts.name
@@ -95,4 +206,7 @@ def _read(
     if direction == "response":
         exchange.response = message
     BodyDecoder("full", TopicNameTable(), show_secrets=show_secrets).decode_side(exchange, direction)
+    if not facts.known and not is_clean(exchange) and size_bytes == len(frame):
+        low, high = schema.version_range(api_key)
+        raise SchemaError(f"{facts.name} has no version {version}; known are {low} to {high}, and none of these fits")
     return exchange

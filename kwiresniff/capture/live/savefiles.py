@@ -6,7 +6,9 @@ Source: tcpdump's manual page, and draft-ietf-opsawg-pcap for the format: nanose
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import stat
 import struct
 import time
 from dataclasses import dataclass
@@ -21,6 +23,7 @@ _record = struct.Struct("<IIII").pack
 _RECORD_BYTES = 16
 #: Packets hold what others say to each other, passwords too.
 PRIVATE = 0o600
+_NOT_OURS = "it belongs to somebody else or has another name; as root only new files and one's own are written"
 #: Pieces gathered before they are written, two for each packet.
 MAX_PARTS = 4096
 
@@ -170,10 +173,37 @@ class SavefileWriter:
 
     def _create(self, name: str, flags: int) -> int:
         """Never for others to read, not even until its mode is set. What is there already keeps its own."""
+        if self._owner is None and os.geteuid() != 0:
+            try:
+                return self._made(name, flags)
+            except FileExistsError:
+                return os.open(name, flags)
+        return self._created_as_root(name, flags)
+
+    def _created_as_root(self, name: str, flags: int) -> int:
+        """As ``_create``, never through a link and never into what others have put there: root could be led to write
+        over any file of the system."""
+        # What is there is not emptied before it is known what it is, and a pipe without a reader is not waited for.
+        flags = (flags | os.O_NOFOLLOW | os.O_NONBLOCK) & ~os.O_TRUNC
         try:
-            descriptor = os.open(name, flags | os.O_EXCL, PRIVATE)
+            return self._made(name, flags)
         except FileExistsError:
-            return os.open(name, flags)
+            descriptor = os.open(name, flags)
+        try:
+            state = os.fstat(descriptor)
+            allowed = {os.geteuid(), *(self._owner or ())[:1]}
+            if stat.S_ISREG(state.st_mode) and (state.st_nlink > 1 or state.st_uid not in allowed):
+                raise PermissionError(errno.EPERM, _NOT_OURS, name)
+            if stat.S_ISREG(state.st_mode):
+                os.ftruncate(descriptor, 0)
+            os.set_blocking(descriptor, True)
+        except OSError:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    def _made(self, name: str, flags: int) -> int:
+        descriptor = os.open(name, flags | os.O_EXCL, PRIVATE)
         if self._owner is not None:
             os.fchown(descriptor, *self._owner)
         if self._mode != PRIVATE:
