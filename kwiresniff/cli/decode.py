@@ -90,8 +90,8 @@ def command(
     found, notation = read.best(notations)
     if read.others == {notation} == {"packet"}:
         print(
-            f"kwiresniff: {where} has packets of more connections or directions than the one decoded; text2pcap makes a "
-            "capture of them for kwiresniff read",
+            f"kwiresniff: {where} has packets of more connections or directions than the one decoded; text2pcap makes "
+            "a capture of them for kwiresniff read",
             file=sys.stderr,
         )
     elif read.others:
@@ -135,6 +135,8 @@ class _Reader:
             try:
                 found = decode_messages(data, *self._given, show_secrets=self._show_secrets)
             except (DecodeError, SchemaError) as error:
+                if trouble is None and name not in ("hex", "raw"):
+                    error = type(error)(f"read as {name}: {error}")
                 trouble = trouble or error
                 continue
             (whole if self.is_clean(found) else part).append((found, name))

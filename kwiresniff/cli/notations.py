@@ -1,8 +1,8 @@
 """Notations in which people paste bytes: dumps, arrays, escaped strings, hex, base64.
 
-One function a notation, and ``NOTATIONS``, the table of them. Each function takes the whole text and returns the byte strings
-that it may stand for, the likeliest first, none when the text is not in that notation. Every character has to be
-accounted for: text is never taken for bytes.
+One function a notation, and ``NOTATIONS``, the table of them. Each function takes the whole text and returns the byte
+strings that it may stand for, the likeliest first, none when the text is not in that notation. Every character has to
+be accounted for, but lines between those of a dump: text is never taken for bytes.
 
 Sources: the manual pages of hexdump, xxd, od and tcpdump; Wireshark's "Copy as"; the literals of C, Go, Java, Python,
 JavaScript and their ways to print byte arrays.
@@ -65,8 +65,8 @@ def dump_pieces(text: str) -> list[list[bytes]]:
     """Lines of offset, bytes or words, and perhaps the text beside them; offsets from 0 begin another dump.
 
     Lines of words without a colon are in the byte order of the machine, which is little-endian (hexdump, od -x); with
-    one they are in the order of the bytes (xxd, tcpdump). Raises NotationError when offsets show that lines are missing,
-    or when it is a dump of something else, such as floating-point numbers.
+    one they are in the order of the bytes (xxd, tcpdump). Raises NotationError when offsets show that lines are
+    missing, or when it is a dump of something else, such as floating-point numbers.
     """
     lines: list[_Line] = []
     has_colon = False
@@ -273,7 +273,7 @@ def packets(text: str) -> list[bytes]:
     """
     from kwiresniff.capture.packet_decoder import LayerDecoder
 
-    for pieces in [*dump_pieces(text), *([data] for data in hex_digits(text))]:
+    for pieces in [*dump_pieces(text), *([data] for data in _hex_or_none(text))]:
         for link_type in _LINK_TYPES:
             decoder = LayerDecoder({})
             payloads: dict[bytes, bytearray] = {}
@@ -436,26 +436,39 @@ def _unescaped(text: str) -> bytes:
 
 _HEX = re.compile(r"(?:[xXhH]'|\\x)?((?:0[xX](?=[0-9a-fA-F])|[0-9a-fA-F\s:,;-])*+)'?")
 _SEPARATORS = re.compile(r"[\s:,;-]+|0[xX]")
+#: Base64 is wrapped at 60, 64 or 76.
+_MIN_WRAPPED_CHARS: Final = 16
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
 
 
 def hex_digits(text: str) -> list[bytes]:
-    """Pairs of hex digits, with colons, commas, dashes, blanks or 0x between them."""
+    """Hex digits, with colons, commas, dashes, blanks or 0x between them. Raises NotationError for half one."""
     match = _HEX.fullmatch(text.strip())
     if match is None:
         return []
     inner = match[1]
     if "0x" in inner.lower():  # each number by itself: Go and C print 0x0
         inner = re.sub(r"(?<![0-9a-fA-F])0[xX]([0-9a-fA-F])(?![0-9a-fA-F])", r"0\1", inner)
-    data = _hex(_SEPARATORS.sub("", inner))
-    return [data] if data is not None else []
+    digits = _SEPARATORS.sub("", inner)
+    if len(digits) % 2:
+        raise NotationError(f"{len(digits)} hex digits: half a byte is missing")
+    return [bytes.fromhex(digits)]
+
+
+def _hex_or_none(text: str) -> list[bytes]:
+    try:
+        return hex_digits(text)
+    except NotationError:
+        return []
 
 
 def base64_text(text: str) -> list[bytes]:
     """Base64 (RFC 4648), standard or URL-safe, with or without padding, wrapped at any width."""
     lines = text.strip().strip("\"'`").split()
-    if len({len(one) for one in lines[:-1]}) > 1 or (len(lines) > 1 and len(lines[-1]) > len(lines[0])):
-        return []  # words of different lengths
+    if len(lines) > 1 and (
+        len({len(one) for one in lines[:-1]}) > 1 or not len(lines[-1]) <= len(lines[0]) >= _MIN_WRAPPED_CHARS
+    ):
+        return []  # words
     joined = "".join(lines)
     if not _BASE64.fullmatch(joined):
         return []

@@ -18,6 +18,8 @@ Start: TypeAlias = Literal["length", "header", "body"]
 _LENGTH_BYTES = 4
 #: What a response has at the least, its correlation id; a request has more.
 _MIN_FRAME_BYTES = 4
+#: API key and version of a request.
+_VERSION_BYTES = 4
 
 
 def decode_messages(
@@ -48,6 +50,8 @@ def decode_messages(
             several = _read_each(data, frames, direction, api_key, version, show_secrets)
             if several and (found is None or all(map(_is_read_as_far_as_it_goes, several))):
                 return several
+        if not several and direction == "request" and found is None:
+            trouble = _cut_in_header(*frames[0]) or trouble
     if found is None:
         assert trouble is not None
         raise trouble
@@ -57,6 +61,15 @@ def decode_messages(
 def is_clean(exchange: Exchange) -> bool:
     """Whether the message decodes to its last byte, be it as the newest version that is known."""
     return all(problem.code == "guessed_version" for problem in exchange.problems)
+
+
+def _misfit(exchange: Exchange) -> tuple[bool, int]:
+    """How badly a message fits: bytes left over behind it are less than what cannot be read, and the fewer the better."""
+    message = exchange.request if exchange.response is None else exchange.response
+    assert message is not None
+    if all(problem.code in ("trailing_bytes", "guessed_version") for problem in exchange.problems):
+        return False, message.size_bytes - max(problem.offset or 0 for problem in exchange.problems)
+    return True, len(exchange.problems)
 
 
 def _is_read_as_far_as_it_goes(exchange: Exchange) -> bool:
@@ -85,6 +98,18 @@ def _frames(data: bytes) -> list[tuple[int, bytes]]:
 def _is_whole(frames: list[tuple[int, bytes]]) -> bool:
     size, frame = frames[-1]
     return size == len(frame)
+
+
+def _cut_in_header(size: int, frame: bytes) -> DecodeError | None:
+    """What there is of a request that ends before its body, None when it is no request."""
+    if len(frame) == size or len(frame) < _VERSION_BYTES:
+        return None
+    facts = api_facts(int.from_bytes(frame[:2], "big", signed=True), int.from_bytes(frame[2:4], "big", signed=True))
+    if not facts.known:
+        return None
+    missing = f"{size - len(frame)} of the {size} bytes that the length says are missing"
+    text = f"cut short in its header: {missing}; it is a {facts.name} v{facts.api_version} request"
+    return DecodeError(text, code="truncated", offset=len(frame))
 
 
 def _read_each(
@@ -148,7 +173,7 @@ def decode_message(
             continue
         if is_clean(found):
             return found
-        if best is None or len(found.problems) < len(best.problems):
+        if best is None or _misfit(found) < _misfit(best):
             best = found
     if best is None:
         assert trouble is not None
