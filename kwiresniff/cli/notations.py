@@ -41,6 +41,8 @@ _TOKEN = re.compile(r"[ \t]*(-?[0-9a-fA-F]{1,22})(?=[ \t|]|$)")
 #: A line that is as the one before it, as hexdump, od and xxd -a leave it out.
 _REPEATED = "*"
 
+_OD_DIGITS: Final = 7
+
 _Cells = Callable[[list[str]], "bytes | None"]
 
 
@@ -89,10 +91,12 @@ def dump_pieces(text: str) -> list[list[bytes]]:
     ways: list[_Cells] = [_hex_bytes, _octal, _little_words, _big_words, _decimal]
     if has_colon:
         ways = [_hex_bytes, _big_words, _little_words]
+    # od's offsets have seven digits; with other dumps an octal reading would hide that lines are missing.
+    bases = (16, 8, 10) if not has_colon and len(rows[0].offset) == _OD_DIGITS else (16, 10)
     found: list[list[bytes]] = []
     trouble: NotationError | None = None
     for way in ways:
-        for base in (16, 8, 10):
+        for base in bases:
             try:
                 data = _assembled(lines, way, base)
             except NotationError as error:
@@ -132,7 +136,9 @@ def _assembled(lines: list[_Line], cells: _Cells, base: int) -> list[bytes] | No
             return None
         if start >= 0 and line.repeats and last and offset > expected:
             count, left = divmod(offset - expected, len(last))
-            if left or len(data) + offset - expected > MAX_DUMP_BYTES:
+            if len(data) + offset - expected > MAX_DUMP_BYTES:
+                raise NotationError(f"line {line.number}: repeated lines up to {MAX_DUMP_BYTES >> 20} MB are read")
+            if left:
                 return None
             data += last * count
             expected = offset
@@ -316,11 +322,8 @@ def arrays(text: str) -> list[bytes]:
     is_buffer = False
     for match in _LIST.finditer(text):
         tokens = match[1].replace(",", " ").split()
-        if (
-            not tokens
-            or not all(map(_is_number, tokens))
-            or (len(tokens) == 1 and match[0][0] == "[" and found == [] and "{" in text[match.end() :])
-        ):
+        is_length = len(tokens) == 1 and not found and not set("[{(").isdisjoint(text[match.end() :])
+        if not tokens or is_length or not all(map(_is_number, tokens)):
             continue
         around.append(text[at : match.start()])
         at = match.end()

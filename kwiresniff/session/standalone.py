@@ -6,7 +6,7 @@ from kwiresniff import codec, schema
 from kwiresniff.base.light_typing import Literal, TypeAlias
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Connection, Direction, Exchange, Message, Problem
-from kwiresniff.session.apis import api_facts
+from kwiresniff.session.apis import ApiFacts, api_facts
 from kwiresniff.session.decode import BodyDecoder
 from kwiresniff.session.peek import SECRET_REQUESTS, runs_into_body
 from kwiresniff.session.topic_ids import TopicNameTable
@@ -48,10 +48,10 @@ def decode_messages(
         given = api_key is not None and version is not None
         if given or direction == "request":
             several = _read_each(data, frames, direction, api_key, version, show_secrets)
-            if several and (found is None or all(map(_is_read_as_far_as_it_goes, several))):
+            if several and (found is None or _is_read_as_far_as_it_goes(several[0])):
                 return several
         if not several and direction == "request" and found is None:
-            trouble = _cut_in_header(*frames[0]) or trouble
+            trouble = _cut_in_header(data, *frames[0]) or trouble
     if found is None:
         assert trouble is not None
         raise trouble
@@ -64,16 +64,16 @@ def is_clean(exchange: Exchange) -> bool:
 
 
 def _misfit(exchange: Exchange) -> tuple[bool, int]:
-    """How badly a message fits: bytes left over behind it are less than what cannot be read, and the fewer the better."""
+    """How badly a message fits: bytes left over behind it are less than what cannot be read, the fewer the better."""
     message = exchange.request if exchange.response is None else exchange.response
     assert message is not None
     if all(problem.code in ("trailing_bytes", "guessed_version") for problem in exchange.problems):
-        return False, message.size_bytes - max(problem.offset or 0 for problem in exchange.problems)
+        return False, message.size_bytes - max((problem.offset or 0 for problem in exchange.problems), default=0)
     return True, len(exchange.problems)
 
 
 def _is_read_as_far_as_it_goes(exchange: Exchange) -> bool:
-    return is_clean(exchange) or _is_cut(exchange)
+    return _is_cut(exchange) or not _misfit(exchange)[0]
 
 
 def _is_cut(exchange: Exchange) -> bool:
@@ -100,16 +100,21 @@ def _is_whole(frames: list[tuple[int, bytes]]) -> bool:
     return size == len(frame)
 
 
-def _cut_in_header(size: int, frame: bytes) -> DecodeError | None:
-    """What there is of a request that ends before its body, None when it is no request."""
+def _cut_in_header(data: bytes, size: int, frame: bytes) -> DecodeError | None:
+    """What there is of a request that ends before its body, None when it is none, or when it begins with its header."""
     if len(frame) == size or len(frame) < _VERSION_BYTES:
         return None
-    facts = api_facts(int.from_bytes(frame[:2], "big", signed=True), int.from_bytes(frame[2:4], "big", signed=True))
-    if not facts.known:
+    facts = _facts_of(frame)
+    if not facts.known or _facts_of(data).known:
         return None
     missing = f"{size - len(frame)} of the {size} bytes that the length says are missing"
     text = f"cut short in its header: {missing}; it is a {facts.name} v{facts.api_version} request"
     return DecodeError(text, code="truncated", offset=len(frame))
+
+
+def _facts_of(frame: bytes) -> ApiFacts:
+    """Facts about the request that the frame says it is."""
+    return api_facts(int.from_bytes(frame[:2], "big", signed=True), int.from_bytes(frame[2:4], "big", signed=True))
 
 
 def _read_each(
