@@ -226,12 +226,12 @@ def test_frames_in_a_row_and_one_cut_short(kwiresniff: Run) -> None:
     found = [json.loads(line) for line in kwiresniff("decode", "-o", "json", (ODD + FRAME).hex()).out.splitlines()]
     assert [one["header"]["client_id"] for one in found] == ["cli", FRAME[14:].decode()]
     body = bytes.fromhex("00000002 0001 61 0001 62")
-    metadata = bytes.fromhex("00000015 0003 0001 00000007 0003") + b"cli" + body
+    metadata = bytes.fromhex("00000017 0003 0001 00000007 0003") + b"cli" + body
     for cut in (1, 3):
         done = kwiresniff("decode", "-o", "json", metadata[:-cut].hex())
         problem = json.loads(done.out)["problems"][0]
         assert (done.code, problem["code"]) == (1, "truncated")
-        assert f"cut short: {0x15 - (len(metadata) - 4 - cut)} of the 21 bytes" in problem["message"]
+        assert f"cut short: {cut} of the 23 bytes" in problem["message"]
     done = kwiresniff("decode", metadata[:9].hex())
     assert (done.code, "cut short in its header" in done.err, "Metadata v1" in done.err) == (1, True, True)
 
