@@ -50,7 +50,7 @@ def decode_messages(
             several = _read_each(data, frames, direction, api_key, version, show_secrets)
             if several and (found is None or _is_read_as_far_as_it_goes(several[0])):
                 return several
-        if not several and direction == "request" and found is None:
+        if direction == "request" and found is None and not several:
             trouble = _cut_in_header(data, *frames[0]) or trouble
     if found is None:
         assert trouble is not None

@@ -23,6 +23,8 @@ _record = struct.Struct("<IIII").pack
 _RECORD_BYTES = 16
 #: Packets hold what others say to each other, passwords too.
 PRIVATE = 0o600
+#: The user id of root.
+_ROOT = 0
 _A_LINK = "it is a link, which is not followed; name the file itself"
 _NOT_OURS = "it is another user's, or has a second name, and could lead packets to them; name a new file"
 #: Pieces gathered before they are written, two for each packet.
@@ -202,7 +204,10 @@ class SavefileWriter:
     @property
     def _trusted(self) -> set[int]:
         """Users whose files are written: root, who we are, and who gets them."""
-        return {0, os.geteuid(), *(self._owner or ())[:1]}
+        users = {_ROOT, os.geteuid()}
+        if self._owner is not None:
+            users.add(self._owner[0])
+        return users
 
     def _there(self, name: str, flags: int) -> int:
         """Opens what is there: no link, but one of our own or root's when we are not root."""
