@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import click
@@ -37,9 +37,15 @@ class AddressType(ParamType):
 
 @contextmanager
 def served_metrics(
-    live: LiveCapture, source: EventSource, address: tuple[str, int], series: int, *, topics: bool = False
+    live: LiveCapture,
+    source: EventSource,
+    address: tuple[str, int],
+    series: int,
+    *,
+    topics: bool = False,
+    names: Sequence[str] = (),
 ) -> Iterator[None]:
-    """Serves metrics of ``source`` at ``address``, and says where that is. Raises ExportError."""
+    """Serves metrics of ``source`` at ``address``, also asked for by ``names``, and says where. Raises ExportError."""
     from kwiresniff.export.prometheus import MetricsServer
 
     metrics = Metrics(series, source.topic_name)
@@ -61,7 +67,7 @@ def served_metrics(
         yield _plain("connections_started", "counter", "Connections recognised.", source.analyzer.connections)
         yield Metric("build_info", "The version that runs.", "gauge", ("version",), [((__version__,), 1)])
 
-    server = MetricsServer(*address, collect)
+    server = MetricsServer(*address, collect, names)
     source.on_event = on_event if topics else metrics.add
     if not source.options.quiet:
         print(f"kwiresniff: metrics at http://{server.address}/metrics", file=sys.stderr)

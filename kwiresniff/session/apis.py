@@ -105,13 +105,13 @@ def known_versions() -> dict[int, tuple[int, int]]:
     return _VERSIONS
 
 
-def response_version(api_key: int, version: int, frame: bytes) -> int:
-    """The version that the response frame to a request of this version is read as.
+def response_version(api_key: int, version: int, frame: bytes, body_offset: int = 4) -> int:
+    """The version that the response frame to a request of this version is read as; its body begins at ``body_offset``.
 
     A broker that does not know the version of an ApiVersions request answers in version 0 with
     UNSUPPORTED_VERSION (KIP-511).
     """
-    if api_key == API_VERSIONS and int.from_bytes(frame[4:6], "big") == UNSUPPORTED_VERSION:
+    if api_key == API_VERSIONS and int.from_bytes(frame[body_offset : body_offset + 2], "big") == UNSUPPORTED_VERSION:
         return 0
     return version
 
@@ -121,5 +121,5 @@ def read_version(exchange: Exchange, direction: Direction) -> int:
     facts = api_facts(exchange.api_key, exchange.api_version)
     response = exchange.response
     if direction == "response" and response is not None and response.frame is not None:
-        return response_version(exchange.api_key, facts.read_as, response.frame)
+        return response_version(exchange.api_key, facts.read_as, response.frame, response.body_offset)
     return facts.read_as
