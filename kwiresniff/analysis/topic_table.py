@@ -89,7 +89,8 @@ class TopicTable:
         """The client of the topic that ``sender`` is in a role; None where there is no room for it."""
         client = sender.client
         if client is not None and sender.topic is topic and sender.role == role:
-            client.last_ns = ns
+            if ns > client.last_ns:
+                client.last_ns = ns
             return client
         found = sender.clients.get(role)
         client = found.get(topic) if found is not None else None
@@ -103,7 +104,8 @@ class TopicTable:
                 client = topic.clients[key] = ClientState(role, ns)
             sender.remember(role, topic, client)
         sender.role, sender.topic, sender.client = role, topic, client
-        client.last_ns = ns
+        if ns > client.last_ns:
+            client.last_ns = ns
         return client
 
     def note_partition(self, client: ClientState, partition: PartitionState, index: i64) -> ClientPartition | None:
