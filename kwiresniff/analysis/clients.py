@@ -41,7 +41,7 @@ class NamesInTraffic:
 
     def __init__(self, topic_name: TopicNames | None = None) -> None:
         self._topic_name = topic_name
-        self._sessions = FollowedSessions()  # by connection and client, who are given the names
+        self._sessions = FollowedSessions()
 
     def __call__(self, exchange: Exchange) -> Names:
         """The names in one exchange."""
@@ -66,11 +66,19 @@ class NamesInTraffic:
         return topics, groups, transactional_ids
 
     def _session_topics(self, exchange: Exchange, fetched: FetchedTopics) -> list[str]:
-        followed = self._sessions.of((fetched.session, exchange.connection.id, exchange.client_id))
-        if followed.seen is fetched.names:
+        members, followed = fetched.names, self._sessions.of(fetched.session)
+        if followed.seen is None or followed.seen.values is not members.values:
+            followed.state = {}  # of each client, up to where in the log it was given the names
+        followed.seen = members
+        client = exchange.connection.id, exchange.client_id
+        given: int = followed.state.get(client, 0)
+        if given >= members.end:
             return []
-        found = [name for name, added in followed.changes(fetched.names) if added]
-        self._sessions.weigh(followed)
+        found = [members.values[at] for at in range(given, members.end) if members.added[at]]
+        if not given:
+            found = members.present()
+        followed.state[client] = members.end
+        self._sessions.weigh(followed, len(followed.state))
         topic_name = self._topic_name
         return found if topic_name is None else [topic_name(topic) or topic for topic in found]
 

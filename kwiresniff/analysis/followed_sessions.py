@@ -74,9 +74,11 @@ class FollowedSessions:
         self.known[key] = found
         return found
 
-    def weigh(self, followed: Followed) -> list[Followed]:
-        """Counts the members of a session that is new or has changed, and drops others to make room: returns these."""
-        weight = _OF_SESSION + (0 if followed.seen is None else followed.seen.count)
+    def weigh(self, followed: Followed, more: int = 0) -> list[Followed]:
+        """Counts the members of a session that is new or has changed, and ``more`` that is known of it; drops others to
+        make room, and returns these.
+        """
+        weight = _OF_SESSION + more + (0 if followed.seen is None else followed.seen.count)
         self._weight += weight - followed.weight
         followed.weight = weight
         dropped: list[Followed] = []

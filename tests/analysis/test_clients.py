@@ -8,9 +8,10 @@ import pytest
 
 from kwiresniff.analysis import client_traffic, clients
 from kwiresniff.analysis.clients import Inventory, NamesInTraffic
-from kwiresniff.model import Connection, Exchange, SessionIdentity
+from kwiresniff.model import Connection, Exchange
 from kwiresniff.results.clients import Client
-from tests.support.exchanges import START_NS, connection, exchange, fetched_topics
+from kwiresniff.session.fetch_sessions import FetchSession
+from tests.support.exchanges import START_NS, connection, exchange
 
 
 def inventory(*given: Exchange, ended: tuple[Connection, ...] = ()) -> Inventory:
@@ -66,10 +67,11 @@ def test_steps_of_the_protocol_are_no_errors_of_a_client() -> None:
 
 def test_topics_of_a_fetch_session_are_taken_once_by_each_client() -> None:
     """A fetch of a hundred bytes may be about a thousand topics; two clients share a connection by way of a proxy."""
-    told, on, session = NamesInTraffic(), connection(1), SessionIdentity()
-    standing = exchange(on=on, fetched=fetched_topics(["t0", "t1"], session=session))
-    more = fetched_topics(["t0", "t1", "t2"], session=session)
-    grown = [exchange(on=on, fetched=more, client_id=who) for who in ("billing-1", "a", "b")]
+    told, on, session = NamesInTraffic(), connection(1), FetchSession(is_whole=True)
+    session.add([{"topic": name, "partitions": [0]} for name in ("t0", "t1")])
+    standing = exchange(on=on, fetched=session.content())
+    session.add([{"topic": "t2", "partitions": [0]}])
+    grown = [exchange(on=on, fetched=session.content(), client_id=who) for who in ("billing-1", "a", "b")]
     assert [told(one)[0] for one in (standing, standing, *grown, grown[1])] == [
         ["t0", "t1"], [], ["t2"], ["t0", "t1", "t2"], ["t0", "t1", "t2"], [],
     ]  # fmt: skip
