@@ -111,7 +111,7 @@ class ClientState:
 
     __slots__ = (
         "acks", "batches", "buckets", "errors", "first_ns", "flow", "idempotent", "last_ns", "last_partition",
-        "named_batches", "partitions", "role", "transactional_ids", "unanswered", "waits",
+        "named_batches", "partitions", "role", "transactional_ids", "turn", "unanswered", "waits",
     )  # fmt: skip
 
     def __init__(self, role: str, first_ns: int) -> None:
@@ -130,6 +130,7 @@ class ClientState:
         self.buckets = ROW_BUCKETS  # for which there is room in it
         self.first_ns = first_ns
         self.last_ns = first_ns
+        self.turn = 0  # of the exchange that ``last_ns`` is of
 
     def known(self, index: i64) -> ClientPartition | None:
         """One of its partitions, if it has to do with it."""
@@ -193,14 +194,16 @@ class Poll:
     """What the fetches of a session ask for: its topics, with the clients that ask for those of them that are known.
 
     ``known`` is how many topics were known when that was looked up, ``unknown`` are those of the session that were not.
-    ``requests`` have been made since, the last one at ``last_ns``, and are counted for the clients later.
+    ``requests`` have been made since, the last one at ``last_ns`` in the exchange of number ``turn``, and are counted for
+    the clients later.
     """
 
-    __slots__ = ("clients", "known", "last_ns", "requests", "unknown")
+    __slots__ = ("clients", "known", "last_ns", "requests", "turn", "unknown")
 
     def __init__(self) -> None:
         self.requests = 0
         self.last_ns = -1
+        self.turn = 0
         self.known = -1
         self.unknown: dict[str, None] = {}
         self.clients: dict[str, ClientState] = {}
@@ -221,8 +224,8 @@ class Poll:
 
     def _give(self, client: ClientState) -> None:
         client.flow.requests += self.requests
-        if self.last_ns > client.last_ns:
-            client.last_ns = self.last_ns
+        if self.turn > client.turn:
+            client.last_ns, client.turn = self.last_ns, self.turn
 
 
 class TopicState:

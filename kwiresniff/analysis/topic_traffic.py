@@ -55,6 +55,7 @@ class TopicTraffic:
         ns = last.last_ns
         if ns > self._last_ns:
             self._last_ns = ns
+        self._table.turn += 1
         api_key = exchange.api_key
         if api_key == PRODUCE:
             self._produce(exchange, request, response, ns)
@@ -148,8 +149,7 @@ class TopicTraffic:
             # What an incremental fetch does not name, because nothing has changed, was asked for all the same.
             poll = self._poll(exchange, sender, role, fetched, ns)
             poll.requests += 1
-            if ns > poll.last_ns:
-                poll.last_ns = ns
+            poll.last_ns, poll.turn = ns, table.turn
             names = [named.name for named in answered]  # which have been counted already
             if len(names) > 1:
                 names = list(dict.fromkeys(names))
