@@ -194,8 +194,8 @@ class Poll:
     """What the fetches of a session ask for: its topics, with the clients that ask for those of them that are known.
 
     ``known`` is how many topics were known when that was looked up, ``unknown`` are those of the session that were not.
-    ``requests`` have been made since, the last one at ``last_ns`` in the exchange of number ``turn``, and are counted for
-    the clients later.
+    ``requests`` have been made since, the last one at ``last_ns`` in exchange ``turn``, and are counted for the clients
+    later.
     """
 
     __slots__ = ("clients", "known", "last_ns", "requests", "turn", "unknown")
