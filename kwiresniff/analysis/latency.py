@@ -77,8 +77,11 @@ class Histogram:
 
     def merge(self, other: Histogram) -> None:
         """Adds another histogram's counts, as if all its values had been added here."""
-        for bucket, count in other.buckets.items():
-            self.buckets[bucket] = self.buckets.get(bucket, 0) + count
+        if self.buckets:
+            for bucket, count in other.buckets.items():
+                self.buckets[bucket] = self.buckets.get(bucket, 0) + count
+        else:
+            self.buckets = other.buckets.copy()
         self.count += other.count
         self.zeros += other.zeros
         self.sum_ns += other.sum_ns

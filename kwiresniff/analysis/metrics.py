@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from zlib import crc32
 
-from kwiresniff.analysis.stats_keys import topics_in
+from kwiresniff.analysis.stats_keys import TopicKeys
 from kwiresniff.analysis.top_k import Labels, TopK
 from kwiresniff.base.flows import host_of
 from kwiresniff.base.light_typing import Any
@@ -115,7 +115,7 @@ class Metrics:
 
     def __init__(self, series: int = DEFAULT_SERIES, topic_name: TopicNames | None = None) -> None:
         """``series`` is how many clients, brokers and topics have series of their own."""
-        self._topics_in = topics_in(topic_name)
+        self._topics_in = TopicKeys(topic_name)
         self._apis = TopK(MAX_APIS, (OTHERS,), _Row)
         self._clients = TopK(series, (OTHERS, OTHERS), _Row)
         self._brokers = TopK(series, (OTHERS,), _Row)

@@ -24,7 +24,7 @@ from struct import error as StructError
 
 from kwiresniff.base.light_typing import Any, TypeAlias
 from kwiresniff.errors import KwiresniffError
-from kwiresniff.model import Connection, Exchange, FetchedTopics, Message, Problem
+from kwiresniff.model import Connection, Exchange, FetchedTopics, Message, Problem, SessionIdentity, SessionMembers
 from kwiresniff.session.analyzer import Analyzer
 from kwiresniff.session.attempt import Attempt
 from kwiresniff.session.channel import Channel
@@ -33,7 +33,7 @@ from kwiresniff.session.connection_state import UNIDENTIFIED_CONNECTION, Lifecyc
 from kwiresniff.session.connection_table import ConnectionTable
 from kwiresniff.session.detection import ProtocolDetector
 from kwiresniff.session.endpoint import Endpoint
-from kwiresniff.session.fetch_sessions import FetchSession, FetchSessions
+from kwiresniff.session.fetch_sessions import FetchSession, FetchSessions, MemberLog
 from kwiresniff.session.handshake_buffer import HandshakeBuffer
 from kwiresniff.session.in_flight import InFlightRequests
 from kwiresniff.session.non_kafka import NonKafkaTraffic
@@ -83,11 +83,12 @@ EMPTY: dict[type, _Maker] = {
     Exchange: lambda: Exchange(UNIDENTIFIED_CONNECTION, 0, 0, 0, None, None, None),
     FetchSession: lambda: FetchSession(True),
     FetchSessions: FetchSessions,
-    FetchedTopics: lambda: FetchedTopics([], [], True),
+    FetchedTopics: lambda: FetchedTopics(SessionIdentity(), SessionMembers([], [], 0), SessionMembers([], [], 0), True),
     FrameReader: lambda: FrameReader(0, 0, _placeholder().budget),
     HandshakeParser: HandshakeParser,
     HalfStream: _half,
     Lifecycle: lambda: Lifecycle(0, 0),
+    MemberLog: MemberLog,
     Message: lambda: Message(0, 0, 0, 0, 0, None),
     NamedPartition: lambda: NamedPartition(b"", 0, 0, 0),
     OpaqueTokens: OpaqueTokens,
@@ -100,6 +101,8 @@ EMPTY: dict[type, _Maker] = {
     Resynchronizer: lambda: Resynchronizer(0, _placeholder().budget),
     ResyncBuffer: ResyncBuffer,
     SensitiveNames: SensitiveNames,
+    SessionIdentity: SessionIdentity,
+    SessionMembers: lambda: SessionMembers([], [], 0),
     Sasl: lambda: Sasl(UNIDENTIFIED_CONNECTION),
     NonKafkaTraffic: NonKafkaTraffic,
     TlsInspection: TlsInspection,

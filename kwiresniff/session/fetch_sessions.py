@@ -20,7 +20,7 @@ from kwiresniff.base.field_values import field_text
 from kwiresniff.base.known_ids import ZERO_UUID
 from kwiresniff.base.light_typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 from kwiresniff.digest import Digest, TopicDigest
-from kwiresniff.model import Body, Direction, Exchange, FetchedTopics, Message
+from kwiresniff.model import Body, Direction, Exchange, FetchedTopics, Message, SessionIdentity, SessionMembers
 from kwiresniff.session.apis import read_version
 from kwiresniff.session.peek import peek_body
 from kwiresniff.session.repeated_fetches import COMPACT_SINCE, NamedPartition, named_partition
@@ -44,6 +44,8 @@ INITIAL_EPOCH: Final = 0
 FINAL_EPOCH: Final = -1
 
 _ENTRY_BYTES: Final = 130
+#: Changes that a log of a session has room for before it may begin again.
+_LEAST_LOG: Final = 16
 
 #: ``_ids(frame, offset) -> (session_id, session_epoch)``
 _ids = Struct(">ii").unpack_from
@@ -52,32 +54,54 @@ _ids = Struct(">ii").unpack_from
 Key: TypeAlias = tuple[str, int] | tuple[str, str, str]
 
 
+class MemberLog:
+    """What came to a session and what went, topics or partition numbers, in this order."""
+
+    STATE: ClassVar[tuple[str, ...]] = ("added", "values")
+    __slots__ = STATE
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self.added: list[bool] = []
+
+    def put(self, value: str | int, added: bool) -> None:
+        """Notes one change."""
+        self.values.append(value)
+        self.added.append(added)
+
+    def members(self, present: dict[Any, Any]) -> SessionMembers:
+        """The members now. The log begins again where it is more than twice as long as they are many."""
+        if len(self.values) > _LEAST_LOG + 2 * len(present):
+            self.values = list(present)
+            self.added = [True] * len(present)
+        return SessionMembers(self.values, self.added, len(present))
+
+
 class FetchSession:
     """One session: topics by name or id with their partitions. ``is_whole`` says that its beginning was seen.
 
-    ``fetched`` is what exchanges get as theirs, made anew when something has changed, of the lists ``names`` and
-    ``numbers``, which are extended, and made anew when some of theirs was forgotten. ``known_numbers`` tells how many
-    topics have a partition of a number. ``repeated`` is the partition that the last fetch named, if it was no more than
-    one. ``size_bytes`` is its memory.
+    ``fetched`` is what exchanges get as theirs, None when something has changed since; ``names`` and ``numbers`` are
+    the logs that it is made of. ``known_numbers`` tells how many topics have a partition of a number. ``repeated`` is
+    the partition that the last fetch named, if it was no more than one. ``size_bytes`` is its memory.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
-        "fetched", "has_fewer_numbers", "has_fewer_topics", "is_whole", "known_numbers", "names", "numbers",
-        "partitions", "repeated", "size_bytes", "topics",
+        "fetched", "identity", "is_whole", "known_numbers", "names", "numbers", "partitions", "repeated", "size_bytes",
+        "topics",
     )  # fmt: skip
     __slots__ = STATE
 
     def __init__(self, is_whole: bool) -> None:
         self.is_whole = is_whole
+        self.identity = SessionIdentity()
         self.repeated: NamedPartition | None = None
         self.topics: dict[str, dict[int, bool]] = {}
         self.partitions = 0  # of all of them
-        self.names: list[str] = []
-        self.numbers: list[int] = []
+        self.names = MemberLog()
+        self.numbers = MemberLog()
         self.known_numbers: dict[int, int] = {}
-        self.has_fewer_topics = self.has_fewer_numbers = False
         self.fetched: FetchedTopics | None = None
-        self.size_bytes = 2 * _ENTRY_BYTES
+        self.size_bytes = 4 * _ENTRY_BYTES
 
     def add(self, topics: list[Body]) -> None:
         """Adds the topics and partitions that the body of a fetch or of its response names."""
@@ -98,7 +122,7 @@ class FetchSession:
             if len(self.topics) >= MAX_SESSION_TOPICS:
                 return
             known = self.topics[name] = {}
-            self.names.append(name)
+            self.names.put(name, True)
             self.fetched = None
         else:
             if not _adds(indexes, known):  # as most fetches do that name what they were answered before
@@ -111,7 +135,7 @@ class FetchSession:
                 topics_with_it = self.known_numbers.get(index, 0)
                 self.known_numbers[index] = topics_with_it + 1
                 if not topics_with_it:
-                    self.numbers.append(index)
+                    self.numbers.put(index, True)
                     self.fetched = None
         self.size_bytes += _topic_bytes(name, known) - before
 
@@ -139,26 +163,21 @@ class FetchSession:
             else:
                 self.size_bytes -= before
                 del self.topics[name]
-                self.has_fewer_topics = True
+                self.names.put(name, False)
+                self.fetched = None
 
     def _forget_number(self, index: int) -> None:
         self.known_numbers[index] -= 1
         if not self.known_numbers[index]:
             del self.known_numbers[index]
-            self.has_fewer_numbers = True
+            self.numbers.put(index, False)
+            self.fetched = None
 
     def content(self) -> FetchedTopics:
         """The topics and partitions that the session has now."""
-        if self.has_fewer_topics:
-            self.has_fewer_topics = False
-            self.fetched = None
-            self.names = list(self.topics)
-        if self.has_fewer_numbers:
-            self.has_fewer_numbers = False
-            self.fetched = None
-            self.numbers = list(self.known_numbers)
         if self.fetched is None:
-            self.fetched = FetchedTopics(self.names, self.numbers, self.is_whole)
+            names, numbers = self.names.members(self.topics), self.numbers.members(self.known_numbers)
+            self.fetched = FetchedTopics(self.identity, names, numbers, self.is_whole)
         return self.fetched
 
 

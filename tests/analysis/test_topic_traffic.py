@@ -16,10 +16,10 @@ from kwiresniff.analysis.topic_state import MAX_SEQUENCES, ClientState, Partitio
 from kwiresniff.analysis.topic_traffic import TopicTraffic
 from kwiresniff.base.batch_layout import CODEC_NAMES
 from kwiresniff.capture import open_captures
-from kwiresniff.model import Connection, Exchange, FetchedTopics
+from kwiresniff.model import Connection, Exchange
 from kwiresniff.results.topics import Topic
 from kwiresniff.session import Analyzer
-from tests.support.exchanges import START_NS, connection, exchange
+from tests.support.exchanges import START_NS, connection, exchange, fetched_topics
 
 CAPTURES = Path(__file__).resolve().parents[2] / "captures"
 MS = 1_000_000
@@ -277,14 +277,14 @@ def test_an_incremental_fetch_is_a_request_of_all_topics_of_its_session() -> Non
     empty = fetch(None, 10, [], start_ns=START_NS + MS)
     assert empty.request is not None and empty.response is not None
     empty.request.body, empty.response.body = {"topics": []}, {"responses": []}
-    empty.fetched = FetchedTopics(["orders"], [0], is_whole=True)
+    empty.fetched = fetched_topics(["orders"])
     topic = only(fetch(3, 10, []), empty)
     assert topic.consumers[0].flow.requests == 2
 
 
 def test_a_session_s_fetches_count_for_a_topic_from_when_it_is_known() -> None:
     """Whom the fetches of a session count for is remembered between them, and looked up anew when more is known."""
-    session = FetchedTopics(["orders", "later"], [0], is_whole=True)
+    session = fetched_topics(["orders", "later"])
 
     def poll(number: int) -> Exchange:
         empty = fetch(None, 10, [], start_ns=START_NS + number * MS)
@@ -305,11 +305,11 @@ def test_a_session_s_fetches_count_for_a_topic_from_when_it_is_known() -> None:
 
 
 def test_more_fetch_sessions_than_are_remembered_are_counted_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is forgotten of a session is looked up anew; three sessions take turns where two are remembered."""
-    monkeypatch.setattr("kwiresniff.analysis.topic_traffic.MAX_POLLS", 2)
+    """What is forgotten of a session is looked up again; three sessions take turns where two are followed."""
+    monkeypatch.setattr("kwiresniff.analysis.followed_sessions.MAX_FOLLOWED", 20)
     traffic = TopicTraffic()
     connections = [connection(number, f"10.0.0.5:{number}") for number in (1, 2, 3)]
-    sessions = [FetchedTopics(["orders"], [0], is_whole=True) for _ in connections]
+    sessions = [fetched_topics(["orders"]) for _ in connections]
     traffic.exchange(fetch(3, 10, [], on=connections[0]))
     for turn in range(1, 4):
         for on, session in zip(connections, sessions, strict=True):
@@ -405,7 +405,7 @@ def test_a_session_that_grows_and_shrinks_counts_for_what_it_has_at_each_fetch()
         one.request.body = {"topics": [{"topic": name, "partitions": [{"partition": 0}]} for name in new]}
         answers = [{"topic": name, "partitions": [{"partition_index": 0}]} for name in told]
         one.response.body = {"responses": answers}
-        one.fetched = FetchedTopics(list(names), [0], is_whole=True)
+        one.fetched = fetched_topics(list(names))
         counted.update(names)
         traffic.exchange(one)
     assert {one.name: one.consumers[0].flow.requests for one in traffic.topics()} == counted
@@ -413,7 +413,7 @@ def test_a_session_that_grows_and_shrinks_counts_for_what_it_has_at_each_fetch()
     one = fetch(None, 10, [])
     assert one.request is not None and one.response is not None
     one.request.body, one.response.body = {"topics": []}, {"responses": twice}
-    one.fetched = FetchedTopics(["t"], [0], is_whole=True)
+    one.fetched = fetched_topics(["t"])
     assert only(one).consumers[0].flow.requests == 2
 
 
