@@ -181,7 +181,7 @@ def test_no_archive_where_settings_are_in_a_folder(
     monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
     if configured:
         monkeypatch.setenv("SPARK_CONF_DIR", str(bare))
-    for name in ("PYSPARK_PYTHON", "SPARK_LOCAL_IP"):  # which it sets
+    for name in ("PYSPARK_PYTHON", "SPARK_HOME", "SPARK_LOCAL_IP"):  # which it sets
         monkeypatch.setenv(name, "")
     builder = Mock()
     builder.config.return_value = builder.master.return_value = builder
