@@ -52,9 +52,14 @@ class Cluster(NamedTuple):
         return spark
 
     @property
+    def is_local(self) -> bool:
+        """Whether all of it runs on this machine, as this user."""
+        return self.remote is None and self.master.startswith("local")
+
+    @property
     def slots(self) -> int:
         """How many tasks can run at once as far as the master's name tells."""
-        if self.remote is not None or not self.master.startswith("local"):
+        if not self.is_local:
             return CLUSTER_SLOTS
         inside = self.master.removeprefix("local").strip("[]").split(",")[0]
         return int(inside) if inside.isdigit() else 1 if not inside else os.cpu_count() or 1

@@ -7,6 +7,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from kwiresniff.base.light_typing import TYPE_CHECKING, Any
+from kwiresniff.cli.outcomes import one_line
+
+#: Files that are named at the end of a run; manifest.json names all of them.
+MAX_NAMED_FILES = 5
 
 if TYPE_CHECKING:
     from kwiresniff.pipeline.batch_run import Job
@@ -23,7 +27,15 @@ def summary(manifest: dict[str, Any]) -> str:
     problems = total["rows"].get("problems", 0)
     problem_text = f", {problems} problems (table problems)" if problems else ""
     failed = f"; failed: {', '.join(manifest['failed'])}" if manifest.get("failed") else ""
-    return new + done + problem_text + failed
+    return new + done + problem_text + _named("not read", run["not_read"]) + failed
+
+
+def _named(what: str, files: list[str]) -> str:
+    """Some of the files, and how many there are besides."""
+    if not files:
+        return ""
+    more = f" and {len(files) - MAX_NAMED_FILES} more" if len(files) > MAX_NAMED_FILES else ""
+    return f"; {what}: {', '.join(map(one_line, files[:MAX_NAMED_FILES]))}{more}"
 
 
 def _only_totals(run: dict[str, Any]) -> dict[str, Any]:
