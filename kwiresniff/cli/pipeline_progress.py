@@ -22,7 +22,7 @@ def summary(manifest: dict[str, Any]) -> str:
     exchanges = run["rows"].get("exchanges", 0)
     # A file counts with the first task that reads it; an earlier run may have done that one.
     read = "files that were begun before" if exchanges and not run["files"] else f"{run['files']} files"
-    new = f"{exchanges} exchanges from {read}"
+    new = f"{exchanges} exchanges from {read}" if total["files"] else "nothing was read"
     done = f"; {total['rows'].get('exchanges', 0)} exchanges in all" if total != _only_totals(run) else ""
     problems = total["rows"].get("problems", 0)
     problem_text = f", {problems} problems (table problems)" if problems else ""

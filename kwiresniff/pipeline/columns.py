@@ -80,7 +80,7 @@ _CLIENT = (
 )
 _PLACE = (
     _SOURCE,
-    Column("connection", "BIGINT", "number of the connection, unique within its source"),
+    Column("connection_id", "BIGINT", "number of the connection within its source, not that of read"),
     Column("client", "STRING", "ip:port, IPv6 in brackets"),
     _BROKER,
 )
@@ -145,7 +145,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("time", "TIMESTAMP", "when it was seen"),
         Column("code", "STRING", "what kind of problem"),
         Column("message", "STRING", "what a person should read"),
-        Column("connection", "BIGINT", "the connection it belongs to, when it belongs to no exchange"),
+        Column("connection_id", "BIGINT", "the connection it belongs to, when it belongs to no exchange"),
         Column("details", "STRING", "the whole problem as the exported JSON has it"),
     ),
     "records": (
@@ -273,7 +273,7 @@ PARTITIONED_BY: dict[str, tuple[str, ...]] = {"exchanges": ("date",), "records":
 
 #: What of ``exchanges`` is known without a look into bodies.
 HEADER_COLUMNS = frozenset({
-    "date", "api", "time", "source", "connection", "client", "broker", "api_key", "api_version", "correlation_id",
+    "date", "api", "time", "source", "connection_id", "client", "broker", "api_key", "api_version", "correlation_id",
     "client_id", "latency_ns", "request_ns", "response_ns",
     *(f"{side}_{name}" for side in ("request", "response") for name in (
         "timestamp_ns", "file", "first_packet", "last_packet", "size_bytes", "header_version",

@@ -76,7 +76,7 @@ def test_columns_and_conditions_reach_the_data_source(spark: Any) -> None:
     """Only what is asked for is read, and it is what there is without asking."""
     capture = CAPTURES / "java-group-classic.pcap"
     whole = frame(spark, capture).collect()
-    assert frame(spark, capture, columns="connection").count() == len(whole)
+    assert frame(spark, capture, columns="connection_id").count() == len(whole)
     few = frame(spark, capture, columns="api, latency_ns")
     assert [tuple(row) for row in few.collect()] == [(row["api"], row["latency_ns"]) for row in whole]
     assert spark.conf.get("spark.sql.python.filterPushdown.enabled") == "true"
@@ -153,7 +153,7 @@ def test_run_and_query(command: Callable[..., tuple[int, str, str]], tmp_path: P
     (folder / "broken.pcap").write_bytes((CAPTURES / "java-fetch.pcapng").read_bytes()[:5000])
 
     def count() -> int:
-        sql = "SELECT count(*) AS n, count(DISTINCT source, connection, request_first_packet) AS d FROM exchanges"
+        sql = "SELECT count(*) AS n, count(DISTINCT source, connection_id, request_first_packet) AS d FROM exchanges"
         code, text, _ = command("query", str(out), sql, "-o", "jsonl")
         assert code == 0
         answer = json.loads(text)
@@ -245,7 +245,7 @@ def test_a_source_in_shards_gives_what_the_whole_gives(
 
     expected = exchanges(export(tmp_path / "out.jsonl", capture))
     assert sorted(map(key, map(exchange_of, rows))) == sorted(map(key, expected))
-    assert len({row["connection"] for row in rows}) == len({one["connection"] for one in expected})
+    assert len({row["connection_id"] for row in rows}) == len({one["connection"] for one in expected})
 
 
 def test_captures_of_both_ends_tell_a_connection_once(
