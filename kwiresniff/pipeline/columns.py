@@ -245,7 +245,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("groups", "ARRAY<STRING>", "groups of those, and groups that commit offsets of it"),
         Column("errors", COUNTS, "its error codes, the most frequent first"),
         Column("lag", "BIGINT", "records: high watermarks less positions of consumers; null where neither is known"),
-        Column("produce_to_consume_p50_ns", "BIGINT", "nanoseconds from the answer to a Produce to that of a Fetch with the batch"),
+        Column("produce_to_consume_p50_ns", "BIGINT", "nanoseconds from Produce's answer to the Fetch with the batch"),
         Column("produce_to_consume_p99_ns", "BIGINT", "the same, 99th percentile"),
         Column("details", "STRING", "the whole topic as the JSON of the command topics has it"),
     ),

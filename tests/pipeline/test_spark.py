@@ -6,7 +6,9 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -325,6 +327,43 @@ def test_a_query_that_makes_no_sense_is_told_in_one_line(
         code, _, err = command("query", str(out), sql)
         assert code == 1
         assert err.count("\n") == 1 and err.startswith("kwiresniff: query: ") and said in err, err
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kolkata"])
+def test_a_query_prints_times_in_utc(
+    zone: str, command: Callable[..., tuple[int, str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever they stand in a row, in the hour that summer time gives twice, too; what has no zone gets none."""
+    out = tmp_path / "out"
+    assert command("run", str(CAPTURES / "first-look.pcap"), "--out", str(out), "-q")[0] == 0
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        sql = (
+            "SELECT time, request_timestamp_ns AS ns, map('a', array(time)) AS m, "
+            "timestamp'2026-11-01 05:30:00Z' AS first, timestamp'2026-11-01 06:30:00Z' AS second, "
+            "timestamp_ntz'2026-11-01 05:30:00' AS none, CAST(1.5 AS DECIMAL(2, 1)) AS d FROM exchanges "
+            "ORDER BY 2 LIMIT 1"
+        )
+        code, text, err = command("query", str(out), sql, "-o", "jsonl")
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert code == 0, err
+    row = json.loads(text)
+    moment = datetime.fromtimestamp(row["ns"] // 1000 / 1e6, UTC)
+    assert row["time"] == moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    assert row["m"] == {"a": [row["time"]]}
+    assert (row["first"], row["second"]) == ("2026-11-01T05:30:00.000000Z", "2026-11-01T06:30:00.000000Z")
+    assert (row["none"], row["d"]) == ("2026-11-01T05:30:00.000000", 1.5)
+
+
+def test_a_session_of_this_machine_authenticates_its_processes(spark: Any) -> None:
+    """With a secret that stands in no setting, and so on no command line."""
+    settings = dict(spark.sparkContext.getConf().getAll())
+    assert settings["spark.authenticate"] == "true"
+    assert "spark.authenticate.secret" not in settings
+    assert spark.sparkContext._jvm.org.apache.spark.SparkEnv.get().securityManager().isAuthenticationEnabled()
 
 
 def test_a_query_leaves_nothing_where_it_is_asked(command: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
