@@ -72,12 +72,13 @@ class OutputStore:
         if os.path.isdir(self.out) and not os.path.isdir(self._own) and os.listdir(self.out):
             raise ExportError(f"{self.out}: holds other files already; name an empty or a new folder")
 
-    def create(self, options: dict[str, Any] | None = None, *, private: bool = False) -> None:
-        """Makes the folder, and writes down the options; refuses one that holds something else."""
+    def create(self, options: dict[str, Any] | None = None) -> None:
+        """Makes the folder, and writes down the options that are given; refuses one that holds something else."""
         self._check_own()
         os.makedirs(self._commits, exist_ok=True)
         os.makedirs(self._staging, exist_ok=True)
-        replace_json(self._made, {"format": FORMAT, "kwiresniff": __version__, "options": options or {}})
+        if options is not None or not os.path.exists(self._made):
+            replace_json(self._made, {"format": FORMAT, "kwiresniff": __version__, "options": options or {}})
 
     def create_watch(self, *, private: bool) -> None:
         """Makes the folder of what ``pipeline watch`` remembers; a ``private`` one is closed to other users."""

@@ -82,10 +82,11 @@ class Watch:
     def execute(self, start_session: Callable[[], Any], progress: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
         """Watches until interrupted, or once; returns the manifest. ``progress`` gets the totals of this watch."""
         spark = start_session()
-        self.store.create(self._options)
+        self.store.create()
         with self.store.locked():
             if self._fresh:
                 self.store.empty()
+            self.store.create(self._options)
             self.store.create_watch(private=self._private)
             self.store.clean()
             self._before = self._new_totals()
