@@ -1,8 +1,8 @@
 """The command ``kwiresniff``, also as ``python -m kwiresniff``."""
 
-import atexit
 import gc
 import os
+import signal
 import sys
 
 
@@ -13,31 +13,22 @@ def main() -> None:
 
 
 def run() -> None:
-    """Runs the command; ends the process, or returns where Python must end it."""
+    """Runs the command and exits."""
     if sys.stdin is None or sys.stdout is None or sys.stderr is None:
         _open_standard_streams()
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         _leave_no_bytecode_of_root()
-    from kwiresniff.cli.help import answered
-
-    if answered():
-        _leave(0)
-        return
-    # What is made while modules are loaded stays, and what is left at the end goes with the process: looking for
-    # garbage in it takes a tenth of a short run.
-    gc.disable()
     # numpy comes with pyarrow and matplotlib. Its OpenBLAS would start a thread for each processor, which waits for
-    # work in a loop that takes a tenth of a second. There is none: nothing here multiplies matrices.
+    # work in a loop. There is none: nothing here multiplies matrices.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from kwiresniff.base.process_memory import GARBAGE_THRESHOLD
     from kwiresniff.cli.main import main as command
 
+    gc.set_threshold(GARBAGE_THRESHOLD)
     try:
         command()
-    except SystemExit as end:
-        _leave(end.code)
-        raise
     finally:
-        gc.freeze()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the exit code is decided
 
 
 def _leave_out_current_folder() -> None:
@@ -68,23 +59,6 @@ def _keep_absolute(variable: str) -> list[str]:
     else:
         del os.environ[variable]  # Programs search an empty PATH in the current folder, and have a default without one.
     return [place for place in places.split(os.pathsep) if not os.path.isabs(place)]
-
-
-def _leave(code: object) -> None:
-    """Ends the process at once where nothing but the interpreter is left to take down: a tenth of a short run.
-
-    Returns where Python must end in its own way, because other threads are still at work or output cannot be written.
-    """
-    threading = sys.modules.get("threading")
-    if not isinstance(code, int) or (threading and threading.active_count() > 1):
-        return
-    atexit._run_exitfuncs()
-    try:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except (OSError, ValueError):
-        return
-    os._exit(code & 0xFF)
 
 
 def _leave_no_bytecode_of_root() -> None:

@@ -124,13 +124,14 @@ class Connection:
     came so soon after another segment that they may be copies made by the capture. ``unacknowledged`` is the last
     segment with data that was sent again, if it never was acknowledged. ``path_ns`` passed at the capture point
     between the SYN, sent once, and its answer: what packets take from there to the broker and back, None where that is
-    not known.
+    not known. ``proxied`` says what a proxy's preamble tells: ``client`` and ``broker``, the real ones behind the proxy
+    (``host:port`` or None), and ``by``, the names of the preambles; None where there is none.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
         "broker", "bytes", "captured_twice", "client", "client_id", "client_software", "closed_by", "closed_ns",
         "closed_packet", "exchanges", "first_ns", "first_packet", "handshake_rtt_ns", "handshake_seen", "id", "last_ns",
-        "packets", "path_ns", "protocol", "retransmits", "sasl", "skipped_bytes", "syn_retransmits", "tls",
+        "packets", "path_ns", "protocol", "proxied", "retransmits", "sasl", "skipped_bytes", "syn_retransmits", "tls",
         "unacknowledged", "was_reset",
     )  # fmt: skip
     __slots__ = STATE
@@ -140,6 +141,7 @@ class Connection:
         self.client = client
         self.broker = broker
         self.protocol = "kafka"
+        self.proxied: dict[str, Any] | None = None
         self.first_ns = 0
         self.last_ns = 0
         self.bytes = [0, 0]
@@ -228,11 +230,6 @@ class Message:
         """The body is as it should be; ``decode`` reads it when it is asked for."""
         self.digest = digest
         self._decode = decode
-
-
-if type(file_index).__name__ == "function":
-    # Interpreted, no digests are made, so that no body is put off: it is an attribute then, which costs less.
-    setattr(Message, "body", vars(Message)["_body"])  # noqa: B010
 
 
 class FetchedTopics:

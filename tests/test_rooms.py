@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from kwiresniff.base.fastint import COMPILED
 from tests.support.imports import import_statements
 
 PACKAGE = Path(__file__).resolve().parent.parent / "kwiresniff"
@@ -35,7 +34,7 @@ ALLOWED = {
     "pipeline": BASE | {"schema", "codec", "capture", "stream", "session", "analysis", "export", "plugins"},
     "cli": BASE
     | {"schema", "codec", "capture", "stream", "session", "analysis", "render", "export", "plugins", "pipeline"},
-    "__main__": {"cli"},
+    "__main__": {"base", "cli"},
     "__init__": set(),
 }
 #: Heavy or single-purpose packages -> the only rooms that may import them.
@@ -120,37 +119,3 @@ def test_no_module_takes_the_place_of_a_function(room: str) -> None:
     )
     command = [sys.executable, "-c", code, f"kwiresniff.{room}"]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "[]\n"
-
-
-#: What a capture without TLS, in one pcap file, needs none of to be counted; each takes some tenths of a millisecond.
-NOT_FOR_STATS = (
-    "click", "ctypes", "dataclasses", "inspect", "json", "orjson", "rich", "textwrap",
-    "kwiresniff.analysis.filter", "kwiresniff.analysis.body_entities", "kwiresniff.capture.ip_reassembly",
-    "kwiresniff.capture.keylog", "kwiresniff.capture.pcapng", "kwiresniff.capture.tls_decryption",
-    "kwiresniff.codec.embedded",
-    "kwiresniff.codec.encoder_gen", "kwiresniff.codec.error_finders", "kwiresniff.codec.records",
-    "kwiresniff.codec.dissector", "kwiresniff.export", "kwiresniff.session.decode", "kwiresniff.session.sasl_tokens",
-    "kwiresniff.session.secrets", "kwiresniff.session.tls_inspection", "kwiresniff.session.tls_names",
-)  # fmt: skip
-#: Where a look tells the error codes of a response, because that is compiled, no reader is made either.
-NOT_FOR_COMPILED_STATS = ("kwiresniff.codec.decoder_gen", "kwiresniff.codec.headers", "kwiresniff.codec.primitives")
-
-
-def test_stats_of_a_plain_capture_loads_little() -> None:
-    """``stats`` is mostly start-up unless the capture is large, so what it rarely needs is imported when it does."""
-    code = (
-        "import sys; before = set(sys.modules)\n"
-        "from kwiresniff.cli.main import main\n"
-        "try: main(['stats', sys.argv[1]])\n"
-        "except SystemExit as end: print(end.code)\n"
-        "print(*sorted(set(sys.modules) - before))"
-    )
-    capture = PACKAGE.parent / "captures" / "first-look.pcap"
-    result = subprocess.run([sys.executable, "-c", code, str(capture)], capture_output=True, text=True, check=True)
-    *_, exit_code, modules = result.stdout.splitlines()
-    assert exit_code == "0"
-    loaded = set(modules.split())
-    assert "kwiresniff.session.analyzer" in loaded
-    assert loaded.isdisjoint(NOT_FOR_STATS)
-    if COMPILED:
-        assert loaded.isdisjoint(NOT_FOR_COMPILED_STATS)

@@ -202,6 +202,7 @@ def _identity(connection: Connection, client_id: str | None) -> _Identity:
     software = connection.client_software or {}
     sasl = connection.sasl or {}
     tls = connection.tls
+    proxied = connection.proxied
     return (
         connection.protocol,
         client_id,
@@ -210,6 +211,7 @@ def _identity(connection: Connection, client_id: str | None) -> _Identity:
         (software.get("name"), software.get("version")),
         (sasl.get("mechanism"), sasl.get("principal"), sasl.get("outcome")) if sasl else None,
         None if tls is None else (tls.get("version"), tls.get("server_name"), tls.get("decrypted")),
+        None if proxied is None else (host_of(proxied["client"] or ""), proxied["broker"], proxied["by"]),
     )
 
 
@@ -220,7 +222,7 @@ def _texts(identity: _Identity) -> list[str]:
 
 
 def _client(identity: _Identity, seen: ClientTraffic, rename: Callable[[Any], Any]) -> Client:
-    protocol, client_id, address, broker, software, sasl, tls = identity
+    protocol, client_id, address, broker, software, sasl, tls, proxied = identity
     counts = seen.counts
     negotiates: bool | None = None
     if counts.negotiated:
@@ -252,4 +254,5 @@ def _client(identity: _Identity, seen: ClientTraffic, rename: Callable[[Any], An
         response_bytes=counts.response_bytes,
         first_ns=counts.first_ns,
         last_ns=counts.last_ns,
+        proxied=None if proxied is None else {"client": proxied[0] or None, "broker": proxied[1], "by": proxied[2]},
     )

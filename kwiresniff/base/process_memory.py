@@ -62,14 +62,3 @@ def give_back_memory() -> None:
         import ctypes
 
         ctypes.CDLL(None).malloc_trim(0)
-
-
-def collect_from_here() -> None:
-    """Have Python collect garbage from now on, and rarely, where that is switched off while modules are loaded.
-
-    What is there by now stays, and is never looked through.
-    """
-    if not gc.isenabled():
-        gc.freeze()
-        gc.set_threshold(GARBAGE_THRESHOLD)
-        gc.enable()

@@ -5,7 +5,6 @@ Source: RFC 3629, section 4, the syntax of UTF-8 byte sequences.
 
 from __future__ import annotations
 
-from kwiresniff.base.fastint import COMPILED
 from kwiresniff.base.light_typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,8 +15,6 @@ def first_fault(raw: bytes) -> i64:
     """The place of the first byte that begins no character in UTF-8; -1 where there is none."""
     if raw.isascii():
         return -1
-    if not COMPILED:
-        return _decoder_fault(raw)
     size: i64 = len(raw)
     at: i64 = 0
     while at < size:
@@ -41,12 +38,4 @@ def first_fault(raw: bytes) -> i64:
             if raw[at] & 0xC0 != 0x80:
                 return last - more
             at += 1
-    return -1
-
-
-def _decoder_fault(raw: bytes) -> int:
-    try:
-        raw.decode()
-    except UnicodeDecodeError as error:
-        return error.start
     return -1

@@ -1,52 +1,41 @@
-"""The common case: one fixed link header, IPv4 without options, TCP, all read by a single precompiled struct.
+"""The common case: one fixed link header, IPv4 without options, TCP.
 
-A ``Front`` is ``(unpack, size, marker, ip, place, mask, word)``: with at least ``size`` captured bytes,
-``unpack(buffer, start)`` gives ``(kind, version, total_length, fragment, protocol, flow, seq, ack, words, flags)``. The
-packet is the common case when ``kind`` equals ``marker``, ``version`` is 0x45, ``protocol`` 6 and ``fragment & 0x3FFF``
-0. ``ip`` is where the IP header starts after ``start``. ``words`` has the TCP header's length in 4-byte words in
-its high four bits. Compiled readers see the same ``kind`` in the four big-endian bytes at ``place`` after ``start``:
-under ``mask`` they are ``word``.
-
-Addresses and ports lie next to each other in such a packet, so the flow key is one field of the struct.
+A ``Front`` is ``(size, ip, place, mask, word)``: a packet with at least ``size`` captured bytes whose four big-endian
+bytes at ``place`` are ``word`` under ``mask`` has an IPv4 header at ``ip``. It is the common case where that header has
+20 bytes and is of TCP and of no fragment: addresses and ports lie next to each other, so the flow key is one slice.
 """
 
 from __future__ import annotations
 
-import struct
 import sys
-from collections.abc import Callable
 
-from kwiresniff.base.light_typing import Any, TypeAlias
+from kwiresniff.base.light_typing import TypeAlias
 from kwiresniff.capture.link_layer import ETHERNET, IPV4, LINUX_SLL, LINUX_SLL2, LOOP, NULL, RAW
 
-Front: TypeAlias = tuple[Callable[[bytes, int], tuple[Any, ...]], int, Any, int, int, int, int]
+Front: TypeAlias = tuple[int, int, int, int, int]
 
-_IPV4_AND_TCP = "BxH2xHxB2x12sLLBB"
-
-
-def _compile(link: str, marker: Any, ip: int, place: int, mask: int, word: int) -> Front:
-    layout = struct.Struct(">" + link + _IPV4_AND_TCP)
-    return layout.unpack_from, layout.size, marker, ip, place, mask, word
+#: Of IPv4 without options, and of TCP up to its flags.
+_IPV4_AND_TCP_BYTES = 34
 
 
-def _ethertype(link: str, ip: int, place: int) -> Front:
-    return _compile(link, IPV4, ip, place, 0xFFFF0000, IPV4 << 16)
+def _ethertype(ip: int, place: int) -> Front:
+    return ip + _IPV4_AND_TCP_BYTES, ip, place, 0xFFFF0000, IPV4 << 16
 
 
 def _family(family: int) -> Front:
-    return _compile("L", family, 4, 0, 0xFFFFFFFF, family)
+    return 4 + _IPV4_AND_TCP_BYTES, 4, 0, 0xFFFFFFFF, family
 
 
 _FRONTS: dict[int, Front] = {
-    ETHERNET: _ethertype("12xH", 14, 12),
-    LINUX_SLL: _ethertype("14xH", 16, 14),
-    LINUX_SLL2: _ethertype("H18x", 20, 0),
+    ETHERNET: _ethertype(14, 12),
+    LINUX_SLL: _ethertype(16, 14),
+    LINUX_SLL2: _ethertype(20, 0),
     LOOP: _family(2),
-    **dict.fromkeys(RAW, _compile("0s", b"", 0, 0, 0, 0)),
+    **dict.fromkeys(RAW, (_IPV4_AND_TCP_BYTES, 0, 0, 0, 0)),
 }
 _NULL = {"<": _family(0x02000000), ">": _family(2)}
 #: No packet is ever that long, so none is taken for the common case.
-NEVER: Front = (struct.Struct("").unpack_from, sys.maxsize, None, 0, 0, 0, 0)
+NEVER: Front = (sys.maxsize, 0, 0, 0, 0)
 
 
 def front(link_type: int, order: str) -> Front:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 
-from kwiresniff.base.fastint import COMPILED, u16, u32, u32_little
+from kwiresniff.base.fastint import u16, u32, u32_little
 from kwiresniff.base.light_typing import TYPE_CHECKING
 from kwiresniff.capture.file_problems import MAX_PACKET_BYTES
 from kwiresniff.capture.input_stream import Stream
@@ -76,12 +76,11 @@ class PcapReader(FileReader):
         """
         record, decode, link_type = self._record, self._decoder.segment, self._link_type
         front = self._decoder.front(link_type, self._order)
-        unpack, marker = front[0], front[2]
-        front_bytes: i64 = front[1]
-        ip: i64 = front[3]
-        place: i64 = front[4]
-        mask: i64 = front[5]
-        word: i64 = front[6]
+        front_bytes: i64 = front[0]
+        ip: i64 = front[1]
+        place: i64 = front[2]
+        mask: i64 = front[3]
+        word: i64 = front[4]
         little = self._order == "<"
         unit_ns: i64 = self._unit_ns
         record_bytes: i64 = self._record_bytes
@@ -94,19 +93,14 @@ class PcapReader(FileReader):
         seconds: i64
         fraction: i64
         captured: i64
-        version: i64
         total: i64
-        fragment: i64
-        protocol: i64
         seq: i64
         ack: i64
         words: i64
         flags: i64
         cut: i64
         while size - offset >= record_bytes:
-            if not COMPILED:
-                seconds, fraction, captured, _ = record(buffer, offset)
-            elif little:
+            if little:
                 seconds = u32_little(buffer, offset)
                 fraction = u32_little(buffer, offset + 4)
                 captured = u32_little(buffer, offset + 8)
@@ -122,18 +116,12 @@ class PcapReader(FileReader):
             timestamp_ns = seconds * 1_000_000_000 + fraction * unit_ns
             if captured >= front_bytes:
                 network = start + ip
-                if not COMPILED:
-                    kind, version, total, fragment, protocol, flow, seq, ack, words, flags = unpack(buffer, start)
-                    common = kind == marker
-                else:
-                    common = u32(buffer, start + place) & mask == word
-                    if common:
-                        version, protocol = buffer[network], buffer[network + 9]
-                        total, fragment = u16(buffer, network + 2), u16(buffer, network + 6)
-                        flow = buffer[network + 12 : network + 24]
-                        seq, ack = u32(buffer, network + 24), u32(buffer, network + 28)
-                        words, flags = buffer[network + 32], buffer[network + 33]
-                if common and version == 0x45 and protocol == 6 and not fragment & 0x3FFF:
+                common = u32(buffer, start + place) & mask == word and buffer[network] == 0x45
+                if common and buffer[network + 9] == 6 and not u16(buffer, network + 6) & 0x3FFF:
+                    flow = buffer[network + 12 : network + 24]
+                    seq, ack = u32(buffer, network + 24), u32(buffer, network + 28)
+                    words, flags = buffer[network + 32], buffer[network + 33]
+                    total = u16(buffer, network + 2)
                     payload = network + 20 + (words >> 4) * 4
                     stop = network + total
                     if payload <= stop and payload <= end and words >= 0x50:

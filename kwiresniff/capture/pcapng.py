@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kwiresniff.base.fastint import COMPILED, u16, u32, u32_little
+from kwiresniff.base.fastint import u16, u32, u32_little
 from kwiresniff.base.light_typing import TYPE_CHECKING, Final
 from kwiresniff.capture.fast_path import NEVER
 from kwiresniff.capture.input_stream import Stream
@@ -65,9 +65,8 @@ class PcapngReader(FileReader):
         without a call. What it knows of the interface that the last block was of are machine integers.
         """
         section, decode = self.section, self._decoder.segment
-        interfaces, enhanced, little = section.interfaces, section.enhanced, section.order == "<"
+        interfaces, little = section.interfaces, section.order == "<"
         current: i64 = -1  # number of the interface that the next lines are of
-        unpack, marker = NEVER[0], NEVER[2]
         front_bytes: i64 = 0
         ip: i64 = 0
         place: i64 = 0
@@ -89,10 +88,7 @@ class PcapngReader(FileReader):
         low: i64
         captured: i64
         wire: i64
-        version: i64
         total: i64
-        fragment: i64
-        protocol: i64
         seq: i64
         ack: i64
         words: i64
@@ -100,9 +96,7 @@ class PcapngReader(FileReader):
         cut: i64
         while size - offset >= _SMALLEST_BLOCK:
             if size - offset >= PACKET_HEADER_BYTES:
-                if not COMPILED:
-                    block, length, number, high, low, captured, wire = enhanced(buffer, offset)
-                elif little:
+                if little:
                     block, length = u32_little(buffer, offset), u32_little(buffer, offset + 4)
                     number, captured = u32_little(buffer, offset + 8), u32_little(buffer, offset + 20)
                     high, low = u32_little(buffer, offset + 12), u32_little(buffer, offset + 16)
@@ -125,7 +119,7 @@ class PcapngReader(FileReader):
                         current = number
                         interface = interfaces[number]
                         front = interface.front
-                        unpack, front_bytes, marker, ip, place, mask, word = front
+                        front_bytes, ip, place, mask, word = front
                         multiplier = interface.multiplier
                         most = (1 << 63) // interface.multiplier >> 32 if interface.divisor == 1 else 0
                     offset = next_block
@@ -138,20 +132,12 @@ class PcapngReader(FileReader):
                         timestamp_ns = interface.time_ns(int(high) << 32 | int(low))
                     if captured >= front_bytes:
                         network = start + ip
-                        if not COMPILED:
-                            kind, version, total, fragment, protocol, flow, seq, ack, words, flags = unpack(
-                                buffer, start
-                            )
-                            common = kind == marker
-                        else:
-                            common = u32(buffer, start + place) & mask == word
-                            if common:
-                                version, protocol = buffer[network], buffer[network + 9]
-                                total, fragment = u16(buffer, network + 2), u16(buffer, network + 6)
-                                flow = buffer[network + 12 : network + 24]
-                                seq, ack = u32(buffer, network + 24), u32(buffer, network + 28)
-                                words, flags = buffer[network + 32], buffer[network + 33]
-                        if common and version == 0x45 and protocol == 6 and not fragment & 0x3FFF:
+                        common = u32(buffer, start + place) & mask == word and buffer[network] == 0x45
+                        if common and buffer[network + 9] == 6 and not u16(buffer, network + 6) & 0x3FFF:
+                            flow = buffer[network + 12 : network + 24]
+                            seq, ack = u32(buffer, network + 24), u32(buffer, network + 28)
+                            words, flags = buffer[network + 32], buffer[network + 33]
+                            total = u16(buffer, network + 2)
                             payload = network + 20 + (words >> 4) * 4
                             stop = network + total
                             if payload <= stop and payload <= end and words >= 0x50:
@@ -173,7 +159,7 @@ class PcapngReader(FileReader):
             if not self._other_block(sink):
                 return
             offset, packet, timestamp_ns = self._offset, self._reference + self.packets, self._timestamp_ns
-            enhanced, little = section.enhanced, section.order == "<"
+            little = section.order == "<"
             current = -1
         self._offset, self._needed, self.packets = offset, needed, packet - self._reference
         self._timestamp_ns = timestamp_ns

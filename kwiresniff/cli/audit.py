@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import sys
 
+import click
+
 from kwiresniff.analysis.audit import BREAKS, NOT_JUDGED, VERDICTS, audit
 from kwiresniff.cli.collect import FORMS, print_json
 from kwiresniff.cli.inventory import collect, writer
-from kwiresniff.cli.options import Option, ReadOptions, capture_command, form_option
-from kwiresniff.cli.outcomes import FAILED, UsageMistake
+from kwiresniff.cli.options import ReadOptions, capture_command, form_option
+from kwiresniff.cli.outcomes import FAILED
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema import find_release
 
 
-@capture_command(
-    "audit",
-    Option("target", ("--target",), "The release of Kafka to be moved to, as 4.0.", metavar="RELEASE", required=True),
-    form_option(FORMS),
-)
+@capture_command("audit")
+@click.option("--target", metavar="RELEASE", required=True, help="The release of Kafka to be moved to, as 4.0.")
+@form_option(FORMS)
 def command(captures: tuple[str, ...], options: ReadOptions, target: str, form: str) -> int:
     """Which clients would break on that release of Kafka, with evidence.
 
@@ -27,7 +27,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, target: str, form: 
     try:
         release = find_release(target)
     except SchemaError as error:
-        raise UsageMistake(f"Invalid value for --target: {error}") from error
+        raise click.UsageError(f"Invalid value for --target: {error}") from error
     found = collect(captures, options)
     rows = audit(found.clients, release)
     if form == "table":

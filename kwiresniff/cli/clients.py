@@ -7,7 +7,8 @@ from kwiresniff.cli.inventory import collect, writer
 from kwiresniff.cli.options import ReadOptions, capture_command, form_option
 
 
-@capture_command("clients", form_option(FORMS_OF_ROWS))
+@capture_command("clients")
+@form_option(FORMS_OF_ROWS)
 def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     """Who talks to which broker: software, versions, topics, groups, user, TLS.
 

@@ -62,15 +62,14 @@ def end(source: EventSource, finished: bool, messages: Messages, *left_out: str,
 
 def print_json(objects: Iterable[dict[str, Any]], form: str) -> None:
     """One array, or one object a line. One at a time: they may be many, and their text takes more than they do."""
-    from kwiresniff.export import JsonEncoder, Output
+    from kwiresniff.export import Output, json_line, json_text
 
-    encoder = JsonEncoder()
     with Output("-") as out:
         if form == "jsonl":
-            out.stream.writelines(map(encoder.line, objects))
+            out.stream.writelines(map(json_line, objects))
             return
         before = b"["
         for one in objects:
-            out.stream.write(before + encoder.text(one))
+            out.stream.write(before + json_text(one))
             before = b","
         out.stream.write(b"]\n" if before == b"," else b"[]\n")

@@ -91,11 +91,11 @@ def command(
 
     found = decode_message(_bytes(data, file, form), direction, api, version, start, show_secrets=show_secrets)
     if output == "json":
-        from kwiresniff.export import JsonEncoder, Output
+        from kwiresniff.export import Output, json_line
         from kwiresniff.export.json_objects import single_json
 
         with Output("-") as out:
-            out.stream.write(JsonEncoder().line(single_json(found, direction)))
+            out.stream.write(json_line(single_json(found, direction)))
     else:
         _draw(found, direction, show_secrets, verbose, color)
     return FAILED if found.problems else 0

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
+import click
+
 from kwiresniff.analysis.doctor import SEVERITIES, Doctor
 from kwiresniff.analysis.intake import CallingIntake
 from kwiresniff.cli.collect import FORMS, end, print_json, read_through
 from kwiresniff.cli.event_source import EventSource
-from kwiresniff.cli.options import Choice, Option, ReadOptions, capture_command, form_option
+from kwiresniff.cli.options import ReadOptions, capture_command, form_option
 from kwiresniff.cli.outcomes import FAILED
 from kwiresniff.cli.plugin_rules import rules_of
 
 
-@capture_command(
-    "doctor",
-    form_option(FORMS),
-    Option(
-        "fail_on",
-        ("--fail-on",),
-        "Exit with 1 when there is a finding as severe as this or worse.",
-        Choice((*SEVERITIES, "never")),
-        "error",
-        show_default=True,
-    ),
+@capture_command("doctor")
+@form_option(FORMS)
+@click.option(
+    "--fail-on",
+    type=click.Choice([*SEVERITIES, "never"]),
+    default="error",
+    show_default=True,
+    help="Exit with 1 when there is a finding as severe as this or worse.",
 )
 def command(captures: tuple[str, ...], options: ReadOptions, form: str, fail_on: str) -> int:
     """What is wrong, the worst first, with the packets that show it and what to do.

@@ -29,9 +29,9 @@ def encode_for(form: str) -> Callable[[Any], bytes] | None:
     """The function that gives the JSON text of a value, for forms that are JSON; else None."""
     if form not in ("jsonl", "json"):
         return None
-    from kwiresniff.export import JsonEncoder
+    from kwiresniff.export import json_text
 
-    return JsonEncoder().text
+    return json_text
 
 
 def screen_for(form: str, options: ReadOptions) -> Screen | None:

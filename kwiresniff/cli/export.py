@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import sys
 
+import click
+
 from kwiresniff.analysis.intake import CallingIntake
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.interrupts import for_each
-from kwiresniff.cli.options import Option, ReadOptions, capture_command
-from kwiresniff.cli.outcomes import INTERRUPTED, UsageMistake, one_line
+from kwiresniff.cli.options import ReadOptions, capture_command
+from kwiresniff.cli.outcomes import INTERRUPTED, one_line
 from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.errors import ExportError
-from kwiresniff.export import WRITERS, JsonEncoder, Output, format_of
+from kwiresniff.export import WRITERS, Output, format_of, json_text
 from kwiresniff.model import Event, Problem
 
 
-@capture_command(
-    "export",
-    Option(
-        "output",
-        ("-O", "--output"),
-        "Name ending in .jsonl, .json, .csv or .parquet, then .gz or .zst to compress.",
-        metavar="FILE",
-        required=True,
-    ),
+@capture_command("export")
+@click.option(
+    "-O",
+    "--output",
+    metavar="FILE",
+    required=True,
+    help="Name ending in .jsonl, .json, .csv or .parquet, then .gz or .zst to compress.",
 )
 def command(captures: tuple[str, ...], options: ReadOptions, output: str) -> int:
     """Decoded sessions to a file, in the format its name asks for.
@@ -34,8 +34,8 @@ def command(captures: tuple[str, ...], options: ReadOptions, output: str) -> int
     try:
         form = format_of(output)
     except ExportError as error:
-        raise UsageMistake(str(error)) from None
-    source = EventSource(captures, options, "records", screen=False, encode=JsonEncoder().text)
+        raise click.UsageError(str(error)) from None
+    source = EventSource(captures, options, "records", screen=False, encode=json_text)
     messages = Messages(source)
     with Output(output) as out:
         writer = WRITERS[form](out.stream, source.files)

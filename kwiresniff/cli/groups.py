@@ -11,7 +11,8 @@ from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions, capture_command, form_option
 
 
-@capture_command("groups", form_option(FORMS))
+@capture_command("groups")
+@form_option(FORMS)
 def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     """What happened in each group: joins, assignments, commits, leaves, errors.
 

@@ -1,8 +1,4 @@
-"""The command ``kwiresniff``: ordinary command lines are read and run here; click has all others.
-
-Click is a tenth of the time of a short run, and imported for help, mistakes, completion, and the commands that read no
-captures.
-"""
+"""The command ``kwiresniff``: one line and an exit code for every way in which a command may end."""
 
 from __future__ import annotations
 
@@ -10,48 +6,95 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.machinery import EXTENSION_SUFFIXES
+from typing import Any, NoReturn
 
-from kwiresniff.base.light_typing import Any, NoReturn
-from kwiresniff.base.process_memory import collect_from_here
-from kwiresniff.cli.command_line import values_of
-from kwiresniff.cli.help import COMMANDS, COMPLETION
-from kwiresniff.cli.options import CaptureCommand
-from kwiresniff.cli.outcomes import UsageMistake, exit_code, outcome, usage
+import click
+
+from kwiresniff import __version__
+from kwiresniff.cli.click_commands import TRACEBACK, SuggestingGroup
+from kwiresniff.cli.outcomes import INTERRUPTED, exit_code, outcome, reader_left, usage
+
+#: Subcommands: what they do, in a line. Each lives in ``kwiresniff.cli.<name>`` as ``command``.
+COMMANDS = {
+    "read": "Decode captures: one annotated tree per exchange, or JSON.",
+    "sniff": "The same, live from a network interface.",
+    "stats": "Latency and traffic tables.",
+    "export": "Decoded sessions to JSON Lines, JSON, CSV or Parquet.",
+    "clients": "Who talks to which broker, with which software, about what.",
+    "audit": "Which clients would break on another version of Kafka.",
+    "topics": "Who produces to each topic, who consumes, how far behind.",
+    "producers": "Idempotent and transactional producers: sequences, transactions.",
+    "groups": "What happened in each group: joins, assignments, commits, leaves.",
+    "doctor": "What is wrong, the worst first, with evidence and a remedy.",
+    "report": "One self-contained page: findings, plots, tables, groups.",
+    "decode": "One message from hex, base64 or a file.",
+    "schema": "The protocol as data: browse it, extend it, verify it.",
+    "pipeline": "Many captures at once, on Spark: to Parquet, and SQL over it.",
+    "plugins": "What is loaded, from where, and what it adds.",
+}
+
+
+class CommandGroup(SuggestingGroup):
+    """A group that imports a subcommand when it is used and turns every failure into one line and an exit code."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Reads the command line up to the subcommand; prints help and the version, which a reader may leave early."""
+        try:
+            return super().make_context(*args, **kwargs)
+        except BrokenPipeError:
+            sys.exit(reader_left())
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"kwiresniff.cli.{name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes the list of commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs the subcommand; returns what it returns, or the exit code of the error that ended it."""
+        work = super().invoke
+        return outcome(lambda: work(ctx), lambda: bool(ctx.meta.get(TRACEBACK)))
+
+
+def build() -> str:
+    """What this installation is: its hot modules are extension modules, or Python like the rest (hatch_build.py)."""
+    module = os.path.join(os.path.dirname(__file__), os.pardir, "base", "fastint")
+    return "compiled" if any(os.path.exists(module + suffix) for suffix in EXTENSION_SUFFIXES) else "pure Python"
+
+
+@click.group(
+    cls=CommandGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    no_args_is_help=False,
+)
+@click.version_option(__version__, message=f"%(prog)s %(version)s ({build()})")
+def group() -> None:
+    """Sniffs Kafka's wire protocol: captures in, annotated exchanges and latency out.
+
+    Captures are pcap or pcapng files, plain or compressed (.gz .zst .xz .bz2 .lz4), folders or globs of them, or "-"
+    for standard input.
+    """
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Runs the command line, by default that of this process, and exits; never shows a traceback unasked."""
-    words = list(sys.argv[1:] if args is None else args)
-    sys.exit(exit_code(lambda: _run(words)))
+    sys.exit(exit_code(lambda: _run(args)))
 
 
-def _run(words: Sequence[str]) -> object:
-    """Runs a command line; returns its exit code, or exits."""
-    values: dict[str, Any] = {}
+def _run(args: Sequence[str] | None) -> object:
+    """What the command returns, or the exit code of a mistake in the command line."""
     try:
-        code = outcome(lambda: _run_ordinary(words, values), lambda: bool(values.get("verbose")), (UsageMistake,))
-    except UsageMistake as mistake:
-        return usage(f"kwiresniff {words[0]}", str(mistake))
-    if code is not None:
-        return code
-    from kwiresniff.cli.click_commands import group
-
-    group.main(list(words))
-
-
-def _run_ordinary(words: Sequence[str], values: dict[str, Any]) -> int | None:
-    """Runs an ordinary command line and returns its exit code; None where click has to look at it.
-
-    What it says of the command's options is put into ``values``.
-    """
-    if not words or words[0] not in COMMANDS or COMPLETION in os.environ:
-        return None
-    command = import_module(f"kwiresniff.cli.{words[0]}").command
-    if not isinstance(command, CaptureCommand):
-        return None
-    read = values_of(command.options, words[1:])
-    if read is None:
-        return None
-    values.update(read)
-    collect_from_here()
-    return command.call(read)
+        return group.main(args, prog_name="kwiresniff", standalone_mode=False)
+    except click.UsageError as error:
+        return usage(error.ctx.command_path if error.ctx else "kwiresniff", error.format_message())
+    except click.Abort:
+        return INTERRUPTED

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import click
 
 from kwiresniff import __version__
-from kwiresniff.cli.click_commands import SharedOption, group
-from kwiresniff.cli.help import COMMANDS, SUMMARY
+from kwiresniff.cli.click_commands import SharedOption
+from kwiresniff.cli.main import COMMANDS, group
 
 _FILES = """\
 .SH EXIT STATUS
@@ -45,7 +45,7 @@ def manual() -> str:
 
 
 def _lines() -> Iterator[str]:
-    lead, _, inputs = SUMMARY.partition("\n\n")
+    lead, _, inputs = (group.help or "").partition("\n\n")
     yield f'.TH KWIRESNIFF 1 "" "kwiresniff {__version__}" "User Commands"'
     yield ".SH NAME"
     yield f"kwiresniff \\- {roff(lead[0].lower() + lead[1:].rstrip('.'))}"

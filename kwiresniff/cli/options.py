@@ -1,59 +1,18 @@
-"""Commands that read captures and their options, as plain data, and how the texts of options are understood.
-
-An ordinary command line is read by them alone (``command_line``); for all others click's commands are made of them
-(``click_commands``).
-"""
+"""The options that commands which read captures have in common."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, Literal, NamedTuple, TypeAlias
 
-from kwiresniff.base.light_typing import Any, Literal, NamedTuple
+import click
+
+from kwiresniff.analysis.parse_units import duration_ns, time_ns, time_of_day_ns
 from kwiresniff.base.time_units import DAY_NS
-from kwiresniff.cli.outcomes import UsageMistake
+from kwiresniff.cli.click_commands import ParamType, SharedOption, TrafficCommand, remember_traceback
 
-
-class Kind:
-    """What the text of an option has to be."""
-
-    #: What stands for it in help.
-    name = "text"
-
-    def convert(self, text: str) -> Any:
-        """The value that the text stands for; raises ValueError, saying what is wrong with it."""
-        raise NotImplementedError
-
-
-class Choice(Kind):
-    """One of some words."""
-
-    def __init__(self, words: Sequence[str]) -> None:
-        self.words = tuple(words)
-
-    def convert(self, text: str) -> str:
-        if text not in self.words:
-            raise ValueError(f"{text!r} is not one of {', '.join(self.words)}")
-        return text
-
-
-class Number(Kind):
-    """A number from ``low`` on, at most ``high``."""
-
-    def __init__(self, low: int, high: int | None = None) -> None:
-        self.low = low
-        self.high = high
-
-    def convert(self, text: str) -> int:
-        if not (text.isascii() and text.isdecimal() and len(text) < _LONGEST_NUMBER):
-            raise ValueError(f"{text!r} is not a number")
-        number = int(text)
-        if number < self.low or (self.high is not None and number > self.high):
-            raise ValueError(f"{number} is out of range")
-        return number
-
-
-#: Digits that Python makes a number of without asking (``sys.set_int_max_str_digits``).
-_LONGEST_NUMBER = 640
+_Work: TypeAlias = Callable[..., Any]
 
 
 class Moment(NamedTuple):
@@ -76,24 +35,24 @@ class Moment(NamedTuple):
         return same_day_ns + DAY_NS if first_ns - same_day_ns > DAY_NS // 2 else same_day_ns
 
 
-class MomentKind(Kind):
+class MomentType(ParamType):
     """``2026-01-02T03:04:05Z``, a time of day ``03:04:05`` in UTC or, from the first packet on, ``10m``."""
 
     name = "time"
 
-    def convert(self, text: str) -> Moment:
-        from kwiresniff.analysis.parse_units import duration_ns, time_ns, time_of_day_ns  # most commands are given none
-
-        relative = duration_ns(text)
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Moment:
+        if isinstance(value, Moment):
+            return value
+        relative = duration_ns(value)
         if relative is not None:
             return Moment(relative, "first packet")
-        in_the_day = time_of_day_ns(text)
+        in_the_day = time_of_day_ns(value)
         if in_the_day is not None:
             return Moment(in_the_day, "midnight")
-        absolute = time_ns(text)
+        absolute = time_ns(value)
         if absolute is None:
             what = "neither a time like 2026-01-02T03:04:05Z or 03:04:05 nor a duration like 10m"
-            raise ValueError(f"{text!r} is {what}")
+            self.fail(f"{value!r} is {what}", param, ctx)
         return Moment(absolute, "epoch")
 
 
@@ -119,120 +78,94 @@ class ReadOptions(NamedTuple):
     color: str = "auto"
 
 
-class Option(NamedTuple):
-    """An option of a command, and what help says of it.
-
-    Its value is what its ``kind`` makes of its text or of that of its ``default``, None without either. That of a flag
-    is True or False; of one that ``counts``, how often it is there; of one that may be there ``multiple`` times, a
-    tuple. Where it is not there, its text is that of the variable ``environment``.
-    """
-
-    #: Of the parameter that gets the value.
-    name: str
-    #: As it is typed: ``-Y``, ``--filter``.
-    flags: tuple[str, ...]
-    help: str | None = None
-    kind: Kind | None = None
-    default: str | None = None
-    show_default: bool = False
-    metavar: str | None = None
-    is_flag: bool = False
-    counts: bool = False
-    multiple: bool = False
-    required: bool = False
-    hidden: bool = False
-    environment: str | None = None
-
-
-class CaptureCommand(NamedTuple):
-    """A command that reads captures."""
-
-    name: str
-    run: Callable[..., int]
-    #: Those that it alone has.
-    own: tuple[Option, ...]
-
-    @property
-    def options(self) -> tuple[Option, ...]:
-        """All options, its own first."""
-        return (*self.own, *SHARED)
-
-    def call(self, values: dict[str, Any]) -> int:
-        """Runs it; ``values`` are those of all options by their names, and ``captures``. Raises UsageMistake."""
-        rest = dict(values)
-        captures = (*rest.pop("files"), *rest.pop("captures"))
-        del rest["numeric"]
-        if not captures:
-            raise UsageMistake("Missing argument 'CAPTURE...'.")
-        shared = {name: rest.pop(name) for name in ReadOptions._fields}
-        return self.run(captures=captures, options=ReadOptions(**shared), **rest)
-
-
-def capture_command(name: str, *own: Option) -> Callable[[Callable[..., int]], CaptureCommand]:
-    """Makes a function a command with its own options and the shared ones.
-
-    It receives ``captures``, a tuple of one or more, one ``options: ReadOptions``, and its own options by their names.
-    """
-
-    def made(run: Callable[..., int]) -> CaptureCommand:
-        return CaptureCommand(name, run, own)
-
-    return made
-
-
-def form_option(forms: Sequence[str], default: str = "table", text: str | None = None) -> Option:
+def form_option(forms: Sequence[str], default: str = "table", text: str | None = None) -> Callable[[_Work], _Work]:
     """The option ``-o`` of a command that has these forms of output."""
-    return Option("form", ("-o",), text, Choice(forms), default, show_default=True)
+    return click.option("-o", "form", type=click.Choice(forms), default=default, show_default=True, help=text)
 
 
-def port_option(text: str) -> Option:
+def _shared(*flags: str, **settings: Any) -> Callable[[_Work], _Work]:
+    return click.option(*flags, cls=SharedOption, **settings)
+
+
+def _port_option(text: str) -> Callable[[_Work], _Work]:
     """The option ``--port``, which is a hint for captures and a filter for networks."""
-    return Option("port", ("--port",), text, Number(1, 65535), multiple=True)
+    return _shared("--port", type=click.IntRange(1, 65535), multiple=True, help=text)
 
 
 #: What has a meaning for captures that are there already.
 _OF_FILES = (
-    Option("files", ("-r",), "A capture, as tcpdump and tshark take it.", metavar="CAPTURE", multiple=True),
-    Option("numeric", ("-n",), "Nothing: names are never looked up.", is_flag=True, hidden=True),
-    Option("packets", ("-c",), "Only the first N packets of TCP.", Number(1), metavar="N"),
-    Option(
-        "since",
-        ("--since",),
-        "Exchanges from this time on: 2026-01-02T03:04:05Z, 03:04:05, or 10m after the first packet.",
-        MomentKind(),
+    _shared("-r", "files", multiple=True, metavar="CAPTURE", help="A capture, as tcpdump and tshark take it."),
+    _shared("-n", "numeric", is_flag=True, hidden=True, expose_value=False, help="Nothing: names are never looked up."),
+    _shared("-c", "packets", type=click.IntRange(1), metavar="N", help="Only the first N packets of TCP."),
+    _shared(
+        "--since",
+        type=MomentType(),
+        help="Exchanges from this time on: 2026-01-02T03:04:05Z, 03:04:05, or 10m after the first packet.",
     ),
-    Option("until", ("--until",), "Exchanges before this time.", MomentKind()),
-    Option("no_progress", ("--no-progress",), "No progress bar on stderr.", is_flag=True),
+    _shared("--until", type=MomentType(), help="Exchanges before this time."),
+    _shared("--no-progress", is_flag=True, help="No progress bar on stderr."),
+    _port_option("A port brokers listen on: a hint for odd traffic, Kafka is found on any port."),
 )
 #: What has a meaning for live captures, too.
-OF_TRAFFIC = (
-    Option("filter", ("-Y", "--filter"), "Only exchanges like 'api == Fetch and latency > 100ms'.", metavar="EXPR"),
-    Option(
-        "keylog",
-        ("--keylog",),
-        "TLS keys (SSLKEYLOGFILE format) to decrypt with, through tshark.",
-        metavar="FILE",
-    ),
-    Option("topics", ("--topics",), "Names of topic ids, as kafka-topics --describe prints them.", metavar="FILE"),
-    Option("limit", ("--limit",), "Stop after N exchanges.", Number(1), metavar="N"),
-    Option("plugin", ("--plugin",), "A Python file with plugin hooks; may be repeated.", metavar="PATH", multiple=True),
-    Option("redact", ("--redact",), "Record keys, values and headers as length and keyed hash.", is_flag=True),
-    Option(
-        "redact_key",
-        ("--redact-key",),
-        "Key of those hashes; random without it.",
+_OF_TRAFFIC = (
+    _shared("-Y", "--filter", metavar="EXPR", help="Only exchanges like 'api == Fetch and latency > 100ms'."),
+    _shared("--keylog", metavar="FILE", help="TLS keys (SSLKEYLOGFILE format) to decrypt with, through tshark."),
+    _shared("--topics", metavar="FILE", help="Names of topic ids, as kafka-topics --describe prints them."),
+    _shared("--limit", type=click.IntRange(1), metavar="N", help="Stop after N exchanges."),
+    _shared("--plugin", multiple=True, metavar="PATH", help="A Python file with plugin hooks; may be repeated."),
+    _shared("--redact", is_flag=True, help="Record keys, values and headers as length and keyed hash."),
+    _shared(
+        "--redact-key",
+        envvar="KWIRESNIFF_REDACT_KEY",
         metavar="TEXT",
-        environment="KWIRESNIFF_REDACT_KEY",
+        help="Key of those hashes; random without it.",
     ),
-    Option("show_secrets", ("--show-secrets",), "Print SASL, SCRAM, token and config secrets too.", is_flag=True),
-    Option("strict", ("--strict",), "Exit with 1 when there was any problem.", is_flag=True),
-    Option("quiet", ("-q",), "No problems on stderr.", is_flag=True),
-    Option("verbose", ("-v",), "More detail; -vv more still. Tracebacks.", counts=True),
-    Option("color", ("--color",), "Colours on the terminal.", Choice(("auto", "always", "never")), "auto"),
+    _shared("--show-secrets", is_flag=True, help="Print SASL, SCRAM, token and config secrets too."),
+    _shared("--strict", is_flag=True, help="Exit with 1 when there was any problem."),
+    _shared("-q", "quiet", is_flag=True, help="No problems on stderr."),
+    _shared("-v", "verbose", count=True, callback=remember_traceback, help="More detail; -vv more still. Tracebacks."),
+    _shared("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colours on the terminal."),
 )
-#: The options that all commands reading captures have in common.
-SHARED = (
-    *_OF_FILES,
-    port_option("A port brokers listen on: a hint for odd traffic, Kafka is found on any port."),
-    *OF_TRAFFIC,
-)
+
+
+def capture_command(name: str) -> Callable[[_Work], click.Command]:
+    """Makes a function a command with the shared options, behind those that it has already.
+
+    It receives ``captures``, a tuple of one or more, one ``options: ReadOptions``, and its own options by their names.
+    """
+
+    def made(work: _Work) -> click.Command:
+        @wraps(work)
+        def run(files: tuple[str, ...], captures: tuple[str, ...], **values: Any) -> Any:
+            if not files and not captures:
+                raise click.UsageError("Missing argument 'CAPTURE...'.")
+            return work(captures=(*files, *captures), **_with_read_options(values))
+
+        command = _with_options(run, (*_OF_FILES, *_OF_TRAFFIC))
+        command = click.argument("captures", metavar="CAPTURE...", nargs=-1)(command)
+        return click.command(name, cls=TrafficCommand)(command)
+
+    return made
+
+
+def live_options(work: _Work) -> _Work:
+    """Gives a function the shared options that have a meaning for a network, as one ``options: ReadOptions``."""
+
+    @wraps(work)
+    def run(**values: Any) -> Any:
+        return work(**_with_read_options(values))
+
+    port = _port_option("Only packets to or from this port, chosen in the kernel; may be repeated.")
+    return _with_options(run, (port, *_OF_TRAFFIC))
+
+
+def _with_options(work: _Work, options: Sequence[Callable[[_Work], _Work]]) -> _Work:
+    for option in reversed(options):
+        work = option(work)
+    return work
+
+
+def _with_read_options(values: dict[str, Any]) -> dict[str, Any]:
+    """The values of options, those of the shared ones as one ``options``."""
+    given = {name: values.pop(name) for name in ReadOptions._fields if name in values}
+    return {"options": ReadOptions(**given), **values}

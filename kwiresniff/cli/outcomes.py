@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from collections.abc import Callable
+
+import click
 
 from kwiresniff.errors import ExportError, FilterError, KwiresniffError
 
@@ -17,29 +20,21 @@ USAGE = 2
 INTERRUPTED = 130
 
 
-class UsageMistake(Exception):
-    """What is wrong with a command line that reads like a good one: the text for the user."""
-
-
-def outcome(
-    work: Callable[[], object], wants_traceback: Callable[[], bool], passing: tuple[type[Exception], ...]
-) -> object:
+def outcome(work: Callable[[], object], wants_traceback: Callable[[], bool]) -> object:
     """What ``work`` returns, or the exit code of the error that ended it, which is told on stderr.
 
-    Exceptions that are ``passing`` are left to the caller.
+    What click raises is left to the caller.
     """
 
     def complain(message: str, code: int = FAILED) -> int:
         if wants_traceback():
-            import traceback
-
             traceback.print_exc()
         print(f"kwiresniff: {one_line(message)}", file=sys.stderr)
         return code
 
     try:
         return work()
-    except passing:
+    except (click.ClickException, click.exceptions.Exit, click.Abort):
         raise
     except BrokenPipeError:
         return reader_left()

@@ -190,9 +190,9 @@ def _warehouse(remote: str | None) -> Iterator[dict[str, str]]:
 
 def _print(names: list[str], rows: Iterator[list[Any]], form: str) -> None:
     if form == "jsonl":
-        from kwiresniff.export import JsonEncoder, Output
+        from kwiresniff.export import Output, json_line
 
-        line = JsonEncoder().line
+        line = json_line
         with Output("-") as out:
             out.stream.writelines(line(dict(zip(names, row, strict=True))) for row in rows)
         return

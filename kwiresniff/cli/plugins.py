@@ -23,9 +23,9 @@ def command(plugin: tuple[str, ...], form: str) -> int:
     for problem in plugins.take_problems():
         print(f"kwiresniff: {problem.message}", file=sys.stderr)
     if form == "json":
-        from kwiresniff.export import JsonEncoder
+        from kwiresniff.export import json_line
 
-        sys.stdout.buffer.write(JsonEncoder().line(rows))
+        sys.stdout.buffer.write(json_line(rows))
     elif rows:
         from kwiresniff.render import console, plain_table
 

@@ -9,7 +9,8 @@ from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions, capture_command, form_option
 
 
-@capture_command("producers", form_option(FORMS))
+@capture_command("producers")
+@form_option(FORMS)
 def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     """Producers by id: sequences, transactions, and who fenced whom.
 

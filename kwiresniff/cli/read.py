@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import sys
 
+import click
+
 from kwiresniff.base.api_keys import API_VERSIONS, FETCH, PRODUCE
 from kwiresniff.base.light_typing import Final
 from kwiresniff.cli.event_output import DEPTH_OF_FORM, encode_for, print_events, screen_for, words_for
 from kwiresniff.cli.event_source import EventSource
-from kwiresniff.cli.options import Option, ReadOptions, capture_command, form_option
+from kwiresniff.cli.options import ReadOptions, capture_command, form_option
 from kwiresniff.cli.outcomes import INTERRUPTED
 
 #: The messages whose bodies a summary does not always look into: of all others it tells what no digest has.
 PUT_OFF: Final = frozenset({PRODUCE, FETCH, API_VERSIONS})
 
 
-@capture_command(
-    "read",
-    form_option(tuple(DEPTH_OF_FORM), "tree", "Annotated trees, one line per exchange, or JSON."),
-    Option("no_pager", ("--no-pager",), "On a terminal, write straight to it.", is_flag=True),
-)
+@capture_command("read")
+@form_option(tuple(DEPTH_OF_FORM), "tree", "Annotated trees, one line per exchange, or JSON.")
+@click.option("--no-pager", is_flag=True, help="On a terminal, write straight to it.")
 def command(captures: tuple[str, ...], options: ReadOptions, form: str, no_pager: bool) -> int:
     """Decode captures: one annotated tree per exchange, or `-o summary`, `-o jsonl`, `-o json`.
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import click
+
 from kwiresniff.analysis.intake import CallingIntake
 from kwiresniff.analysis.report import Reporter
 from kwiresniff.cli.collect import end, read_through
 from kwiresniff.cli.event_source import EventSource
-from kwiresniff.cli.options import Option, ReadOptions, capture_command
+from kwiresniff.cli.options import ReadOptions, capture_command
 from kwiresniff.cli.outcomes import one_line
 from kwiresniff.cli.plugin_rules import rules_of
 
 
-@capture_command(
-    "report",
-    Option("output", ("-O", "--output"), "The page, as report.html, or '-'.", metavar="FILE", required=True),
-    Option("title", ("--title",), "What stands at its top.", default="Kafka on the wire", show_default=True),
-)
+@capture_command("report")
+@click.option("-O", "--output", metavar="FILE", required=True, help="The page, as report.html, or '-'.")
+@click.option("--title", default="Kafka on the wire", show_default=True, help="What stands at its top.")
 def command(captures: tuple[str, ...], options: ReadOptions, output: str, title: str) -> int:
     """One self-contained HTML page: findings, plots over time, tables, clients, groups.
 

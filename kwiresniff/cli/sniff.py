@@ -23,16 +23,16 @@ from kwiresniff.capture.live import (
 from kwiresniff.capture.live.bpf import expression
 from kwiresniff.capture.live.savefiles import PRIVATE
 from kwiresniff.capture.live.source import DEFAULT_BUFFER_BYTES, DEFAULT_DELAY_MS, DEFAULT_SNAP_BYTES
-from kwiresniff.cli.click_commands import KindType, ParamType, TrafficCommand, live_options
+from kwiresniff.cli.click_commands import ParamType, TrafficCommand
 from kwiresniff.cli.event_output import DEPTH_OF_FORM, screen_for
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.handover import open_and_hand_over
 from kwiresniff.cli.interrupts import ready
 from kwiresniff.cli.metrics import AddressType, served_metrics
-from kwiresniff.cli.options import ReadOptions
+from kwiresniff.cli.options import ReadOptions, live_options
 from kwiresniff.cli.outcomes import INTERRUPTED, one_line
 from kwiresniff.cli.sniff_view import show, view_of
-from kwiresniff.cli.tables import ByKind
+from kwiresniff.cli.tables import ByType
 
 if TYPE_CHECKING:
     pass
@@ -89,7 +89,6 @@ def _list_interfaces(ctx: click.Context, param: click.Parameter, wanted: bool) -
         ctx.exit(0)
 
 
-@live_options
 @click.command("sniff", cls=TrafficCommand)
 @click.option(
     "-i",
@@ -119,7 +118,7 @@ def _list_interfaces(ctx: click.Context, param: click.Parameter, wanted: bool) -
 @click.option(
     "--live/--no-live", "watched", default=None, help="Refreshed in place, as -o stats and -o topics are on a terminal."
 )
-@click.option("--by", type=KindType(ByKind()), metavar="NAMES", help="Tables of statistics, as in stats.")
+@click.option("--by", type=ByType(), metavar="NAMES", help="Tables of statistics, as in stats.")
 @click.option("-c", "--count", type=click.IntRange(1), metavar="N", help="Stop after N packets.")
 @click.option(
     "--duration",
@@ -182,6 +181,7 @@ def _list_interfaces(ctx: click.Context, param: click.Parameter, wanted: bool) -
     help="Metrics of topics too: records, lag, time from produce to consume. Reads all bodies.",
 )
 @click.argument("words", metavar="[BPF EXPRESSION]...", nargs=-1)
+@live_options
 def command(
     words: tuple[str, ...],
     options: ReadOptions,

@@ -4,36 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import click
+
 from kwiresniff.analysis.stats import ExchangeCounts, StatsTable
 from kwiresniff.analysis.stats_keys import DIMENSIONS
 from kwiresniff.cli.collect import FORMS, end, print_json, read_through
 from kwiresniff.cli.event_source import EventSource
-from kwiresniff.cli.options import Option, ReadOptions, capture_command, form_option
-from kwiresniff.cli.tables import ByKind, needs_bodies, print_tables
+from kwiresniff.cli.options import ReadOptions, capture_command, form_option
+from kwiresniff.cli.tables import ByType, needs_bodies, print_tables
 
 #: At the foot of tables without them.
 HOW_TO_COUNT_RECORDS = "Records are not counted: --records counts them."
 
 
-@capture_command(
-    "stats",
-    Option(
-        "by",
-        ("--by",),
-        f"Tables by {', '.join(DIMENSIONS)}; 'api,topic' is two tables, 'api+topic' one of pairs.",
-        ByKind(),
-        default="api",
-        show_default=True,
-        metavar="NAMES",
-    ),
-    Option(
-        "records",
-        ("--records",),
-        "Count records too, as tables by partition or group do; reads the headers of all batches, which takes longer.",
-        is_flag=True,
-    ),
-    form_option(FORMS),
+@capture_command("stats")
+@click.option(
+    "--by",
+    type=ByType(),
+    default="api",
+    show_default=True,
+    metavar="NAMES",
+    help=f"Tables by {', '.join(DIMENSIONS)}; 'api,topic' is two tables, 'api+topic' one of pairs.",
 )
+@click.option(
+    "--records",
+    is_flag=True,
+    help="Count records too, as tables by partition or group do; reads the headers of all batches, which takes longer.",
+)
+@form_option(FORMS)
 def command(
     captures: tuple[str, ...], options: ReadOptions, by: tuple[tuple[str, ...], ...], records: bool, form: str
 ) -> int:

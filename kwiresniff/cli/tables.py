@@ -4,27 +4,35 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import Any
+
+import click
 
 from kwiresniff.analysis.stats import StatsTable
 from kwiresniff.analysis.stats_keys import DIMENSIONS, OF_BODIES
-from kwiresniff.cli.options import Kind, ReadOptions
+from kwiresniff.cli.click_commands import ParamType
+from kwiresniff.cli.options import ReadOptions
 
 
-class ByKind(Kind):
+class ByType(ParamType):
     """``api,client`` is two tables, ``api+client`` one with a row for each pair."""
 
     name = "dimensions"
 
-    def convert(self, text: str) -> tuple[tuple[str, ...], ...]:
-        tables = tuple(tuple(part.strip() for part in table.split("+")) for table in text.split(","))
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[tuple[str, ...], ...]:
+        if isinstance(value, tuple):
+            return value
+        tables = tuple(tuple(part.strip() for part in table.split("+")) for table in value.split(","))
         for name in (name for table in tables for name in table):
             if name not in DIMENSIONS:
-                raise ValueError(f"{name!r} is not one of {', '.join(DIMENSIONS)}")
+                self.fail(f"{name!r} is not one of {', '.join(DIMENSIONS)}", param, ctx)
         for table in tables:
             if len(set(table)) < len(table):
-                raise ValueError(f"{'+'.join(table)!r} names a dimension twice")
+                self.fail(f"{'+'.join(table)!r} names a dimension twice", param, ctx)
             if {"topic", "partition"} <= set(table):
-                raise ValueError(f"{'+'.join(table)!r}: a partition goes with the name of its topic")
+                self.fail(f"{'+'.join(table)!r}: a partition goes with the name of its topic", param, ctx)
         return tables
 
 

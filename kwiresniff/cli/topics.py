@@ -9,7 +9,8 @@ from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions, capture_command, form_option
 
 
-@capture_command("topics", form_option(FORMS_OF_ROWS))
+@capture_command("topics")
+@form_option(FORMS_OF_ROWS)
 def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     """Topic first: producers, consumers, groups, rates, lag, errors, time from produce to consume.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from struct import Struct
 
-from kwiresniff.base.fastint import COMPILED, i16, i32
+from kwiresniff.base.fastint import i16, i32
 from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final, final
 from kwiresniff.base.utf8 import first_fault
 from kwiresniff.codec.field_layout import MAX_ENTRIES, MAX_TAGS, smallest_struct
@@ -30,8 +30,6 @@ from kwiresniff.schema.types import MessageVersion
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
-
-    from kwiresniff.codec.scanner_gen import QuickScan
 
 #: Bodies after which a quick scan is made, which takes as long as passing over some hundred of them.
 QUICK_AFTER = 32
@@ -131,18 +129,12 @@ class Scan:
             elif step.size == SHORT:
                 if at + 2 > end:
                     return -1
-                if COMPILED:
-                    count = i16(data, at)
-                else:
-                    count = _int16(data, at)[0]
+                count = i16(data, at)
                 at += 2
             else:
                 if at + 4 > end:
                     return -1
-                if COMPILED:
-                    count = i32(data, at)
-                else:
-                    count = _int32(data, at)[0]
+                count = i32(data, at)
                 at += 4
             if count <= 0:
                 if count and (count < -1 or not step.nullable):
@@ -249,8 +241,6 @@ class BodyScanner(Scan):
     def __init__(self, steps: list[ScanStep]) -> None:
         super().__init__()
         self._steps = steps
-        self._scans = 0
-        self._quick_scan: QuickScan | None = None  # interpreted, when there have been some
 
     def scan(self, frame: bytes, offset: i64, size_bytes: i64 = 0) -> bool:
         """Whether the body that begins at ``offset`` reads as its definition says, as far as anything is asked for.
@@ -260,17 +250,6 @@ class BodyScanner(Scan):
         missing of it.
         """
         self.tagged = False
-        if self._quick_scan is not None:
-            found = self._quick_scan(frame, offset)
-            if found is not None:
-                self.found = found
-                return True
-        elif not COMPILED:
-            self._scans += 1
-            if self._scans == QUICK_AFTER:
-                from kwiresniff.codec.scanner_gen import compile_quick_scan  # compiled, nobody asks for it
-
-                self._quick_scan = compile_quick_scan(self._steps)
         if self.found:
             self.found = []
         end: i64 = len(frame)

@@ -1,33 +1,30 @@
 """Compiled readers and writers by API, version and direction, each made once and kept.
 
-All raise SchemaError for an API, message or version that the definitions do not know. What makes them is imported with
-the first of its sort: ``stats`` needs hardly any.
+All raise SchemaError for an API, message or version that the definitions do not know.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from types import ModuleType
 
 from kwiresniff import schema
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, TypeAlias
+from kwiresniff.base.light_typing import Any, TypeAlias
 from kwiresniff.codec.body_scanner import BodyScanner
+from kwiresniff.codec.decoder_gen import Decoder, RecordSetDecoder, compile_decoder
+from kwiresniff.codec.encoder_gen import Encoder, compile_encoder
+from kwiresniff.codec.error_finders import ErrorFinder, compile_error_finder
 from kwiresniff.codec.scan_steps import ScanStep, leaf_steps, record_set_steps
+from kwiresniff.codec.text.body_values import PlanDecoder, ValueReader, value_steps
+from kwiresniff.codec.text.content_values import ContentReader
+from kwiresniff.codec.text.digest_bodies import DigestReader
+from kwiresniff.codec.text.json_bodies import BodyWriter
+from kwiresniff.codec.text.plan import Step, plan
+from kwiresniff.codec.text.tree_bodies import RowWriter
+from kwiresniff.codec.text.tree_wording import Words
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Direction, Dissection, RecordsMode
 from kwiresniff.schema.types import MessageVersion, WireField
-
-if TYPE_CHECKING:
-    from kwiresniff.codec.decoder_gen import Decoder, RecordSetDecoder
-    from kwiresniff.codec.encoder_gen import Encoder
-    from kwiresniff.codec.error_finders import ErrorFinder
-    from kwiresniff.codec.text.content_values import ContentReader
-    from kwiresniff.codec.text.digest_bodies import DigestReader
-    from kwiresniff.codec.text.json_bodies import BodyWriter
-    from kwiresniff.codec.text.plan import Step
-    from kwiresniff.codec.text.tree_bodies import RowWriter
-    from kwiresniff.codec.text.tree_wording import Words
 
 #: ``values = read(frame, offset, count)``: the values of elements of an array, None for those that are for a decoder.
 ElementReader: TypeAlias = Callable[[bytes, int, int], "list[Any] | None"]
@@ -48,47 +45,30 @@ def decoder(api_key: int, version: int, direction: Direction, records: RecordsMo
     message = schema.message(api_key, version, direction)
 
     def make() -> Decoder:
-        from kwiresniff.codec.decoder_gen import compile_decoder
-
         return compile_decoder(message, records, _record_set_decoder)
 
     return _plan_decoder(message, make) or make()
 
 
 def element_reader(entry: WireField, flexible: bool) -> ElementReader | None:
-    """The reader of elements of an array like ``entry``, one after another; None where it is not compiled, or not for
-    such elements.
-    """
-    try:
-        from kwiresniff.codec.text import body_values
-    except ImportError:
-        return None
+    """The reader of elements of an array like ``entry``, one after another; None where it is not for such elements."""
     array = MessageVersion("", -1, "data", 0, flexible, -1, (entry._replace(array=True),))
-    whole = body_values.value_steps(array) if is_compiled(body_values) else None
+    whole = value_steps(array)
     if whole is None:
         return None
-    step, reader = whole.steps[0], body_values.ValueReader()
+    step, reader = whole.steps[0], ValueReader()
     return lambda frame, offset, count: reader.elements(step, frame, offset, count)
 
 
-def content_reader(messages: tuple[str, ...]) -> ContentReader | None:
-    """The reader of what the bytes of many structures hold, any of these messages; None where it is not compiled."""
-    try:
-        from kwiresniff.codec.text import content_values
-    except ImportError:
-        return None
-    return content_values.ContentReader(messages) if is_compiled(content_values) else None
+def content_reader(messages: tuple[str, ...]) -> ContentReader:
+    """The reader of what the bytes of many structures hold, any of these messages."""
+    return ContentReader(messages)
 
 
 def _plan_decoder(message: MessageVersion, make: Callable[[], Decoder]) -> Decoder | None:
-    """The decoder that leaves to the one that ``make`` makes what is unusual; None where it is not compiled, or not for
-    such messages."""
-    try:
-        from kwiresniff.codec.text import body_values
-    except ImportError:
-        return None
-    steps = body_values.value_steps(message) if is_compiled(body_values) else None
-    return None if steps is None else body_values.PlanDecoder(steps, make)
+    """The decoder that leaves what it refuses to the one of ``make``; None where it is not for such messages."""
+    steps = value_steps(message)
+    return None if steps is None else PlanDecoder(steps, make)
 
 
 def _record_set_decoder() -> RecordSetDecoder:
@@ -102,8 +82,6 @@ def encoder(api_key: int, version: int, direction: Direction) -> Encoder:
     """``raw = encode(body)`` for one message, without its header; raises EncodeError naming the field that does not
     fit.
     """
-    from kwiresniff.codec.encoder_gen import compile_encoder
-
     return compile_encoder(schema.message(api_key, version, direction))
 
 
@@ -115,8 +93,6 @@ def data_decoder(name: str, version: int) -> Decoder:
     message = schema.data_message(name, version)
 
     def make() -> Decoder:
-        from kwiresniff.codec.decoder_gen import compile_decoder
-
         return compile_decoder(message)
 
     return _plan_decoder(message, make) or make()
@@ -125,8 +101,6 @@ def data_decoder(name: str, version: int) -> Decoder:
 @lru_cache(KEPT)
 def data_encoder(name: str, version: int) -> Encoder:
     """The encoder of a message that is carried in bytes fields or stored in a log."""
-    from kwiresniff.codec.encoder_gen import compile_encoder
-
     return compile_encoder(schema.data_message(name, version))
 
 
@@ -156,50 +130,27 @@ def _record_set_steps(api_key: int, version: int) -> list[ScanStep]:
 @lru_cache(KEPT)
 def error_finder(api_key: int, version: int) -> ErrorFinder:
     """``[(path, code), ...] = find(body)``: every error code in a response body that is not zero."""
-    from kwiresniff.codec.error_finders import compile_error_finder
-
     return compile_error_finder(schema.message(api_key, version, "response"))
 
 
-def body_writer(encode: Callable[[Any], bytes], is_internal: Callable[[str], bool]) -> BodyWriter | None:
-    """The writer of JSON text straight from bytes (``kwiresniff.codec.text``); None where that is not compiled."""
-    try:
-        from kwiresniff.codec.text import json_bodies
-    except ImportError:  # compiled, but without the library that it was compiled for
-        return None
-    return json_bodies.BodyWriter(encode, is_internal) if is_compiled(json_bodies) else None
+def body_writer(encode: Callable[[Any], bytes], is_internal: Callable[[str], bool]) -> BodyWriter:
+    """The writer of JSON text straight from bytes (``kwiresniff.codec.text``)."""
+    return BodyWriter(encode, is_internal)
 
 
-def row_writer(
-    words: Words, is_internal: Callable[[str], bool], topic_name: Callable[[str], str | None]
-) -> RowWriter | None:
-    """The writer of tree rows straight from bytes, compiled or not; None without the library ``librt``."""
-    try:
-        from kwiresniff.codec.text.tree_bodies import RowWriter
-    except ImportError:
-        return None
+def row_writer(words: Words, is_internal: Callable[[str], bool], topic_name: Callable[[str], str | None]) -> RowWriter:
+    """The writer of tree rows straight from bytes."""
     return RowWriter(words, is_internal, topic_name)
 
 
-def digest_reader(is_internal: Callable[[str], bool]) -> DigestReader | None:
-    """The reader of digests, for analyses; None where that is not compiled, since decoding then costs no more."""
-    try:
-        from kwiresniff.codec.text import digest_bodies
-    except ImportError:
-        return None
-    return digest_bodies.DigestReader(is_internal) if is_compiled(digest_bodies) else None
-
-
-def is_compiled(module: ModuleType) -> bool:
-    """Whether a module is an extension module here."""
-    return not (module.__file__ or "").endswith(".py")
+def digest_reader(is_internal: Callable[[str], bool]) -> DigestReader:
+    """The reader of digests, for analyses."""
+    return DigestReader(is_internal)
 
 
 @lru_cache(KEPT)
 def text_steps(api_key: int, version: int, direction: Direction) -> list[Step] | None:
     """How the body writer writes one message; None for one that it cannot write."""
-    from kwiresniff.codec.text.plan import plan
-
     try:
         return plan(schema.message(api_key, version, direction))
     except SchemaError:

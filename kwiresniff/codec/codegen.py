@@ -56,12 +56,10 @@ class SourceCode:
         return "\n".join(self._lines) + "\n"
 
     def function(self, name: str, title: str) -> Callable[..., Any]:
-        """Compile the lines and return the function called ``name`` among them."""
+        """Compiles the lines and returns the function called ``name`` among them; ``title`` stands in tracebacks."""
         namespace = self.namespace
-        exec(self.text(), namespace)
+        exec(compile(self.text(), f"<{title}>", "exec"), namespace)
         made: Callable[..., Any] = namespace[name]
-        # Told here, not to ``compile``, which makes all classes of syntax trees when it is called for the first time.
-        made.__code__ = made.__code__.replace(co_filename=f"<{title}>")
         return made
 
 

@@ -1,6 +1,6 @@
 """Results into files: JSON Lines, JSON, CSV and Parquet, plain or compressed."""
 
-from kwiresniff.export.encode import JsonEncoder, bytes_json
+from kwiresniff.export.encode import bytes_json, json_line, json_text
 from kwiresniff.export.json_objects import connection_json, event_json, exchange_json, problem_json, stat_json
 from kwiresniff.export.output import Output
 from kwiresniff.export.times import rfc3339
@@ -9,7 +9,6 @@ from kwiresniff.export.writers import WRITERS, JsonArrayWriter, JsonLinesWriter,
 __all__ = [
     "WRITERS",
     "JsonArrayWriter",
-    "JsonEncoder",
     "JsonLinesWriter",
     "Output",
     "Writer",
@@ -18,6 +17,8 @@ __all__ = [
     "event_json",
     "exchange_json",
     "format_of",
+    "json_line",
+    "json_text",
     "problem_json",
     "rfc3339",
     "stat_json",

@@ -52,6 +52,7 @@ def _identity(client: Client) -> Json:
         "client_id": client.client_id,
         "address": client.address,
         "broker": client.broker,
+        **({} if client.proxied is None else {"proxied": client.proxied}),
         "client_software": None if name is None else {"name": name, "version": version or ""},
         "negotiates": client.negotiates,
         "sasl": client.sasl,

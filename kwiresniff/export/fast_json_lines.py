@@ -185,6 +185,8 @@ class ExchangeLines:
                 self._encode(connection.client),
                 self._encode(connection.broker),
             )
+            if connection.proxied is not None:
+                text += b',"proxied":' + self._encode(connection.proxied)
             if len(self._connections) >= MAX_KEPT:
                 self._connections.clear()
             self._connections[connection] = text

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import orjson
+
 from kwiresniff.base.light_typing import Any
 from kwiresniff.export.times import rfc3339
 from kwiresniff.model import Connection, Direction, Event, Exchange, Message, Problem, file_index, packet_number
@@ -32,7 +34,8 @@ def exchange_json(exchange: Exchange, files: Sequence[str] = ()) -> Json:
     """A request and its response.
 
     ``files`` are the captures in reading order; with more than one, each message names the file its first packet
-    is in. ``bytes`` in bodies stay ``bytes``. ``notes`` is there only when a plugin had something to say.
+    is in. ``bytes`` in bodies stay ``bytes``. ``notes`` is there only when a plugin had something to say, ``proxied``
+    only behind a proxy's preamble.
     """
     request, response, connection = exchange.request, exchange.response, exchange.connection
     several = len(files) > 1
@@ -51,6 +54,7 @@ def exchange_json(exchange: Exchange, files: Sequence[str] = ()) -> Json:
         "connection": connection.id,
         "client": connection.client,
         "broker": connection.broker,
+        **proxied_json(connection),
         "api_key": exchange.api_key,
         "api": exchange.api,
         "api_version": exchange.api_version,
@@ -67,6 +71,11 @@ def exchange_json(exchange: Exchange, files: Sequence[str] = ()) -> Json:
     if exchange.notes:
         result["notes"] = list(exchange.notes)
     return result
+
+
+def proxied_json(connection: Connection) -> Json:
+    """The member ``proxied``, where a proxy's preamble tells of client or broker."""
+    return {} if connection.proxied is None else {"proxied": connection.proxied}
 
 
 def errors_json(exchange: Exchange) -> list[Json]:
@@ -89,8 +98,6 @@ def message_json(message: Message, files: Sequence[str], several: bool) -> Json:
     if message.text is None:
         result["body"] = message.body
     else:
-        import orjson  # where most are written as text, this is for few
-
         result["body"] = orjson.loads(b"".join(message.text))
     return result
 
@@ -126,6 +133,7 @@ def connection_json(connection: Connection) -> Json:
         "connection": connection.id,
         "client": connection.client,
         "broker": connection.broker,
+        **proxied_json(connection),
         "protocol": connection.protocol,
         "first_time": rfc3339(connection.first_ns),
         "first_timestamp_ns": connection.first_ns,

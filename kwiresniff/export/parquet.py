@@ -10,7 +10,7 @@ from importlib import import_module
 
 from kwiresniff.base.light_typing import IO
 from kwiresniff.errors import ExportError
-from kwiresniff.export.encode import JsonEncoder
+from kwiresniff.export.encode import json_text
 from kwiresniff.export.flat import COLUMNS
 from kwiresniff.export.flat_columns import FlatColumns
 from kwiresniff.model import Event, Exchange
@@ -49,7 +49,7 @@ class ParquetWriter:
             store_schema=False,  # whoever reads the file has texts, whether they were numbered here or not
         )
         self._files = files
-        self._encode = JsonEncoder().text
+        self._encode = json_text
         self._rows = self._begun()
 
     def write(self, event: Event) -> None:

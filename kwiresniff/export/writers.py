@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 
 from kwiresniff.base.light_typing import IO, Protocol
 from kwiresniff.errors import ExportError
-from kwiresniff.export.encode import JsonEncoder
+from kwiresniff.export.encode import json_line, json_text
+from kwiresniff.export.fast_json_lines import ExchangeLines
 from kwiresniff.export.json_objects import event_json, exchange_json
 from kwiresniff.export.output import split_name
 from kwiresniff.model import Event, Exchange
@@ -31,13 +32,13 @@ class JsonLinesWriter:
     def __init__(self, out: IO[bytes], files: Sequence[str] = ()) -> None:
         self._write = out.write
         self._files = files
-        self._line = JsonEncoder().line
-        self._text_line = _text_lines(files)
+        self._line = json_line
+        self._text_line = ExchangeLines(json_text, files).line
 
     def write(self, event: Event) -> None:
         if event.__class__ is not Exchange:
             self._write(self._line(event_json(event, self._files)))
-        elif self._text_line is None or (pieces := self._text_line(event)) is None:
+        elif (pieces := self._text_line(event)) is None:
             self._write(self._line(exchange_json(event, self._files)))
         else:
             for piece in pieces:
@@ -53,12 +54,12 @@ class JsonArrayWriter:
     def __init__(self, out: IO[bytes], files: Sequence[str] = ()) -> None:
         self._write = out.write
         self._files = files
-        self._line = JsonEncoder().line
-        self._text_line = _text_lines(files)
+        self._line = json_line
+        self._text_line = ExchangeLines(json_text, files).line
         self._separator = b"[\n"
 
     def write(self, event: Event) -> None:
-        pieces = self._text_line(event) if isinstance(event, Exchange) and self._text_line is not None else None
+        pieces = self._text_line(event) if isinstance(event, Exchange) else None
         if pieces is None:
             pieces = [self._line(event_json(event, self._files))]
         self._write(self._separator)
@@ -69,17 +70,6 @@ class JsonArrayWriter:
 
     def close(self) -> None:
         self._write(b"[]\n" if self._separator == b"[\n" else b"\n]\n")
-
-
-def _text_lines(files: Sequence[str]) -> Callable[[Exchange], list[bytes] | None] | None:
-    """What puts lines around bodies that are text; None where that is not compiled, since there are none then."""
-    try:
-        from kwiresniff.export import fast_json_lines
-    except ImportError:  # compiled, but without the library that it was compiled for
-        return None
-    if (fast_json_lines.__file__ or "").endswith(".py"):
-        return None
-    return fast_json_lines.ExchangeLines(JsonEncoder().text, files).line
 
 
 def _csv(out: IO[bytes], files: Sequence[str]) -> Writer:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from kwiresniff.analysis.body_entities import record_sets
-from kwiresniff.export import JsonEncoder, connection_json, problem_json
+from kwiresniff.export import connection_json, json_line, json_text, problem_json
 from kwiresniff.export.clients import audit_json, client_json
 from kwiresniff.export.topics import topic_json
 from kwiresniff.model import (
@@ -49,11 +49,11 @@ class Rows:
         self._files = files
         self.topic_name = topic_name
         self._numbers = ConnectionNumbers(shard, shards)
-        self._line = JsonEncoder().line
+        self._line = json_line
 
     def exchange_table(self) -> ExchangeTable:
         """Columns for the exchanges of this source."""
-        return ExchangeTable(self._source, self._files, JsonEncoder().text, self._numbers)
+        return ExchangeTable(self._source, self._files, json_text, self._numbers)
 
     def connection(self, connection: Connection) -> Row:
         """The row of ``connections``."""

@@ -17,7 +17,7 @@ from kwiresniff.capture.formats import NotACapture
 from kwiresniff.capture.sources import SegmentSource
 from kwiresniff.capture.topic_file import read_topic_file
 from kwiresniff.errors import CaptureError
-from kwiresniff.export import JsonEncoder
+from kwiresniff.export import json_text
 from kwiresniff.model import Event, Exchange, Problem, Segment, SegmentSink
 from kwiresniff.pipeline.choice import Choice, Condition
 from kwiresniff.pipeline.deduplication import LeftOut, with_filled, without
@@ -69,7 +69,7 @@ class Settings:
             exchange_filter=choice.header_verdict if choice is not None and choice.chooses else None,
             ports=self.ports,
             sessions=True,
-            encode=JsonEncoder().text if text else None,
+            encode=json_text if text else None,
             digests=text or (plain and depth == "bodies"),
         )
         self.name_topics(analyzer)

@@ -56,8 +56,13 @@ class ClientWriter(BlockWriter):
 
     def _who(self, client: Client) -> list[Chunk]:
         name = escape(client.client_id) if client.client_id else NO_CLIENT_ID
-        path = f"{escape(client.address)} {self._paint.glyphs.arrow} {escape(client.broker)}"
+        ends = [client.address, client.broker]
+        if client.proxied is not None:
+            ends = [client.proxied["client"], *ends, client.proxied["broker"]]
+        path = f" {self._paint.glyphs.arrow} ".join(escape(end) for end in ends if end is not None)
         chunks: list[Chunk] = [[("ident" if client.client_id else "dim", name)], [("value", path)]]
+        if client.proxied is not None:
+            chunks[-1].append(("name", f" by {client.proxied['by']}"))
         if _KINDS[client.kind]:
             chunks.append([("wait", _KINDS[client.kind])])
         return chunks

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kwiresniff.model import Exchange
+from kwiresniff.model import Connection, Exchange
 from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk
@@ -40,12 +40,22 @@ def title_chunk(exchange: Exchange, glyphs: Glyphs) -> Chunk:
 
 
 def peers_chunks(exchange: Exchange, glyphs: Glyphs, style: Style) -> list[Chunk]:
-    """The two ends of the connection and the client id."""
+    """The ends of the connection and the client id."""
     connection = exchange.connection
-    chunks: list[Chunk] = [[("value", f"{escape(connection.client)} {glyphs.arrow} {escape(connection.broker)}")]]
+    chunks: list[Chunk] = [[("value", path_text(connection, glyphs.arrow))]]
+    if connection.proxied is not None:
+        chunks[0].append(("name", f" by {connection.proxied['by']}"))
     if exchange.client_id:
         chunks.append([("name", "client_id "), ("client", text_value(exchange.client_id, style))])
     return chunks
+
+
+def path_text(connection: Connection, arrow: str) -> str:
+    """``client → broker``; before and behind them the real ones that a proxy's preamble names."""
+    ends: list[str | None] = [connection.client, connection.broker]
+    if connection.proxied is not None:
+        ends = [connection.proxied["client"], *ends, connection.proxied["broker"]]
+    return f" {arrow} ".join([escape(end) for end in ends if end is not None])
 
 
 def correlation_chunk(correlation_id: int) -> Chunk:

@@ -14,8 +14,10 @@ from kwiresniff.base.light_typing import TYPE_CHECKING, Final, Literal, TextIO, 
 from kwiresniff.model import Exchange, TopicNames, file_index, packet_number
 from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
+from kwiresniff.render.headline import path_text
 from kwiresniff.render.info_column import queued_long, words
 from kwiresniff.render.line_wrapping import cells, fit, pad, pad_left
+from kwiresniff.render.summary_lines import SummaryLines
 from kwiresniff.render.terminal import glyphs_for, printable
 from kwiresniff.render.theme import OUTCOME_STYLE, Paint, Span
 
@@ -65,15 +67,6 @@ def columns(width: int | None, time: TimeStyle = "absolute") -> list[tuple[str, 
     return [*out, ("facts", width - used)]
 
 
-def _quick_lines(paint: Paint, widths: dict[str, int], topic_name: TopicNames | None) -> QuickLines | None:
-    """What makes the lines for a pipe; None without the library ``librt``."""
-    try:
-        from kwiresniff.render.summary_lines import SummaryLines
-    except ImportError:
-        return None
-    return SummaryLines(paint, widths, topic_name)
-
-
 def _mark(exchange: Exchange) -> str:
     """What stands before the line: what is ordinary is not marked as an error."""
     return "ok" if exchange.is_negotiation else exchange.outcome
@@ -105,7 +98,7 @@ class SummaryWriter:
         self._topic_name = topic_name
         self._columns = columns(width, time)
         plain = width is None and time == "absolute" and len(files) < 2
-        self.quick: QuickLines | None = _quick_lines(self._paint, dict(self._columns), topic_name) if plain else None
+        self.quick: QuickLines | None = SummaryLines(self._paint, dict(self._columns), topic_name) if plain else None
         self._start_ns: int | None = None
         self._day = ""
 
@@ -173,8 +166,7 @@ class SummaryWriter:
         if name == "connection":
             return "dim", f"#{exchange.connection.id}"
         if name == "address":
-            connection = exchange.connection
-            return "value", f"{escape(connection.client)} {self._paint.glyphs.arrow} {escape(connection.broker)}"
+            return "value", path_text(exchange.connection, self._paint.glyphs.arrow)
         if name == "client":
             return "client", "-" if exchange.client_id is None else escape(exchange.client_id) or '""'
         message = request or response

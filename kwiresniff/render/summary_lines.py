@@ -14,6 +14,7 @@ from kwiresniff.base.time_units import MAX_NS, SECOND_NS
 from kwiresniff.model import Connection, Exchange, TopicNames
 from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
+from kwiresniff.render.headline import path_text
 from kwiresniff.render.info_column import facts, queued_long, words
 from kwiresniff.render.line_wrapping import pad, pad_left
 from kwiresniff.render.quick_lines import QuickLines
@@ -180,9 +181,8 @@ class SummaryLines(QuickLines):
         if len(self._peers) >= KEPT:
             self._peers.clear()
         paint = self._paint
-        address = f"{escape(connection.client)} {paint.glyphs.arrow} {escape(connection.broker)}"
         client = "-" if client_id is None else escape(client_id) or '""'
-        address = paint.text("value", pad(address, self._widths["address"]))
+        address = paint.text("value", pad(path_text(connection, paint.glyphs.arrow), self._widths["address"]))
         text = f"{address} {paint.text('client', pad(client, self._widths['client']))} {self._dim}".encode()
         self._peers[connection.id] = (connection, client_id, text)
         return text

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, TextIO
+from kwiresniff.base.light_typing import TextIO
 from kwiresniff.model import Direction, Dissection, Exchange, Message, Node, Problem, file_index, packet_number
 from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.guides import GuidedRows
 from kwiresniff.render.gutter import Gutter
 from kwiresniff.render.headline import headline
+from kwiresniff.render.heads import Heads
 from kwiresniff.render.line_wrapping import Chunk, wrap
 from kwiresniff.render.problems import problem_chunk
+from kwiresniff.render.quick_lines import QuickLines
 from kwiresniff.render.style import VALUE_LIMIT, Style
 from kwiresniff.render.terminal import glyphs_for, printable
 from kwiresniff.render.theme import Paint
@@ -24,10 +26,6 @@ from kwiresniff.render.tree_row import Row
 from kwiresniff.render.tree_rows import struct_rows
 from kwiresniff.render.values import is_wrong, scalar
 from kwiresniff.render.wording import Words, chunks_of
-
-if TYPE_CHECKING:
-    from kwiresniff.render.heads import Heads
-    from kwiresniff.render.quick_lines import QuickLines
 
 #: Problems of one message listed below it at verbosity 0; the first ones explain the rest.
 PROBLEMS_SHOWN = 8
@@ -57,7 +55,7 @@ class TreeWriter:
         self._first = True
         self._words = Words(self._paint, self._style, marked=width is not None)
         self._guided = GuidedRows(self._paint, None if width is None else self._fold)
-        self._heads = _heads(self._words, self._paint, self._style, self._guided)
+        self._heads = Heads(self._words, self._paint, self._style, self._guided)
         self.quick: QuickLines | None = self._heads if width is None and not verbosity and len(files) < 2 else None
 
     def write(
@@ -92,7 +90,7 @@ class TreeWriter:
             self._add_message(exchange, "response", response)
             for row in rest:
                 self._add(0, row)
-            head = self._heads.headline(exchange) if self._heads is not None else None
+            head = self._heads.headline(exchange)
             if head is None:
                 head = self._words.row(headline(exchange, self._paint, self._style))
             text = self._guided.lines(head)
@@ -101,7 +99,7 @@ class TreeWriter:
     def _add_message(self, exchange: Exchange, which: Direction, read: Dissection | list[bytes] | None) -> None:
         message = exchange.request if which == "request" else exchange.response
         head = None
-        if message is not None and self._heads is not None and len(self._files) < 2:
+        if message is not None and len(self._files) < 2:
             head = self._heads.message(exchange, message, which == "request")
         if head is None:
             self._add(0, self._message(exchange, which, read if isinstance(read, Dissection) else None))
@@ -275,15 +273,6 @@ class TreeWriter:
             lines.append(paint.text("dim", margin + lead) + paint.spans(text))
             lead = hang
         lines += [paint.text("dim", (margin + hang).rstrip()) for margin in margins]
-
-
-def _heads(words: Words, paint: Paint, style: Style, guided: GuidedRows) -> Heads | None:
-    """What makes most of the headlines, and of the trees for a pipe; None without the library ``librt``."""
-    try:
-        from kwiresniff.render.heads import Heads
-    except ImportError:
-        return None
-    return Heads(words, paint, style, guided)
 
 
 def words_of(out: TextIO, width: int | None, color: bool) -> Words:

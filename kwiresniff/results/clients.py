@@ -28,7 +28,8 @@ class Client(NamedTuple):
     ``(None, None)`` when it did not. ``negotiates`` says whether it asks for ApiVersions before it picks versions;
     None when the beginning of its connections is not in the capture. ``offered`` holds the versions its broker said
     it can, ``api_key -> (lowest, highest)``, empty when that was not seen. ``kind`` is ``client``, ``broker`` for
-    nodes of the cluster that talk to each other, or ``encrypted`` for TLS that was not decrypted.
+    nodes of the cluster that talk to each other, or ``encrypted`` for TLS that was not decrypted. ``proxied`` is what a
+    proxy's preamble tells: the ``client``, without its port, the ``broker``, and ``by`` what.
     """
 
     kind: str
@@ -52,6 +53,7 @@ class Client(NamedTuple):
     response_bytes: int
     first_ns: int
     last_ns: int
+    proxied: dict[str, Any] | None = None
 
 
 class AuditFinding(NamedTuple):

@@ -4,8 +4,7 @@ The definition files under ``data/`` are in a small language of our own (``defin
 ``importer.py`` from Kafka's official definitions.
 """
 
-from kwiresniff.base.lazy_names import lazy_names
-from kwiresniff.base.light_typing import TYPE_CHECKING
+from kwiresniff.schema.aliases import body_names, newer_paths
 from kwiresniff.schema.apis import API_NAMES, api_by_key, api_by_name, apis, find_api, version_range
 from kwiresniff.schema.enums import enum_names, enum_value
 from kwiresniff.schema.errorcodes import KafkaError, error, error_by_name
@@ -20,11 +19,8 @@ from kwiresniff.schema.registry import (
     message,
     stored_records,
 )
+from kwiresniff.schema.release_table import find_release, release_history, releases, versions_in
 from kwiresniff.schema.types import MessageVersion, WireField
-
-if TYPE_CHECKING:
-    from kwiresniff.schema.aliases import body_names, newer_paths
-    from kwiresniff.schema.release_table import find_release, release_history, releases, versions_in
 
 __all__ = [
     "API_NAMES",
@@ -57,16 +53,3 @@ __all__ = [
     "version_range",
     "versions_in",
 ]
-
-#: Where the others are. Imported on use: only filters and audits need them.
-_HOMES = {
-    "body_names": "aliases",
-    "find_release": "release_table",
-    "newer_paths": "aliases",
-    "release_history": "release_table",
-    "releases": "release_table",
-    "versions_in": "release_table",
-}
-
-if not TYPE_CHECKING:
-    __getattr__ = lazy_names(__name__, _HOMES)

@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import API_VERSIONS
-from kwiresniff.base.fastint import COMPILED
 from kwiresniff.base.light_typing import TYPE_CHECKING, Final
 from kwiresniff.codec.body_scanner import MessageSkipper
 from kwiresniff.codec.codegen import made_when_called
@@ -110,8 +109,8 @@ class BodyPlan:
             self.trouble = Problem("unknown_version", str(error), 2)
 
     def may_fit(self, exchange: Exchange, message: Message, direction: Direction) -> bool:
-        """Whether a body may be one of this message, found out without decoding it where this is compiled."""
-        if not COMPILED or message.frame is None:
+        """Whether a body may be one of this message, found out without decoding it."""
+        if message.frame is None:
             return True
         if self._skipper is None:
             self._skipper = MessageSkipper(schema.message(exchange.api_key, self.version, direction))

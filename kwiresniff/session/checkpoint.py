@@ -39,6 +39,7 @@ from kwiresniff.session.handshake_buffer import HandshakeBuffer
 from kwiresniff.session.in_flight import InFlightRequests
 from kwiresniff.session.non_kafka import NonKafkaTraffic
 from kwiresniff.session.output import EventOutput
+from kwiresniff.session.proxy_preamble import ProxyPreamble
 from kwiresniff.session.repeated_fetches import NamedPartition
 from kwiresniff.session.response_reordering import ResponseReorderBuffer
 from kwiresniff.session.sasl import Sasl
@@ -94,6 +95,7 @@ EMPTY: dict[type, _Maker] = {
     OutOfOrderQueue: OutOfOrderQueue,
     HandshakeBuffer: HandshakeBuffer,
     InFlightRequests: InFlightRequests,
+    ProxyPreamble: ProxyPreamble,
     ProtocolDetector: lambda: ProtocolDetector(b"", frozenset()),
     ResponseReorderBuffer: ResponseReorderBuffer,
     Resynchronizer: lambda: Resynchronizer(0, _placeholder().budget),

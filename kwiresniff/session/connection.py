@@ -13,6 +13,7 @@ from kwiresniff.session.connection_state import UNIDENTIFIED_CONNECTION
 from kwiresniff.session.delays import LONG_POLL, under_way
 from kwiresniff.session.detection import ProtocolDetector, guess_from_both
 from kwiresniff.session.phases import IGNORED, KAFKA, SASL_OPAQUE, TLS, UNIDENTIFIED, Verdict
+from kwiresniff.session.proxy_preamble import FIRST_OF_ANY, NONE, PERHAPS, ProxyPreamble, opening
 from kwiresniff.session.services import ConnectionServices
 from kwiresniff.session.signatures import (
     RESPONSES_ALONE,
@@ -150,8 +151,11 @@ class ConnectionAnalyzer(TlsPhase):
     def on_search(self, side: i64) -> int:
         """The offset of a frame in the bytes that a half stream searches, or -1."""
         half = self.half(side)
+        if self._is_in_preamble(half):
+            return -1
         if self.phase == UNIDENTIFIED:
-            verdict = self.detector.detect(half, self.client, self.broker, self.life.opened_by_syn)
+            is_client_known = self.life.opened_by_syn or self.preamble is not None
+            verdict = self.detector.detect(half, self.client, self.broker, is_client_known)
             return -1 if verdict is None else self._act_on(verdict, half)
         if self.phase == TLS:
             self.inspect_tls(half)
@@ -162,11 +166,52 @@ class ConnectionAnalyzer(TlsPhase):
             return self.detector.find_request_start(half)
         return self._find_response(half)
 
+    def _is_in_preamble(self, half: HalfStream) -> bool:
+        """Whether all that is under search of ``half`` is of a proxy's preamble, as far as it shows; what was read of
+        it is dropped.
+        """
+        if self.preamble is None:
+            if self.phase != UNIDENTIFIED:
+                return False
+            sender = self.client if self.life.opened_by_syn else half
+            data = sender.resync.buffer.data
+            if not data or data[0] not in FIRST_OF_ANY or not sender.is_all_there():
+                return False
+            peer = self.broker if sender is self.client else self.client
+            found = opening(data, peer.resync.buffer.data, is_first=self.life.opened_by_syn)
+            if found == PERHAPS:
+                return not self.detector.ending
+            if found == NONE:
+                return False
+            self.set_client(sender)
+            self.preamble = ProxyPreamble()
+        for one in (self.client, self.broker):
+            self._read_preamble(self.preamble, one)
+        return not len(half.resync.buffer) or self.preamble.expects(half is self.client)
+
+    def _read_preamble(self, preamble: ProxyPreamble, half: HalfStream) -> None:
+        is_client, buffer = half is self.client, half.resync.buffer
+        if not len(buffer) or not preamble.expects(is_client):
+            return
+        if not half.is_all_there():
+            preamble.give_up(is_client)
+            return
+        if is_client:
+            read = preamble.from_client(buffer.data, self.broker.resync.buffer.data)
+        else:
+            read = preamble.from_broker(buffer.data, *buffer.place(0))
+        if read:
+            half.pass_preamble(read)
+
     def _find_response(self, half: HalfStream) -> int:
         if half.starts_at_syn():
             return 0
         buffer = half.resync.buffer
-        if self.detector.ending and half.bytes == len(buffer) and is_certain_response(buffer.data):
+        if (
+            self.detector.ending
+            and half.bytes - half.preamble_bytes == len(buffer)
+            and is_certain_response(buffer.data)
+        ):
             packet, ns = buffer.place(0)
             if self.on_invalid_length(half.side, packet, ns, buffer.data[:FIRST_BYTES]):
                 half.count_only()
@@ -197,7 +242,8 @@ class ConnectionAnalyzer(TlsPhase):
         client.frames.min_frame_bytes = broker.frames.min_frame_bytes = 0
         self.report_counted_gap(client)
         self.report_counted_gap(broker)
-        if not len(broker.resync.buffer) and broker.starts_at_syn():
+        is_answered = self.preamble is None or not self.preamble.expects(False)
+        if is_answered and not len(broker.resync.buffer) and broker.starts_at_syn():
             broker.resume()  # nothing has come from the broker, so the first that comes is a response
 
     def _ignore(self, protocol: str) -> None:
@@ -211,9 +257,13 @@ class ConnectionAnalyzer(TlsPhase):
             self.services.forget(self.client.flow, self.broker.flow, counts)
 
     def _count_as(self, protocol: str) -> list[int]:
-        client, life = self.client, self.life
+        client, life, preamble = self.client, self.life, self.preamble
         size = client.bytes + self.broker.bytes
-        return self.services.non_kafka.count(protocol, client.flow, life.opened_by_syn, life.first_ns, size)
+        if preamble is None:
+            return self.services.non_kafka.count(protocol, client.flow, life.opened_by_syn, life.first_ns, size)
+        has_rest = any(len(half.resync.buffer) for half in (client, self.broker))
+        what = preamble.described(protocol, has_rest)
+        return self.services.non_kafka.count(what, client.flow, True, life.first_ns, size, preamble.dialled())
 
     # -- TLS ----------------------------------------------------------------------------------------------------
 
@@ -267,6 +317,9 @@ class ConnectionAnalyzer(TlsPhase):
             self._search_in_the_end()
             self.release_reordered()
         self.closed = True
+        if self.preamble is not None and self.preamble.refused is not None and self.phase != UNIDENTIFIED:
+            _, packet, ns = self.preamble.refused
+            self.services.non_kafka.answered(self.connection, (self.preamble.described("", False), None), packet, ns)
         if self.phase == UNIDENTIFIED:
             self._close_unidentified()
         elif self.phase == TLS:

@@ -9,6 +9,7 @@ from kwiresniff.model import Connection, ConnectionAttempt, Direction, Unacknowl
 from kwiresniff.session import problems
 from kwiresniff.session.apis import api_facts
 from kwiresniff.session.phases import UNIDENTIFIED
+from kwiresniff.session.proxy_preamble import ProxyPreamble
 from kwiresniff.session.services import ConnectionServices
 from kwiresniff.stream.frame_handler import LOST_GAP, FrameHandler
 from kwiresniff.stream.half_stream import HalfStream
@@ -59,14 +60,14 @@ class ConnectionState(FrameHandler):
     ``client`` and ``broker`` are its half streams; which of them is the client is a guess until the ``phase`` is known
     (see ``detection``) or a SYN was seen. ``connection`` is what is reported of it in the end. ``carrier`` is set when
     this is what a TLS connection carries: what is reported of that. ``responses_lost`` says that bytes from the broker
-    were lost since its last frame.
+    were lost since its last frame. ``preamble`` is what a proxy and its client say before anything else, if they do.
 
     A connection without data is little more than its handshake and its end: what reads it is made by ``start``.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
-        "broker", "carrier", "client", "client_side", "closed", "connection", "life", "phase", "responses_lost",
-        "services", "started",
+        "broker", "carrier", "client", "client_side", "closed", "connection", "life", "phase", "preamble",
+        "responses_lost", "services", "started",
     )  # fmt: skip
     __slots__ = STATE
 
@@ -79,6 +80,7 @@ class ConnectionState(FrameHandler):
         self.connection = UNIDENTIFIED_CONNECTION
         self.carrier: Connection | None = None
         self.life = Lifecycle(packet, ns)
+        self.preamble: ProxyPreamble | None = None
         self.responses_lost = False
         self.started = False
         self.closed = False
@@ -111,12 +113,16 @@ class ConnectionState(FrameHandler):
         if carrier is not None:
             carrier.protocol = protocol
             self.connection = carrier
+            if self.preamble is not None:
+                carrier.proxied = self.preamble.facts()
             return
         client_name, broker_name = endpoints(client.flow)
         self.connection = connection = Connection(self.services.next_number(), client_name, broker_name)
         connection.first_ns = self.life.first_ns
         connection.path_ns = self.life.path_ns
         connection.protocol = protocol
+        if self.preamble is not None:
+            connection.proxied = self.preamble.facts()
 
     def apply_keep_limits(self) -> None:
         """Tells both half streams how many bytes of each frame to keep."""

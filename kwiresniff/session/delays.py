@@ -7,11 +7,9 @@ the answers of clients beyond their quota.
 
 from __future__ import annotations
 
-from struct import Struct
-
 from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import FETCH, SHARE_FETCH
-from kwiresniff.base.fastint import COMPILED, i32
+from kwiresniff.base.fastint import i32
 from kwiresniff.base.light_typing import Final
 from kwiresniff.base.time_units import MILLISECOND_NS, OVERRUN_NS
 from kwiresniff.errors import SchemaError
@@ -38,8 +36,6 @@ LAST_HOLDING_RELEASE: Final = "1.1"
 #: The largest batch that a broker takes unless it is configured otherwise (``message.max.bytes``), and some room.
 BATCH_BYTES: Final = (1 << 20) + 4096
 
-_int32 = Struct(">i").unpack_from
-
 
 def max_wait_ns(facts: ApiFacts, request: Message) -> int:
     """``max_wait_ms`` of a Fetch or ShareFetch in nanoseconds; 0 when it cannot be read."""
@@ -55,7 +51,7 @@ def read_max_wait_ns(facts: ApiFacts, request: Message) -> int:
         at = request.body_offset + (0 if facts.read_as >= 15 else 4)
         if at + 4 > len(frame):
             return UNKNOWN_NS
-        return MILLISECOND_NS * (i32(frame, at) if COMPILED else int(_int32(frame, at)[0]))
+        return MILLISECOND_NS * i32(frame, at)
     return MILLISECOND_NS * _scanned(facts, request, "max_wait_ms")
 
 
@@ -75,7 +71,7 @@ def min_bytes(facts: ApiFacts, request: Message) -> int:
         return 0
     if facts.api_key == FETCH:
         at = request.body_offset + (4 if facts.read_as >= 15 else 8)
-        return int(_int32(frame, at)[0]) if at + 4 <= len(frame) else 0
+        return i32(frame, at) if at + 4 <= len(frame) else 0
     return _scanned(facts, request, "min_bytes")
 
 

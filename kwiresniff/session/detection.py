@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import partial
 
 from kwiresniff.base.api_keys import PRODUCE
-from kwiresniff.base.fastint import COMPILED, i16
+from kwiresniff.base.fastint import i16
 from kwiresniff.base.header_fields import unpack_correlation_id, unpack_request_header
 from kwiresniff.base.light_typing import ClassVar
 from kwiresniff.model import Exchange
@@ -28,7 +28,6 @@ from kwiresniff.session.frame_search import (
     find_request_start,
     find_response_start,
     int32,
-    request_front,
     response_front,
     score_request_header,
 )
@@ -77,28 +76,28 @@ class ProtocolDetector:
 
     # -- what a connection is -----------------------------------------------------------------------------------
 
-    def detect(self, half: HalfStream, client: HalfStream, broker: HalfStream, opened_by_syn: bool) -> Verdict | None:
+    def detect(self, half: HalfStream, client: HalfStream, broker: HalfStream, is_client_known: bool) -> Verdict | None:
         """What the connection is, as far as ``half`` shows, to which something was added; None when it is not known.
 
-        ``client`` is a guess unless the connection was ``opened_by_syn``.
+        ``client`` is a guess unless a SYN or a proxy's preamble has shown it (``is_client_known``).
         """
         records = find_records(half.resync.buffer)
         if records >= 0:
-            return self.tls(half, client, broker, records, opened_by_syn)
-        if opened_by_syn and half.starts_at_syn():
+            return self.tls(half, client, broker, records, is_client_known)
+        if is_client_known and half.starts_at_syn():
             return self._detect_opening(half, client, broker)
         peer = broker if half is client else client
-        return self._detect_unknown(half, peer, client if opened_by_syn else None)
+        return self._detect_unknown(half, peer, client if is_client_known else None)
 
     def tls(
-        self, half: HalfStream, client: HalfStream, broker: HalfStream, offset: int, opened_by_syn: bool
+        self, half: HalfStream, client: HalfStream, broker: HalfStream, offset: int, is_client_known: bool
     ) -> Verdict:
         """The verdict TLS, with records that begin at ``offset`` in the bytes under search of ``half``."""
         peer = broker if half is client else client
         sender = hello_sender(half.resync.buffer.data, offset)
         if sender:
             client = half if sender > 0 else peer
-        elif not opened_by_syn:
+        elif not is_client_known:
             client = half if self._is_likely_client(half) else peer
         return Verdict(TLS, client, half, offset, "tls")
 
@@ -258,5 +257,5 @@ def header_bytes(data: bytes) -> int:
     """Bytes of a request's length and header up to the end of the client id, as far as ``data`` has them."""
     if len(data) < REQUEST_FRONT_BYTES:
         return REQUEST_FRONT_BYTES
-    client_id_length = i16(data, 12) if COMPILED else request_front(data, 0)[4]
+    client_id_length = i16(data, 12)
     return REQUEST_FRONT_BYTES + (client_id_length if 0 < client_id_length <= MAX_CLIENT_ID_BYTES else 0)

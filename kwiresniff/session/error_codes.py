@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import ENVELOPE
-from kwiresniff.base.fastint import COMPILED
 from kwiresniff.base.light_typing import TYPE_CHECKING, final
 from kwiresniff.codec.body_scanner import BodyScanner
 from kwiresniff.codec.embedded import ANSWER
@@ -26,10 +25,10 @@ class ErrorCodes:
         self._scanners: dict[int, BodyScanner] = {}
 
     def may_be_in(self, exchange: Exchange, response: Message) -> bool:
-        """Whether to look for error codes in a body: most have none, and a scan says so, where it is compiled, before
-        anything is made that could look. An answer inside an Envelope has its own.
+        """Whether to look for error codes in a body: most have none, and a scan says so before anything is made that
+        could look. An answer inside an Envelope has its own.
         """
-        if not COMPILED or exchange.api_key == ENVELOPE or response.frame is None:
+        if exchange.api_key == ENVELOPE or response.frame is None:
             return True
         key = (exchange.api_key << 16) + response.version
         scanner = self._scanners.get(key)

@@ -14,7 +14,7 @@ from functools import cache
 from struct import Struct
 
 from kwiresniff.base.api_keys import CONTROLLED_SHUTDOWN
-from kwiresniff.base.fastint import COMPILED, i16, i32
+from kwiresniff.base.fastint import i16, i32
 from kwiresniff.base.light_typing import TYPE_CHECKING, Final
 from kwiresniff.stream.frame_reader import MAX_FRAME_BYTES, SOUND_FRAME_BYTES
 from kwiresniff.stream.resync_buffer import ResyncBuffer
@@ -61,7 +61,6 @@ Confirm = Callable[[bytes, int, bool], bool]
 
 request_front = Struct(">ihhih").unpack_from
 response_front = Struct(">ii").unpack_from
-_int32 = Struct(">i").unpack_from
 
 #: The bytes that text may have: no control characters.
 _TEXT: Final = bytes((*range(0x20, 0x7F), *range(0x80, 0x100)))
@@ -83,7 +82,7 @@ def _request_search() -> Callable[..., re.Match[bytes] | None]:
 
 def int32(data: bytes, offset: i64) -> i64:
     """The number at ``offset``: a length, or a correlation id."""
-    return i32(data, offset) if COMPILED else _int32(data, offset)[0]
+    return i32(data, offset)
 
 
 def score_request_header(data: bytes, offset: i64, versions: Versions, *, opening: bool = False) -> int:
@@ -101,11 +100,8 @@ def score_request_header(data: bytes, offset: i64, versions: Versions, *, openin
     api_key: i64
     api_version: i64
     client_id_length: i64
-    if COMPILED:
-        size, client_id_length = i32(data, offset), i16(data, offset + 12)
-        api_key, api_version = i16(data, offset + 4), i16(data, offset + 6)
-    else:
-        size, api_key, api_version, _, client_id_length = request_front(data, offset)
+    size, client_id_length = i32(data, offset), i16(data, offset + 12)
+    api_key, api_version = i16(data, offset + 4), i16(data, offset + 6)
     if not MIN_REQUEST_BYTES <= size <= MAX_FRAME_BYTES:
         return NO
     known = versions.get(api_key)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kwiresniff.base.api_keys import API_VERSIONS, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE
-from kwiresniff.base.fastint import COMPILED, i16, i32
-from kwiresniff.base.header_fields import unpack_correlation_id, unpack_request_header, unpack_request_header_v0
+from kwiresniff.base.fastint import i16, i32
+from kwiresniff.base.header_fields import unpack_correlation_id, unpack_request_header_v0
 from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar, Final
 from kwiresniff.base.sequence_numbers import SEQ_HALF, SEQ_MASK
 from kwiresniff.model import Exchange, Message, Problem
@@ -84,10 +84,7 @@ class KafkaMessages(SaslPhase):
         api_version: i64
         correlation_id: i64
         length: i64
-        if COMPILED:
-            api_key, api_version, correlation_id, length = i16(data, 0), i16(data, 2), i32(data, 4), i16(data, 8)
-        else:
-            api_key, api_version, correlation_id, length = unpack_request_header(data)
+        api_key, api_version, correlation_id, length = i16(data, 0), i16(data, 2), i32(data, 4), i16(data, 8)
         facts = FACTS.get((api_key << 16) + api_version) or api_facts(api_key, api_version)
         header_version = facts.request_header_version
         client_id: str | None = None
@@ -210,7 +207,7 @@ class KafkaMessages(SaslPhase):
         if len(data) < 4:
             self._short_response(packet, ns, size, lost)
             return
-        correlation_id = i32(data, 0) if COMPILED else unpack_correlation_id(data)[0]
+        correlation_id = i32(data, 0)
         in_flight = self.in_flight
         found = in_flight.by_id.pop(correlation_id, None)
         if found is None:
@@ -297,7 +294,7 @@ class KafkaMessages(SaslPhase):
             return None
         if end - start < MIN_RESPONSE_FRONT_BYTES:
             return None
-        found = self.in_flight.by_id.get(i32(data, start) if COMPILED else unpack_correlation_id(data, start)[0])
+        found = self.in_flight.by_id.get(i32(data, start))
         if not isinstance(found, Exchange):
             return None
         facts = api_facts(found.api_key, found.api_version)

@@ -52,13 +52,18 @@ class NonKafkaTraffic:
         for flow in flows:
             self._flows.pop(flow, None)
 
-    def count(self, protocol: str, flow: bytes, is_client: bool, first_ns: int, size: int) -> list[int]:
+    def count(
+        self, protocol: str, flow: bytes, is_client: bool, first_ns: int, size: int, dialled: str | None = None
+    ) -> list[int]:
         """One more connection that is not Kafka, of ``size`` bytes; returns the counts of its server.
 
-        ``flow`` is its client's, if ``is_client`` says so, else one of the two.
+        ``flow`` is its client's, if ``is_client`` says so, else one of the two. ``dialled`` is the server behind it
+        that it was asked for as a proxy.
         """
         client, server = endpoints(flow)
         where = server if is_client else f"{server} or {client}"
+        if dialled is not None:
+            where = f"{server} for {dialled}"
         key = (protocol, where) if len(self._servers) < MAX_SERVERS else (protocol, _FURTHER)
         counts = self._servers.setdefault(key, [0, 0, 0, first_ns])
         counts[0] += 1

@@ -16,7 +16,7 @@ from kwiresniff.base.api_keys import (
     SASL_AUTHENTICATE,
     STREAMS_GROUP_HEARTBEAT,
 )
-from kwiresniff.base.fastint import COMPILED, i16
+from kwiresniff.base.fastint import i16
 from kwiresniff.base.light_typing import TYPE_CHECKING
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Body, Direction, Exchange, Problem
@@ -148,16 +148,10 @@ def acks_of_produce(data: bytes, offset: i64, version: i64) -> i64:
     elif version >= 3:
         if offset + 2 > end:
             return -1
-        if COMPILED:
-            length = i16(data, offset)
-        else:
-            length = _int16(data, offset)[0]
+        length = i16(data, offset)
         offset += 2
         if length > 0:
             offset += length
     if offset + 2 > end:
         return -1
-    if COMPILED:
-        return i16(data, offset)
-    acks: i64 = _int16(data, offset)[0]
-    return acks
+    return i16(data, offset)

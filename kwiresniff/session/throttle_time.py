@@ -6,7 +6,7 @@ from struct import Struct
 
 from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import API_VERSIONS
-from kwiresniff.base.fastint import COMPILED, i32
+from kwiresniff.base.fastint import i32
 from kwiresniff.base.light_typing import TYPE_CHECKING, Final
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Message
@@ -50,10 +50,7 @@ def throttle_time_ms(facts: ApiFacts, response: Message) -> i64:
             at -= 1
         if at < response.body_offset:
             return 0
-    if COMPILED:
-        return i32(frame, at)
-    throttle_ms: i64 = _int32(frame, at)[0]
-    return throttle_ms
+    return i32(frame, at)
 
 
 def throttle_offset(facts: ApiFacts) -> i64:
@@ -99,4 +96,4 @@ def _of_api_versions(response: Message, frame: bytes) -> int:
     entries = frame[at] - 1
     at += 1 + 7 * entries
     # Each entry ends with its tagged fields, of which there are none.
-    return int(_int32(frame, at)[0]) if entries > 0 and at + 4 <= len(frame) and not frame[at - 1] else 0
+    return i32(frame, at) if entries > 0 and at + 4 <= len(frame) and not frame[at - 1] else 0

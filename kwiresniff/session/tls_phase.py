@@ -42,7 +42,7 @@ class TlsPhase(KafkaMessages):
             if half is verdict.shown:
                 buffer.skip(verdict.offset)
             if len(buffer):
-                self.inspect_tls(half)
+                self.on_search(half.side)  # a proxy's answer may stand before the records
 
     def inspect_tls(self, half: HalfStream) -> None:
         """Reads what has come of TLS handshakes; once all that follows is encrypted, the half stream only counts."""
@@ -53,7 +53,7 @@ class TlsPhase(KafkaMessages):
         buffer.clear()
         if done:
             if half is self.client:
-                tls.answered_bytes = self.broker.bytes
+                tls.answered_bytes = self.broker.bytes - self.broker.preamble_bytes
             half.count_only()
 
     def count_encrypted_gap(self, half: HalfStream, packet: int, ns: int, missing: int) -> None:
@@ -85,7 +85,9 @@ class TlsPhase(KafkaMessages):
         tls.release()
         whole = client.unreported_gap is None and client.syn_seq >= 0 and broker.unreported_gap is None
         closed_by = "broker" if life.was_ended_by(broker.flow) else "client" if life.was_ended_by(client.flow) else ""
-        sent = (int(client.bytes), int(broker.bytes)) if whole and life.parting is not None else None
+        sent: tuple[int, int] | None = None
+        if whole and life.parting is not None:
+            sent = int(client.bytes - client.preamble_bytes), int(broker.bytes - broker.preamble_bytes)
         self.connection.tls = tls.summary(decrypted, sent, closed_by)
         for half in (client, broker):
             self.report_counted_gap(half)

@@ -5,7 +5,7 @@ The layout of a header is in ``kwiresniff.base.tls_record``.
 
 from __future__ import annotations
 
-from kwiresniff.base.fastint import COMPILED, u16
+from kwiresniff.base.fastint import u16
 from kwiresniff.base.light_typing import TYPE_CHECKING
 from kwiresniff.base.tls_record import (
     APPLICATION_DATA,
@@ -15,7 +15,6 @@ from kwiresniff.base.tls_record import (
     MAX_RECORD_BYTES,
     RECORD_HEADER_BYTES,
     SERVER_HELLO,
-    record_header,
 )
 from kwiresniff.stream.resync_buffer import ResyncBuffer
 
@@ -36,7 +35,7 @@ def is_record(data: bytes, offset: i64) -> bool:
 
 def record_length(data: bytes, offset: i64) -> i64:
     """How long the record is, its header not counted, whose header begins at ``offset``."""
-    return u16(data, offset + 3) if COMPILED else record_header(data, offset)[2]
+    return u16(data, offset + 3)
 
 
 def hello_sender(data: bytes, offset: i64) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from struct import Struct
 
-from kwiresniff.base.fastint import COMPILED, i32
+from kwiresniff.base.fastint import i32
 from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar, Final
 from kwiresniff.stream.buffer_budget import BufferBudget
 from kwiresniff.stream.frame_buffer import SMALL_PIECE_BYTES, FrameBuffer
@@ -131,7 +131,7 @@ class FrameReader(FrameBuffer):
                 if end - start < 4:
                     self._head = buffer[start:end]
                     return end
-                size = i32(buffer, start) if COMPILED else frame_length(buffer, start)[0]
+                size = i32(buffer, start)
                 start += 4
             if not self.min_frame_bytes <= size <= SOUND_FRAME_BYTES:
                 refused = self._refuse(handler, packet, ns, size, buffer, start, end)

@@ -7,13 +7,13 @@ handed on, and who knows where frames begin: it keeps no handler, and knows no c
 
 from __future__ import annotations
 
-from kwiresniff.base.fastint import COMPILED, i32
+from kwiresniff.base.fastint import i32
 from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar, Final
 from kwiresniff.base.sequence_numbers import SEQ_MASK
 from kwiresniff.stream.buffer_budget import SEGMENT_BYTES, BufferBudget
 from kwiresniff.stream.frame_buffer import SMALL_PIECE_BYTES
 from kwiresniff.stream.frame_handler import FrameHandler
-from kwiresniff.stream.frame_reader import FrameReader, frame_length
+from kwiresniff.stream.frame_reader import FrameReader
 from kwiresniff.stream.reassembler import Piece, Reassembler
 from kwiresniff.stream.resync import Resynchronizer
 
@@ -37,10 +37,11 @@ class HalfStream(Reassembler):
     ``unreported_bytes`` were skipped and are not reported yet, ``unreported_gap`` has packet and time of the first
     and the number of all bytes that are not in the capture and not reported yet. ``beyond`` counts,
     while a frame that was found by a search is handed on, the bytes under search behind its last segment.
+    ``preamble_bytes`` are those of a proxy's preamble, which stands before the first frame.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
-        "beyond", "frames", "reading", "resync", "side", "unreported_bytes", "unreported_gap",
+        "beyond", "frames", "preamble_bytes", "reading", "resync", "side", "unreported_bytes", "unreported_gap",
     )  # fmt: skip
     __slots__ = STATE
 
@@ -49,6 +50,7 @@ class HalfStream(Reassembler):
         self.side = side
         self.reading = False
         self.beyond: i64 = 0
+        self.preamble_bytes: i64 = 0
         self.unreported_bytes: i64 = 0
         self.unreported_gap: tuple[int, int, int] | None = None
 
@@ -100,11 +102,7 @@ class HalfStream(Reassembler):
                     frames.read_inside(buffer, start, end)
                 return ACCEPTED
             size = length - 4
-            if (
-                frames.at_frame_start
-                and 0 < size <= frames.keep
-                and (i32(buffer, start) == size if COMPILED else frame_length(buffer, start)[0] == size)
-            ):
+            if frames.at_frame_start and 0 < size <= frames.keep and i32(buffer, start) == size:
                 handler.on_frame(self.side, packet, ns, packet, ns, size, buffer[start + 4 : end], 0)
             else:
                 self._deliver(handler, packet, ns, buffer, start, end)
@@ -211,8 +209,20 @@ class HalfStream(Reassembler):
         return (self.next_seq - self.frames.behind - self.beyond) & SEQ_MASK
 
     def starts_at_syn(self) -> bool:
-        """Whether every byte since the handshake is under search, so that its first byte begins a frame."""
-        return self.syn_seq >= 0 and (self.next_seq - self.syn_seq - 1) & SEQ_MASK == len(self.resync.buffer)
+        """Whether every byte since the handshake, or a preamble, is under search, so that its first begins a frame."""
+        first = self.syn_seq + 1 + self.preamble_bytes
+        return self.syn_seq >= 0 and (self.next_seq - first) & SEQ_MASK == len(self.resync.buffer)
+
+    def is_all_there(self) -> bool:
+        """Whether every byte that was seen of this direction is under search, but for a preamble."""
+        if self.syn_seq >= 0:
+            return self.starts_at_syn()
+        return self.bytes == self.preamble_bytes + len(self.resync.buffer)
+
+    def pass_preamble(self, length: i64) -> None:
+        """Drops the first ``length`` bytes under search, which are of a preamble."""
+        self.preamble_bytes += length
+        self.resync.buffer.pass_over(length)
 
     # -- synchronisation ----------------------------------------------------------------------------------------
 

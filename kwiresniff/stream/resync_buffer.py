@@ -114,6 +114,14 @@ class ResyncBuffer:
         self._data = self.data[offset:]
         self._size = len(self._data)
 
+    def pass_over(self, length: i64) -> None:
+        """Drops the first ``length`` bytes; what is left of a segment keeps its packet and time."""
+        marks = [(start - length, packet, ns, ack) for start, _, packet, ns, ack in self.segments(length)]
+        data = self.data[length:]
+        self.clear()
+        if data:
+            self.marks, self._data, self._size = marks, data, len(data)
+
     def trim(self, over: i64) -> int:
         """Drops whole segments at the front until ``over`` bytes are gone; returns how many bytes went."""
         cut = self._size

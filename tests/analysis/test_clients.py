@@ -52,6 +52,23 @@ def test_a_client_is_counted_over_its_connections() -> None:
     assert (client.uses[0].first_ns, client.first_ns) == (START_NS, START_NS)
 
 
+def test_clients_behind_a_proxy_are_told_apart_by_what_it_tells() -> None:
+    """By the address of the real client, without its port, and by the broker that was dialled."""
+    given = []
+    for number, (client, broker) in enumerate(
+        [("203.0.113.7:1", None), ("203.0.113.7:2", None), ("203.0.113.8:1", None), (None, "kafka-1:9092")], 1
+    ):
+        on = connection(number)
+        on.proxied = {"client": client, "broker": broker, "by": "PROXY v1" if client else "SOCKS5"}
+        given.append(exchange(on=on))
+    found = inventory(*given, ended=tuple(one.connection for one in given)).clients()
+    assert sorted((one.connections, str(one.proxied)) for one in found) == [
+        (1, "{'client': '203.0.113.8', 'broker': None, 'by': 'PROXY v1'}"),
+        (1, "{'client': None, 'broker': 'kafka-1:9092', 'by': 'SOCKS5'}"),
+        (2, "{'client': '203.0.113.7', 'broker': None, 'by': 'PROXY v1'}"),
+    ]
+
+
 def test_steps_of_the_protocol_are_no_errors_of_a_client() -> None:
     """What ``stats`` counts as negotiation: a rebalance that is announced, a long poll under way at the end."""
     rebalance = [("error_code", 27, "REBALANCE_IN_PROGRESS", True)]

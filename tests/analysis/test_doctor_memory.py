@@ -12,7 +12,6 @@ from kwiresniff.analysis.doctor.efficiency import EfficiencyRule
 from kwiresniff.analysis.doctor.rule import Context
 from kwiresniff.analysis.memory_budget import MemoryBudget
 from kwiresniff.model import Body, Problem
-from tests.support.digested import as_compiled
 from tests.support.exchanges import START_NS, connection, exchange
 from tests.support.incidents import findings, produce
 
@@ -46,9 +45,8 @@ def test_the_worst_comes_first_and_subjects_are_bounded(monkeypatch: pytest.Monk
     ]
 
 
-def test_what_brokers_offer_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_brokers_offer_is_read_once() -> None:
     """Most of a cluster's answers to ApiVersions are the same bytes; another version of the API is another answer."""
-    as_compiled(monkeypatch)
     cluster, decoded = Cluster(MemoryBudget(1 << 20)), 0
 
     def decode(frame: bytes, offset: int, problems: list[Problem]) -> tuple[Body, int]:

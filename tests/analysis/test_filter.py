@@ -78,6 +78,42 @@ def test_fields_of_the_header(text: str, expected: bool) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
+        ("proxied.client == 203.0.113.7:51515", True),
+        ("proxied.client == 203.0.113.7", True),
+        ("proxied.client == 203.0.113.70", False),
+        ("client == 203.0.113.7", False),
+        ("proxied.broker == kafka-1.int", True),
+        ("proxied.broker == kafka-1.int:9092", True),
+        ("proxied.broker == kafka-1.int:9093", False),
+        ("proxied.broker == kafka-1", False),
+        ("proxied.broker == :9092", True),
+        ("proxied.broker ~ ^kafka", True),
+        ("proxied.broker == 10.0.0.1", False),
+        ("proxied.broker == [::1]:9092", False),
+        ('proxied.by == "PROXY v1, SOCKS5"', True),
+        ("proxied.by ~ SOCKS", True),
+        ("proxied.by == null", False),
+    ],
+)
+def test_fields_of_a_proxy(text: str, expected: bool) -> None:
+    """The same is nothing on a connection without one."""
+    on = connection()
+    on.proxied = {"client": "203.0.113.7:51515", "broker": "kafka-1.int:9092", "by": "PROXY v1, SOCKS5"}
+    assert matches(text, exchange(on=on)) is expected
+    assert matches(text, exchange()) is (text == "proxied.by == null")
+
+
+@pytest.mark.parametrize(
+    "text", ["client == kafka-1.int", "proxied.client == kafka-1.int", "proxied.broker == [a:b]:1"]
+)
+def test_a_name_stands_only_where_there_are_names(text: str) -> None:
+    with pytest.raises(FilterError, match="expected an address like"):
+        compile_filter(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
         ("topic == orders", True),
         ("topic in (orders, payments)", True),
         ("topic != orders", False),

@@ -14,7 +14,6 @@ from kwiresniff.digest import Digest, PartitionDigest, TopicDigest
 from kwiresniff.model import Exchange
 from kwiresniff.results.producers import Producer
 from kwiresniff.session import Analyzer
-from tests.support.digested import as_compiled
 from tests.support.exchanges import START_NS, exchange
 from tests.support.paths import CAPTURES
 
@@ -86,9 +85,8 @@ def test_a_transaction_that_is_left_open_is_aborted_by_its_coordinator() -> None
 
 
 @pytest.mark.parametrize("file", ["fenced.pcap.xz", "transaction-left-open.pcap.xz"])
-def test_digests_lead_to_the_same_producers(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_digests_lead_to_the_same_producers(file: str) -> None:
     """Bodies are decoded of what names producers alone, and of fetches of committed records."""
-    as_compiled(monkeypatch)
     analyzer = Analyzer("bodies", digests=True)
     ledger, left = ProducerLedger(analyzer.topics.name), 0
     for event in analyzer.analyze(open_captures([str(CAPTURES / "incidents" / file)])):
@@ -100,11 +98,8 @@ def test_digests_lead_to_the_same_producers(file: str, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("is_idempotent", [False, True])
-def test_a_produce_without_ids_of_producers_is_not_decoded(
-    is_idempotent: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_produce_without_ids_of_producers_is_not_decoded(is_idempotent: bool) -> None:
     """Its digest says whether a batch has one."""
-    as_compiled(monkeypatch)
     digest, topic = Digest(), TopicDigest()
     topic.partitions += [PartitionDigest(), PartitionDigest()]
     topic.partitions[1].is_idempotent = is_idempotent

@@ -7,7 +7,6 @@ from random import Random
 
 import pytest
 
-from kwiresniff.base import utf8
 from kwiresniff.base.utf8 import first_fault
 
 #: One byte of each sort that RFC 3629 tells apart, and both ends of each.
@@ -42,13 +41,3 @@ def test_texts_and_what_became_of_them_are_judged_as_by_the_decoder() -> None:
             raw[random.randrange(len(raw))] = random.randrange(256)
         cut = bytes(raw[: random.randrange(len(raw) + 1)])
         assert first_fault(cut) == expected(cut), cut
-
-
-def test_interpreted_and_compiled_judge_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The loop that is compiled, run as it is, and the decoder that stands for it where nothing is compiled."""
-    samples = [b"", b"abc", "grün".encode(), b"gr\xfcn", b"a\xe2\x82", b"\xed\xa0\x80", b"\xf4\x90\x80\x80"]
-    by_loop = []
-    for compiled in (False, True):
-        monkeypatch.setattr(utf8, "COMPILED", compiled)
-        by_loop.append([first_fault(raw) for raw in samples])
-    assert by_loop == [[-1, -1, -1, 2, 1, 0, 0]] * 2

@@ -17,7 +17,7 @@ import pytest
 
 from kwiresniff import __version__
 from kwiresniff.base.fastint import COMPILED
-from kwiresniff.cli.help import COMMANDS
+from kwiresniff.cli.main import COMMANDS
 from tests.support.capture_files import heartbeats, pcap, save
 from tests.support.command import Run
 from tests.support.package import HOME
@@ -78,25 +78,6 @@ def test_root_s_own_environment_and_that_of_an_ordinary_user_keep_their_bytecode
     written = {path.name.split(".")[0] for path in (package / "__pycache__").iterdir()}
     assert written >= {"__init__", "__main__"}
     assert list((package / "cli" / "__pycache__").iterdir())
-
-
-@pytest.mark.parametrize("option", ["--help", "-h", "--version"])
-def test_help_and_version_alone_are_answered_without_loading_a_command(option: str) -> None:
-    """Help and version print what click would, and click is never imported."""
-    code = (
-        "import sys; from kwiresniff.__main__ import main; import atexit;"
-        "atexit.register(lambda: print('click' in sys.modules, file=sys.stderr));"
-        f"sys.argv[1:] = [{option!r}]; main()"
-    )
-    alone = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    through_click = subprocess.run(
-        [sys.executable, "-c", f"from kwiresniff.cli.main import main; main([{option!r}])"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (alone.returncode, alone.stdout) == (0, through_click.stdout)
-    assert alone.stderr == "False\n"
 
 
 @pytest.mark.parametrize(
@@ -256,29 +237,6 @@ def test_closed_standard_streams_are_no_bug(
     assert out in done.stdout
     if "export" in arguments:
         assert Path(f"{capture}.jsonl").read_text().count('"kind":"exchange"') == 1
-
-
-@pytest.mark.parametrize(("arguments", "code"), [(["--version"], 0), (["read", "no-such-file"], 1), (["read"], 2)])
-def test_what_waits_for_the_end_of_the_process_still_happens(arguments: list[str], code: int) -> None:
-    """The process ends without taking the interpreter down, but not without its exit functions and threads."""
-    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    script = f"""if True:
-        import atexit, sys, threading, time
-        from kwiresniff.__main__ import main
-        atexit.register(print, "exit function")
-        def work():
-            time.sleep(0.3)
-            print("thread")
-        if {code != 1}:
-            threading.Thread(target=work).start()
-        sys.argv = ["kwiresniff", *{arguments!r}]
-        main()"""
-    done = subprocess.run(
-        [sys.executable, "-c", script], check=False, capture_output=True, text=True, env=buffered, timeout=60
-    )
-    assert done.returncode == code
-    expected = ["exit function"] if code == 1 else ["thread", "exit function"]
-    assert done.stdout.splitlines()[-len(expected) :] == expected
 
 
 def test_help_is_quick() -> None:

@@ -11,8 +11,7 @@ from pathlib import Path
 import click
 import pytest
 
-from kwiresniff.cli.click_commands import group
-from kwiresniff.cli.help import COMMANDS
+from kwiresniff.cli.main import COMMANDS, group
 from kwiresniff.cli.manual import manual, roff
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -9,7 +9,6 @@ from time import process_time
 from typing import Any
 
 from kwiresniff.analysis.intake import CallingIntake
-from kwiresniff.base.process_memory import collect_from_here
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.model import Event, Exchange, Problem
@@ -79,33 +78,6 @@ def test_behind_a_request_that_is_found_no_other_is_looked_for() -> None:
     seconds(1)
     turns = [(seconds(60_000), seconds(100)) for _ in range(10)]
     assert min(long for long, _ in turns) < 10 * min(short for _, short in turns)  # it took 150 times as long
-
-
-def test_connections_are_seldom_looked_through_for_garbage() -> None:
-    """There is none in them: each has a request, its answer, and some twenty objects that stay."""
-    segments = []
-    for number in range(1_500):
-        wire = Wire(client_port=1024 + number).open().up(heartbeat(1)).down(heartbeat_response(1))
-        segments += wire.segments
-    looks = []
-    before, was_enabled = gc.get_threshold(), gc.isenabled()
-
-    def look(phase: str, info: dict[str, int]) -> None:
-        looks.append(phase)
-
-    gc.disable()
-    try:
-        collect_from_here()
-        gc.callbacks.append(look)
-        for _ in Analyzer("errors").analyze(segments):
-            pass
-    finally:
-        gc.callbacks.remove(look)
-        gc.set_threshold(*before)
-        gc.unfreeze()
-        if not was_enabled:
-            gc.disable()
-    assert looks.count("start") <= 1  # it took four
 
 
 def test_messages_that_break_off_leave_no_garbage() -> None:

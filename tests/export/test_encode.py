@@ -3,30 +3,17 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from enum import IntEnum
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kwiresniff.export import JsonEncoder
-from kwiresniff.export.encode import CAREFUL_AFTER_FAILURE, PLAIN_BYTES
-from tests.support.paths import ROOT
-
-
-def late() -> JsonEncoder:
-    """An encoder that has written so much that it leaves all of it to orjson."""
-    encoder = JsonEncoder()
-    encoder.line("a" * PLAIN_BYTES)
-    return encoder
+from kwiresniff.export import json_line
 
 
 def written(value: Any) -> Any:
-    line = JsonEncoder().line(value)
-    assert line == late().line(value)
+    line = json_line(value)
     assert line.endswith(b"\n")
     assert line.count(b"\n") == 1
     return json.loads(line)
@@ -51,57 +38,9 @@ def test_lone_surrogates_do_not_stop_the_output() -> None:
     assert written({"client_id": "\ud800"}) == {"client_id": "\ud800"}
 
 
-def test_binary_values_go_on_being_written_after_the_quick_way_failed() -> None:
-    encoder = JsonEncoder()
-    for _ in range(2 * CAREFUL_AFTER_FAILURE + 4):
-        assert encoder.line({"a": b"\xff"}) == b'{"a":{"base64":"/w=="}}\n'
-        assert encoder.line({"a": b"x"}) == b'{"a":"x"}\n'
-
-
-def test_what_looks_like_a_plain_value_and_is_none_is_left_to_the_library() -> None:
-    """Enumerations, classes derived from plain ones, text that needs escapes, numbers at and beyond 64 bits."""
-
-    class Name(str):
-        __slots__ = ()
-
-    class Code(IntEnum):
-        NONE = 0
-
-    for value in [
-        "\x7f", '"', "\\", "\n", "\u202e", "\x9b", "é", Code.NONE, 1.5, -0.0, 1e300, (1, (2, "b")), b"a\"", b"\x7f",
-        2**63, 2**64 - 1, -(2**63), True, None, [], {}, (), "", b"",
-    ]:  # fmt: skip
-        assert JsonEncoder().line({"a": [value]}) == late().line({"a": [value]})
-    for wrong in ({1: "a"}, {None: 1}, {b"a": 1}, {"a": Name("b")}, 2**64, -(2**63) - 1):
-        results = []
-        for encoder in (JsonEncoder(), late()):
-            try:
-                results.append(encoder.line(wrong))
-            except TypeError as error:
-                results.append(str(error).encode())
-        assert results[0] == results[1]
-
-
-@pytest.mark.parametrize("size", [PLAIN_BYTES - 2, 2 * PLAIN_BYTES])
-def test_orjson_is_loaded_when_more_than_little_is_written(size: int) -> None:
-    """``size`` are the characters of a text; its quotes count, too."""
-    script = (
-        "import sys\n"
-        "from kwiresniff.export import JsonEncoder\n"
-        "encoder = JsonEncoder()\n"
-        f"encoder.line('a' * {size - 1})\n"
-        "encoder.line('a')\n"
-        "print('orjson' in sys.modules)\n"
-        "encoder.line('a')\n"
-        "print('orjson' in sys.modules)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == (["False", "True"] if size < PLAIN_BYTES else ["True", "True"])
-
-
 def test_an_object_without_json_form_is_an_error_not_a_guess() -> None:
     with pytest.raises(TypeError, match="object has no JSON form"):
-        JsonEncoder().line({"a": object()})
+        json_line({"a": object()})
 
 
 @given(

@@ -9,7 +9,7 @@ import unicodedata
 
 import pytest
 
-from kwiresniff.export import JsonEncoder
+from kwiresniff.export import json_line
 from kwiresniff.export.flat import CsvWriter
 from tests.support.exchanges import exchange
 
@@ -21,7 +21,7 @@ BIDI = list("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\
 @pytest.mark.parametrize("key", [b"text", b"\xff"], ids=["quick", "careful"])
 def test_json_escapes_what_acts_and_means_the_same(key: bytes) -> None:
     text = "".join(["grün", *CONTROLS, *BIDI, "\u2028日本"])
-    line = JsonEncoder().line({"key": key, "client_id": text, text: 1}).decode()
+    line = json_line({"key": key, "client_id": text, text: 1}).decode()
     assert json.loads(line)["client_id"] == text
     assert not set(line[:-1]) & {*CONTROLS, *BIDI, "\u2028"} - {"\x7f"}  # DEL moves nothing
     assert "grün" in line

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.export import JsonArrayWriter, JsonEncoder, JsonLinesWriter, exchange_json
+from kwiresniff.export import JsonArrayWriter, JsonLinesWriter, exchange_json, json_line, json_text
 from kwiresniff.export.fast_json_lines import MAX_KEPT, ExchangeLines
 from kwiresniff.model import Exchange
 from tests.support.exchanges import START_NS, connection, exchange
@@ -19,29 +19,29 @@ def joined(lines: ExchangeLines, built: Exchange) -> bytes:
 
 @pytest.mark.parametrize("files", [(), FILES[:1], FILES], ids=len)
 def test_a_line_is_what_encoding_the_object_gives(files: tuple[str, ...]) -> None:
-    lines = ExchangeLines(JsonEncoder().text, files)
+    lines = ExchangeLines(json_text, files)
     for name, built in (*EXCHANGES.items(), *reversed(EXCHANGES.items())):
-        assert joined(lines, built) == JsonEncoder().line(exchange_json(built, files)), name
+        assert joined(lines, built) == json_line(exchange_json(built, files)), name
 
 
 def test_texts_are_not_kept_for_ever() -> None:
-    lines = ExchangeLines(JsonEncoder().text)
+    lines = ExchangeLines(json_text)
     for number in range(MAX_KEPT + 5):
         on = connection(number, client=f"10.0.0.5:{number}")
         built = with_text(exchange(on=on, client_id=f"client-{number}"), b"{}", b"{}")
-        assert joined(lines, built) == JsonEncoder().line(exchange_json(built))
+        assert joined(lines, built) == json_line(exchange_json(built))
 
 
 @pytest.mark.parametrize("ns", [-(1 << 63), 1 << 62, 1 << 70])
 def test_times_that_no_clock_shows_are_left_to_the_encoder(ns: int) -> None:
-    assert ExchangeLines(JsonEncoder().text).line(with_text(exchange(start_ns=ns), b"{}", b"{}")) is None
+    assert ExchangeLines(json_text).line(with_text(exchange(start_ns=ns), b"{}", b"{}")) is None
 
 
 @pytest.mark.parametrize("body", [{"a": [1, b"x", b"\xff"], "_tagged_fields": {7: b"y"}}, None], ids=["values", "none"])
 def test_bodies_that_are_values_stand_in_the_same_line(body: Any) -> None:
     """Messages that break off have such, by the thousand in some captures."""
     built = exchange(request=body)
-    assert joined(ExchangeLines(JsonEncoder().text), built) == JsonEncoder().line(exchange_json(built))
+    assert joined(ExchangeLines(json_text), built) == json_line(exchange_json(built))
 
 
 @pytest.mark.parametrize("kind", [JsonLinesWriter, JsonArrayWriter])

@@ -12,7 +12,7 @@ import pyarrow.parquet
 import pytest
 
 from kwiresniff.capture import open_captures
-from kwiresniff.export import WRITERS, JsonEncoder, exchange_json
+from kwiresniff.export import WRITERS, exchange_json, json_text
 from kwiresniff.export.csv_lines import MAX_KEPT
 from kwiresniff.export.escaping import escape_cell
 from kwiresniff.export.flat import COLUMNS
@@ -32,7 +32,7 @@ def flat(exchange: Exchange, files: tuple[str, ...]) -> dict[str, Any]:
         for name, value in (whole[side] or {}).items():
             row[f"{side}_{name}"] = value
         body = (whole[side] or {}).get("body")
-        row[f"{side}_body"] = None if body is None else json.loads(JsonEncoder().text(body))
+        row[f"{side}_body"] = None if body is None else json.loads(json_text(body))
     row["error_count"] = len(whole["errors"])
     row["errors"] = " ".join(dict.fromkeys(one["name"] for one in whole["errors"])) or None
     row["problems"] = " ".join(dict.fromkeys(one["code"] for one in whole["problems"])) or None
@@ -77,7 +77,7 @@ def test_rows_say_what_the_objects_say(files: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("capture", recorded()[::8], ids=lambda path: path.name)
 def test_rows_of_recordings_say_what_the_objects_say(capture: Path) -> None:
     """With bodies as text where the build has them so."""
-    events = Analyzer("records", encode=JsonEncoder().text).analyze(open_captures([str(capture)]))
+    events = Analyzer("records", encode=json_text).analyze(open_captures([str(capture)]))
     check([event for event in events if isinstance(event, Exchange)], (str(capture),))
 
 

@@ -20,6 +20,17 @@ def test_an_exchange_has_the_promised_members_in_the_promised_order() -> None:
     ]  # fmt: skip
 
 
+def test_what_a_proxy_tells_stands_behind_the_ends_of_the_connection() -> None:
+    """In exchanges and connections; there is no such member without a proxy."""
+    on = connection()
+    assert "proxied" not in connection_json(on)
+    on.proxied = {"client": "203.0.113.7:51515", "broker": None, "by": "PROXY v1"}
+    for made in (exchange_json(exchange(on=on)), connection_json(on)):
+        assert made["proxied"] == on.proxied
+        assert list(made)[3:6] == ["client", "broker", "proxied"]
+        assert (made["client"], made["broker"]) == ("10.0.0.5:50000", "10.0.0.1:9092")
+
+
 def test_an_exchange_says_who_asked_what_and_how_long_it_took() -> None:
     made = exchange_json(exchange(request={"replica_id": -1}, response={"throttle_time_ms": 0}))
     assert made == {

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.base.fastint import COMPILED
 from kwiresniff.codec.records import encode_record_set
 from kwiresniff.export.column_buffers import LARGE_TEXT
 from kwiresniff.export.parquet import ParquetWriter
@@ -40,7 +39,6 @@ def zeros(tmp_path: Path) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not COMPILED, reason="interpreted, texts are made of decoded values")
 @pytest.mark.parametrize("form", MOST)
 def test_the_text_of_a_long_record_is_held_once(form: str, zeros: str, tmp_path: Path) -> None:
     """Measured in a process of its own."""

@@ -14,10 +14,12 @@ TEXT = (Path(__file__).parents[2] / "docs" / "output.md").read_text()
 
 
 def test_every_member_is_described() -> None:
+    behind = connection()
+    behind.proxied = {"client": None, "broker": None, "by": ""}
     summary = LatencySummary(1, 1, 1, 1, 1, 1, 1, 1, ((1_000, 1),))
     made = exchange_json(exchange(notes=[{}]), ["a", "b"])
     row = stat_json(StatRow((), (), 1, 0, 0, 1, 1, summary, (("long poll", summary),), summary, summary, summary))
-    names = {*made, *made["request"], *made["timing"], *connection_json(connection()), *row, *row["latency"]}
+    names = {*made, *made["request"], *made["timing"], *connection_json(behind), *row, *row["latency"]}
     assert [name for name in sorted(names) if f"`{name}`" not in TEXT and f'"{name}"' not in TEXT] == []
 
 

@@ -23,7 +23,7 @@ from kwiresniff.codec.compression import compress, decompress
 from kwiresniff.codec.node_values import plain
 from kwiresniff.codec.records import decode_record_set, dissect_record_set
 from kwiresniff.errors import CaptureError, DecodeError, FilterError, SchemaError
-from kwiresniff.export import WRITERS, JsonEncoder, event_json
+from kwiresniff.export import WRITERS, event_json, json_text
 from kwiresniff.model import Exchange, Problem, Segment
 from kwiresniff.render import SummaryWriter, TreeWriter
 from kwiresniff.session import Analyzer, dissect_message
@@ -39,7 +39,7 @@ from tests.support.odd_bodies import body
 from tests.support.record_vectors import vectors
 
 CAPTURES = Path(__file__).parents[2] / "captures"
-ENCODE = JsonEncoder().text
+ENCODE = json_text
 #: What a batch may decompress to here, so that bombs end soon.
 LIMIT_BYTES = 1 << 20
 

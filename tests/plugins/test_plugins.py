@@ -275,10 +275,8 @@ def test_an_entry_point_that_cannot_be_loaded_is_only_a_problem(
 
 
 def test_notes_reach_the_json(tmp_path: Path) -> None:
-    from kwiresniff.export import JsonEncoder, exchange_json
+    from kwiresniff.export import exchange_json, json_line
 
     given = exchange()
     loaded(lambda hooks: hooks.annotator(lambda _: {"raw": b"\xff"})).annotate(given)
-    assert json.loads(JsonEncoder().line(exchange_json(given)))["notes"] == [
-        {"plugin": "mine", "raw": {"base64": "/w=="}}
-    ]
+    assert json.loads(json_line(exchange_json(given)))["notes"] == [{"plugin": "mine", "raw": {"base64": "/w=="}}]

@@ -18,7 +18,6 @@ from kwiresniff.render import SummaryWriter
 from kwiresniff.render.digest_facts import digest_facts
 from kwiresniff.render.info_column import facts
 from kwiresniff.session import Analyzer
-from tests.support.digested import as_compiled
 from tests.support.exchanges import exchange
 from tests.support.random_bodies import usual_body
 from tests.support.record_vectors import vectors
@@ -30,12 +29,6 @@ CAPTURES = sorted(
 INTERNAL_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 #: The APIs whose digests are told.
 APIS = {0: "Produce", 1: "Fetch"}
-
-
-@pytest.fixture(autouse=True)
-def _as_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Digests are for the compiled build; they are the same here."""
-    as_compiled(monkeypatch)
 
 
 @pytest.mark.parametrize("capture", mostly_slow(CAPTURES, 3), ids=lambda path: path.name)

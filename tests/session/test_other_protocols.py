@@ -25,7 +25,8 @@ NAMED = {
     "MS-TDS": "tds", "MongoDB": "mongodb", "Cassandra CQL": "cassandra", "ZooKeeper": "zookeeper",
     "Elasticsearch transport": "elasticsearch", "Thrift framed": "thrift", "SSH": "ssh", "FTP": "smtp or ftp",
     "SMTP": "smtp or ftp", "POP3": "pop3", "SIP": "sip", "RTSP": "rtsp", "XMPP": "xmpp", "SMB 2": "smb", "BGP": "bgp",
-    "OPC UA": "opc ua", "BitTorrent": "bittorrent", "Zabbix": "zabbix", "PROXY protocol 2, then text": "proxy protocol",
+    "OPC UA": "opc ua", "BitTorrent": "bittorrent", "Zabbix": "zabbix",
+    "PROXY protocol 2, then text": "text behind PROXY v2",
 }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from kwiresniff.analysis.groups import GroupTimeline
 from kwiresniff.analysis.producer_ledger import ProducerLedger
 from kwiresniff.analysis.stats import StatsTable
 from kwiresniff.analysis.topic_traffic import TopicTraffic
-from kwiresniff.export import JsonEncoder, stat_json
+from kwiresniff.export import json_line, stat_json
 from kwiresniff.export.clients import client_json
 from kwiresniff.export.findings import finding_json
 from kwiresniff.export.groups import group_event_json
@@ -73,5 +73,5 @@ def text_of_analyses(segments: Iterable[Segment], *, digests: bool = True) -> st
         *(group_event_json(one, []) for one in groups), *(producer_json(one, []) for one in producers),
         *(finding_json(one, []) for one in findings), *(stat_json(row) for table in tables for row in table.rows()),
     ]  # fmt: skip
-    encode = JsonEncoder().line
+    encode = json_line
     return out.getvalue() + b"".join(map(encode, objects)).decode()

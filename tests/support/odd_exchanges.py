@@ -6,7 +6,7 @@ from typing import Any
 
 from kwiresniff.base.packet_references import PACKET_BITS
 from kwiresniff.model import Exchange, Problem
-from tests.support.exchanges import START_NS, exchange
+from tests.support.exchanges import START_NS, connection, exchange
 
 FILES = ("a.pcap", 'größe "2".pcap', "\x9b.pcap")
 
@@ -22,6 +22,12 @@ def without_request() -> Exchange:
     built = with_text(exchange(api="", api_key=-1, api_version=-1, outcome="request_missing"), None, b'{"a":1}')
     built.request = None
     return built
+
+
+def behind_a_proxy() -> Exchange:
+    on = connection()
+    on.proxied = {"client": "203.0.113.7:51515", "broker": "kafka-1\x9b:9092", "by": "PROXY v2, SOCKS5"}
+    return with_text(exchange(on=on), b"{}", b"{}")
 
 
 def in_file(index: int) -> Exchange:
@@ -41,6 +47,7 @@ EXCHANGES: dict[str, Exchange] = {
     "response as text": with_text(exchange(request={"x": b"text"}), None, b"{}"),
     "no response": with_text(exchange(latency_ns=None, outcome="unanswered"), b"{}", None),
     "no request": without_request(),
+    "behind a proxy": behind_a_proxy(),
     "no client id": with_text(exchange(client_id=None), b"{}", b"{}"),
     "odd client id": with_text(exchange(client_id='a"\\\n\x7f\x9b\u2028ß'), b"{}", b"{}"),
     "response before request": with_text(exchange(latency_ns=-50_000), b"{}", b"{}"),

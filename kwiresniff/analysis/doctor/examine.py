@@ -10,7 +10,6 @@ from kwiresniff.analysis.doctor.causes import arranged
 from kwiresniff.analysis.doctor.closed_by_broker import ClosedByBrokerRule
 from kwiresniff.analysis.doctor.codecs import CodecRule
 from kwiresniff.analysis.doctor.connection_limits import ConnectionLimitRule
-from kwiresniff.analysis.doctor.connection_notes import ConnectionNotes
 from kwiresniff.analysis.doctor.controller_listener import ControllerListenerRule
 from kwiresniff.analysis.doctor.efficiency import EfficiencyRule
 from kwiresniff.analysis.doctor.endings import Endings
@@ -36,7 +35,7 @@ from kwiresniff.analysis.doctor.quotas import QuotaRule
 from kwiresniff.analysis.doctor.replica_waits import ReplicaWaitRule
 from kwiresniff.analysis.doctor.replicas import ReplicaRule
 from kwiresniff.analysis.doctor.rereads import RereadRule
-from kwiresniff.analysis.doctor.rule import ALL_OF, ONE_IN, Context, Rule
+from kwiresniff.analysis.doctor.rule import Context, Rule
 from kwiresniff.analysis.doctor.selection import Kind
 from kwiresniff.analysis.doctor.shared_address import SharedAddressRule
 from kwiresniff.analysis.doctor.stalls import StallRule
@@ -56,7 +55,7 @@ from kwiresniff.model import Connection, ConnectionAttempt, Event, Exchange, Pro
 from kwiresniff.results.findings import Finding
 
 if TYPE_CHECKING:
-    from mypy_extensions import i64
+    pass
 
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (
@@ -70,12 +69,6 @@ RULES: Final[tuple[type[Rule], ...]] = (
 
 #: No wait or transfer for which a rule is called is shorter.
 LONG_NS: Final = 1_000_000_000
-#: Between two samples of the Produces and Fetches of a connection.
-SAMPLE_NS: Final = 100_000_000
-#: Multiples of the golden section, of which one in so many is small, stay out of step with producers that go round
-#: their partitions: every eighth request may be for the same one.
-_GOLDEN: Final = 2_654_435_769
-_WHOLE: Final = 1 << 32
 
 #: How a rule of a plugin is made and asked; see ``kwiresniff.plugins``.
 RuleMaker: TypeAlias = Callable[[Context], Rule]
@@ -97,17 +90,13 @@ class _Takers:
         self.all = [take for _, take in takers.get("all", ())]
         self._waited, self._transferred = takers.get("waited", []), takers.get("transferred", [])
         self._throttled, self._transactional = takers.get("throttled", []), takers.get("transactional", [])
-        self._sampled, self._thinned = takers.get("sampled", []), takers.get("thinned", [])
         self._old_fetches = takers.get("old fetches", [])
         self._oldest = max([version for version, _ in self._old_fetches], default=0)
-        self._produced: i64 = 0
 
-    def select(self, exchange: Exchange, notes: ConnectionNotes | None) -> None:
-        """Gives an exchange to the rules that select it; ``notes`` are those on its connection, None where it has no
-        response or is not remembered.
-        """
+    def select(self, exchange: Exchange) -> None:
+        """Gives an exchange to the rules that select it."""
         if self.is_of_records:
-            self._select_of_records(exchange, notes)
+            self._select_of_records(exchange)
         request, response = exchange.request, exchange.response
         if response is None:
             return
@@ -123,22 +112,11 @@ class _Takers:
                 if response.last_ns - response.first_ns >= least_ns:
                     take(exchange)
 
-    def _select_of_records(self, exchange: Exchange, notes: ConnectionNotes | None) -> None:
+    def _select_of_records(self, exchange: Exchange) -> None:
         """A Produce or Fetch, of which there are more than of all others."""
-        response = exchange.response
         if is_transactional(exchange.request, self.api_key):
             for _, take in self._transactional:
                 take(exchange)
-        if response is not None and (notes is None or response.first_ns - notes.sampled_ns >= SAMPLE_NS):
-            if notes is not None:
-                notes.sampled_ns = response.first_ns
-            for _, take in self._sampled:
-                take(exchange)
-        if self._thinned:
-            self._produced += 1
-            if self._produced <= ALL_OF or self._produced * _GOLDEN % _WHOLE * ONE_IN < _WHOLE:
-                for _, take in self._thinned:
-                    take(exchange)
         if exchange.api_version < self._oldest:
             for version, take in self._old_fetches:
                 if exchange.api_version < version:
@@ -206,7 +184,7 @@ class Doctor:
             takers = self._others
         for take in takers.all:
             take(exchange)
-        takers.select(exchange, notes)
+        takers.select(exchange)
         if context.watching:
             for take in tuple(context.watching):
                 take(exchange)

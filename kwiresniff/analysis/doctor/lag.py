@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from kwiresniff.analysis.doctor.commits import Committed
 from kwiresniff.analysis.doctor.evidence import clipped
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
-from kwiresniff.analysis.doctor.selection import SAMPLED
 from kwiresniff.analysis.doctor.small_fetches import SmallFetches
 from kwiresniff.analysis.doctor.wording import duration
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
@@ -90,7 +89,6 @@ class LagRule(Rule):
 
     codes = ("consumer_lag", "small_fetches")
     apis = frozenset({FETCH, OFFSET_COMMIT})
-    selection = SAMPLED
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kwiresniff.analysis.doctor.evidence import Case, clipped
-from kwiresniff.analysis.doctor.rule import ALL_OF, INCIDENT, ONE_IN, Context, Rule, found
-from kwiresniff.analysis.doctor.selection import THINNED
+from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
 from kwiresniff.analysis.doctor.wording import listed
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.topic_parts import sizes_of
@@ -58,21 +57,17 @@ class HotPartitionRule(Rule):
 
     codes = ("hot_partition",)
     apis = frozenset({PRODUCE, METADATA})
-    selection = THINNED
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._topics: dict[str, _Topic] = {}
         self._leaders: dict[str, dict[int, tuple[str, int]]] = {}
-        self._seen = 0
 
     def exchange(self, exchange: Exchange) -> None:
-        """Count the bytes of a sample of the Produce requests; Metadata tells how many partitions there are."""
+        """Counts the bytes of Produce requests; Metadata tells how many partitions there are."""
         if exchange.api_key == METADATA:
             self._learn(exchange)
             return
-        self._seen += 1
-        weight = 1 if self._seen <= ALL_OF else ONE_IN  # it stands for as many, so shares come out the same
         request = exchange.request
         if request is None:
             return
@@ -85,14 +80,14 @@ class HotPartitionRule(Rule):
             clients, sums = known.clients, known.sizes
             if client_id and client_id not in clients and len(clients) < 10:
                 clients[clipped(client_id)] = None
-            if weight == 1 and sizes:
+            if sizes:
                 known.mix(exchange.connection.id, sizes)
             for partition, size in sizes:
                 before = sums.get(partition, -1)
                 if before >= 0:
-                    sums[partition] = before + size * weight
+                    sums[partition] = before + size
                 elif len(sums) < MAX_PARTITIONS:
-                    sums[partition] = size * weight
+                    sums[partition] = size
 
     def _topic(self, name: str) -> _Topic | None:
         known = self._topics.get(name)

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped, is_replica
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_clients, found
-from kwiresniff.analysis.doctor.selection import SAMPLED
 from kwiresniff.analysis.doctor.wording import duration
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
@@ -64,7 +63,6 @@ class PollingRule(Rule):
     apis = frozenset({
         FETCH, OFFSET_COMMIT, HEARTBEAT, CONSUMER_GROUP_HEARTBEAT, JOIN_GROUP, SYNC_GROUP, LEAVE_GROUP,
     })  # fmt: skip
-    selection = SAMPLED
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

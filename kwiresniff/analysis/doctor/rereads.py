@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from kwiresniff.analysis.doctor.commits import PartitionOfClient
 from kwiresniff.analysis.doctor.evidence import Case, clipped
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_clients, found
-from kwiresniff.analysis.doctor.selection import SAMPLED
 from kwiresniff.analysis.doctor.wording import duration, listed
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
@@ -59,7 +58,6 @@ class RereadRule(Rule):
 
     codes = ("no_progress",)
     apis = frozenset({FETCH, OFFSET_COMMIT, OFFSET_FETCH})
-    selection = SAMPLED
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

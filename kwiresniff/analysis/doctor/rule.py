@@ -16,7 +16,7 @@ from kwiresniff.analysis.doctor.replica_table import ReplicaTable
 from kwiresniff.analysis.doctor.selection import ALL, Selection
 from kwiresniff.analysis.topic_parts import message_parts
 from kwiresniff.base.field_values import field_text
-from kwiresniff.base.light_typing import Any, ClassVar, Final, mypyc_attr
+from kwiresniff.base.light_typing import Any, ClassVar, mypyc_attr
 from kwiresniff.digest import PartitionDigest, TopicDigest
 from kwiresniff.model import Connection, ConnectionAttempt, Exchange, Problem, TopicNames
 from kwiresniff.results.findings import Explains, Finding, scope_of
@@ -27,9 +27,6 @@ SEVERITIES = ("error", "warning", "info")
 INCIDENT, ERROR, SYMPTOM, WASTE = range(4)
 
 
-#: Rules that are given some of the Produce requests get the first ``ALL_OF``, then one in ``ONE_IN``.
-ALL_OF: Final = 512
-ONE_IN: Final = 8
 #: Connections remembered whose responses are cut off.
 MAX_CUT = 20_000
 #: Gaps in what brokers sent, for each response that is missed, that make it doubtful: some of them are at the end of a

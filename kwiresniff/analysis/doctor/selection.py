@@ -1,8 +1,8 @@
 """Selections: which exchanges of its APIs a rule is given.
 
-Few rules learn anything from every one. Those about waits, transfers and quotas are given the exchanges that show one;
-and of Produce and Fetch, which are most of all traffic, a rule may do with a part, while it is given all exchanges of
-its other APIs.
+Few rules learn anything from every one. Those about waits, transfers and quotas are given the exchanges that show one,
+those about transactions and old versions the Produce and Fetch requests that are meant, with all exchanges of their
+other APIs.
 """
 
 from __future__ import annotations
@@ -12,17 +12,12 @@ from kwiresniff.base.light_typing import Final, Literal, NamedTuple, TypeAlias
 
 #: What decides whether an exchange is selected: nothing; the time from the request to the response; the time from the
 #: first to the last byte of the response; ``throttle_time_ms`` of the response; the transactional id of a Produce, the
-#: isolation level of a Fetch; the time since the last Produce or Fetch of the connection that was selected; the number
-#: of Produce requests so far; the version of a Fetch.
-Kind: TypeAlias = Literal[
-    "all", "waited", "transferred", "throttled", "transactional", "sampled", "thinned", "old fetches"
-]
+#: isolation level of a Fetch; the version of a Fetch.
+Kind: TypeAlias = Literal["all", "waited", "transferred", "throttled", "transactional", "old fetches"]
 
 #: The APIs of which a kind leaves exchanges out, where it is not any.
 _REDUCED: Final = {
     "transactional": frozenset({PRODUCE, FETCH}),
-    "sampled": frozenset({PRODUCE, FETCH}),
-    "thinned": frozenset({PRODUCE}),
     "old fetches": frozenset({FETCH}),
 }
 
@@ -44,10 +39,6 @@ ALL: Final = Selection("all")
 THROTTLED: Final = Selection("throttled")
 #: No Produce outside a transaction, and no Fetch of what is not committed.
 TRANSACTIONAL: Final = Selection("transactional")
-#: One Produce or Fetch of a connection in a tenth of a second; of connections that are not remembered, all of them.
-SAMPLED: Final = Selection("sampled")
-#: The first Produce requests and one in so many of those that follow; see ``kwiresniff.analysis.doctor.rule``.
-THINNED: Final = Selection("thinned")
 
 
 def waited(least_ns: int) -> Selection:

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sized
 
 from kwiresniff.analysis.doctor.evidence import clipped, is_replica
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
-from kwiresniff.analysis.doctor.selection import SAMPLED
 from kwiresniff.analysis.doctor.wording import clock, listed
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
@@ -57,7 +56,6 @@ class TruncationRule(Rule):
 
     codes = ("records_lost",)
     apis = frozenset({PRODUCE, FETCH, OFFSET_FOR_LEADER_EPOCH})
-    selection = SAMPLED
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

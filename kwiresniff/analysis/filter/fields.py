@@ -150,6 +150,10 @@ def _principal(exchange: Exchange) -> Any:
     return (exchange.connection.sasl or {}).get("principal")
 
 
+def _proxied(exchange: Exchange, member: str) -> Any:
+    return (exchange.connection.proxied or {}).get(member)
+
+
 def outcome_early(exchange: Exchange) -> tuple[str, ...]:
     """The outcomes that are still possible."""
     if exchange.outcome != "ok":
@@ -173,6 +177,9 @@ def fields(topic_name: TopicNames | None = None, names_known: Callable[[], int] 
         _on_header("correlation_id", "int", lambda exchange: exchange.correlation_id),
         _on_header("client", "endpoint", lambda exchange: exchange.connection.client),
         _on_header("broker", "endpoint", lambda exchange: exchange.connection.broker),
+        _on_header("proxied.client", "endpoint", lambda exchange: _proxied(exchange, "client")),
+        _on_header("proxied.broker", "host", lambda exchange: _proxied(exchange, "broker")),
+        _on_header("proxied.by", "text", lambda exchange: _proxied(exchange, "by")),
         _on_header("connection", "int", lambda exchange: exchange.connection.id),
         _on_header("principal", "text", _principal),
         _of_fetches(

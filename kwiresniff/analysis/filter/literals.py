@@ -26,7 +26,10 @@ _ORDER: dict[str, Callable[[Any, Any], bool]] = {
     ">=": operator.ge,
 }
 #: Kinds whose values have no order that means anything.
-_UNORDERED = {"api": "API names", "error": "errors", "outcome": "outcomes", "text": "texts", "endpoint": "addresses"}
+_UNORDERED = {
+    "api": "API names", "error": "errors", "outcome": "outcomes", "text": "texts", "endpoint": "addresses",
+    "host": "addresses",
+}  # fmt: skip
 
 
 def test(field: str, kind: str, op: Token, values: tuple[Token, ...]) -> Test:
@@ -38,8 +41,8 @@ def test(field: str, kind: str, op: Token, values: tuple[Token, ...]) -> Test:
         return _search(kind, op, values[0])
     if op.text in _ORDER:
         return _ordered(field, kind, op, values[0])
-    if kind == "endpoint":
-        return _any_of([_endpoint(value) for value in values])
+    if kind in ("endpoint", "host"):
+        return _any_of([_endpoint(value, kind == "host") for value in values])
     if kind == "any":
         return _any_of([_equal_any(field, value) for value in values])
     wanted = frozenset(_literal(kind, value) for value in values)
@@ -173,20 +176,25 @@ def _suggestion(text: str, names: Any) -> str:
     return f" like {' or '.join(lowered[name] for name in close)}" if close else " like Fetch"
 
 
-def _endpoint(value: Token) -> Test:
-    """``10.0.0.1:9092`` exactly, ``10.0.0.1`` on any port, ``:9092`` at any address; IPv6 in brackets or bare."""
+def _endpoint(value: Token, may_be_name: bool) -> Test:
+    """``10.0.0.1:9092`` exactly, ``10.0.0.1`` on any port, ``:9092`` at any address; IPv6 in brackets or bare. A host's
+    name may stand in place of an address if it ``may_be_name``.
+    """
     from ipaddress import ip_address
 
     host, port = value.text, ""
     bracketed = re.fullmatch(r"\[([^\]]+)\](?::(\d{1,5}))?|([^:]*):(\d{1,5})", value.text)
     if bracketed:
         host, port = bracketed[1] or bracketed[3] or "", bracketed[2] or bracketed[4] or ""
+    prefix = host and f"{host}:"
     try:
         address = ip_address(host) if host else None
+        if address is not None:
+            prefix = f"[{address}]:" if address.version == 6 else f"{address}:"
     except ValueError:
-        raise _expected("an address like 10.0.0.1:9092, 10.0.0.1, :9092 or [::1]:9092", value) from None
-    prefix = "" if address is None else (f"[{address}]:" if address.version == 6 else f"{address}:")
-    if port and address is not None:
+        if not may_be_name or ":" in host:
+            raise _expected("an address like 10.0.0.1:9092, 10.0.0.1, :9092 or [::1]:9092", value) from None
+    if port and prefix:
         return (prefix + port).__eq__
     if port:
         suffix = ":" + port

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
+from kwiresniff.base.fastint import u16, u32
 from kwiresniff.capture.link_layer import ETHERNET
 from kwiresniff.capture.live import bpf
 from kwiresniff.capture.live.capture_process import PROGRAMS, CaptureProcess, CaptureProcessError
@@ -80,7 +81,7 @@ class LiveCapture:
         if options.duration_ns is not None:
             self._end_seconds = now + options.duration_ns / 1e9
         link_type, decode = self._source.link_type, decoder.segment
-        front, front_bytes, marker, ip, *_ = decoder.front(link_type, "<")
+        front_bytes, ip, place, mask, word = decoder.front(link_type, "<")
         number = size = due = 0
 
         def go_on() -> bool:
@@ -97,10 +98,13 @@ class LiveCapture:
                     size += end - start
                     # The common case here, as the readers of files have it: a third of what a packet costs.
                     if end - start >= front_bytes:
-                        kind, version, total, fragment, protocol, flow, seq, ack, words, flags = front(buffer, start)
-                        if kind == marker and version == 0x45 and protocol == 6 and not fragment & 0x3FFF:
-                            network = start + ip
-                            payload, stop = network + 20 + (words >> 4) * 4, network + total
+                        network = start + ip
+                        common = u32(buffer, start + place) & mask == word and buffer[network] == 0x45
+                        if common and buffer[network + 9] == 6 and not u16(buffer, network + 6) & 0x3FFF:
+                            flow = buffer[network + 12 : network + 24]
+                            seq, ack = u32(buffer, network + 24), u32(buffer, network + 28)
+                            words, flags = buffer[network + 32], buffer[network + 33]
+                            payload, stop = network + 20 + (words >> 4) * 4, network + u16(buffer, network + 2)
                             if payload <= stop <= end and words >= 0x50:
                                 yield number, timestamp_ns, flow, seq, ack, flags, buffer, payload, stop, 0
                                 continue
