@@ -7,7 +7,6 @@ request that is not complete yet the part is saved that has come; in a SASL toke
 from __future__ import annotations
 
 import re
-from struct import Struct
 
 from kwiresniff.base.api_keys import (
     ALTER_USER_SCRAM_CREDENTIALS,
@@ -15,6 +14,7 @@ from kwiresniff.base.api_keys import (
     RENEW_DELEGATION_TOKEN,
     SASL_AUTHENTICATE,
 )
+from kwiresniff.base.header_fields import unpack_request_header
 from kwiresniff.base.light_typing import Final
 from kwiresniff.model import Direction, Exchange, Message, Node
 from kwiresniff.session.annotation import dissect_message
@@ -29,8 +29,8 @@ from kwiresniff.session.withheld import all_nodes
 _BLANK: Final = b"*"
 #: The bytes of the length before a value (protocol guide, "Protocol Primitive Types"); compact types have a varint.
 _LENGTH_BYTES: Final = {"STRING": 2, "NULLABLE_STRING": 2, "BYTES": 4, "NULLABLE_BYTES": 4}
-#: api_key, api_version, correlation_id and the length of client_id.
-_header = Struct(">hhih")
+#: The bytes of api_key, api_version, correlation_id and the length of client_id.
+_HEADER_BYTES: Final = 10
 #: The first version of SaslAuthenticate with compact types (KIP-482).
 _FIRST_FLEXIBLE: Final = 2
 #: Requests of which nothing behind the header is saved before they are complete. Those with configs are not among them:
@@ -74,9 +74,9 @@ def blank_unfinished(connection: ConnectionState) -> None:
     data = b"".join(frames.parts)
     if connection.phase == SASL_OPAQUE:
         frames.parts = [_blanked_token(data, 0)]
-    elif len(data) >= _header.size:
-        api_key, api_version, _, length = _header.unpack_from(data)
-        body = _header.size + max(length, 0)
+    elif len(data) >= _HEADER_BYTES:
+        api_key, api_version, _, length = unpack_request_header(data)
+        body = _HEADER_BYTES + max(length, 0)
         if api_key == SASL_AUTHENTICATE:
             # An empty tag section and a varint, or a length of four bytes.
             start = _behind_varint(data, body + 1) if api_version >= _FIRST_FLEXIBLE else body + 4

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kwiresniff.cli.help import COMMANDS
+from kwiresniff.cli.main import COMMANDS
 from tests.support.environment import REQUIRE_SPARK
 from tests.support.package import HOME
 from tests.support.paths import CAPTURES
