@@ -25,6 +25,10 @@ from kwiresniff.cli.pipeline_options import (
 )
 from kwiresniff.cli.pipeline_progress import bar, counter, summary
 
+_fresh_option = click.option(
+    "--resume/--fresh", default=True, help="Keep what was done into DIR before (default), or do all of it again."
+)
+
 
 @click.group("pipeline", cls=SuggestingGroup, no_args_is_help=False)
 def command() -> None:
@@ -44,7 +48,7 @@ def command() -> None:
     "--both-ends", is_flag=True, help="Tell a connection once that several hosts captured; reads all packets twice."
 )
 @click.option("--keylog", metavar="FILE", help="TLS keys to decrypt with, through tshark; workers must see it.")
-@click.option("--resume/--fresh", default=True, help="Keep what earlier runs did (default), or do all of it again.")
+@_fresh_option
 @output_options
 def run_command(
     inputs: tuple[str, ...],
@@ -90,7 +94,7 @@ def run_command(
         manifest = run.execute(cluster.start_for_work, step)
     if not quiet:
         print(f"kwiresniff: {one_line(out)}: {summary(manifest)}", file=sys.stderr)
-    return FAILED if manifest["failed"] else 0
+    return FAILED if manifest["failed"] or not manifest["total"]["files"] else 0
 
 
 @command.command("watch")
@@ -105,6 +109,7 @@ def run_command(
 @duration_option("--idle", default="1h", help="Connections silent for so long, by the captures' clock, are ended.")
 @click.option("--once", is_flag=True, help="Read what is there and stop; connections stay open for the next time.")
 @click.option("--finish", is_flag=True, help="The same, and it was all: every file is finished, connections end.")
+@_fresh_option
 @output_options
 def watch_command(
     folder: str,
@@ -116,13 +121,14 @@ def watch_command(
     idle: str,
     once: bool,
     finish: bool,
+    resume: bool,
     quiet: bool,
     progress: bool,
 ) -> int:
     """Decodes captures as they arrive in DIR, like those of a tcpdump that rotates its files.
 
     Connections go on from file to file. Stopped, killed and started again it goes on where it was, with nothing twice
-    and nothing left out; Ctrl-C stops it. Options are to stay the same from one time to the next. TLS is told as such:
+    and nothing left out; Ctrl-C stops it. Options must stay the same from one time to the next. TLS is told as such:
     "pipeline run" decrypts it.
     """
     from kwiresniff.pipeline.watch import Watch
@@ -137,12 +143,14 @@ def watch_command(
         finish=finish,
         tables=decoding.tables,
         grouping=decoding.grouping,
+        fresh=not resume,
+        private=cluster.is_local,
     )
     with counter(enabled=progress) as step:
         manifest = watch.execute(cluster.start_for_work, step)
     if not quiet:
         print(f"kwiresniff: {one_line(out)}: {summary(manifest)}", file=sys.stderr)
-    return FAILED if manifest["this_run"]["failed"] else 0
+    return FAILED if manifest["this_run"]["failed"] or not manifest["total"]["files"] else 0
 
 
 @command.command("query")

@@ -11,6 +11,7 @@ from functools import partial, wraps
 import click
 
 from kwiresniff.analysis.parse_units import duration_ns
+from kwiresniff.base.current_folder import outside_current_folder
 from kwiresniff.base.light_typing import TYPE_CHECKING, Any, NamedTuple
 from kwiresniff.cli.click_commands import remember_traceback
 from kwiresniff.cli.options import MAX_DECOMPRESSED_HELP, DecodeAsType, SizeType
@@ -37,10 +38,13 @@ class Cluster(NamedTuple):
     verbose: bool = False
 
     def start(self, **settings: str) -> Any:
-        """The session; ``settings`` as of ``kwiresniff.pipeline.session``."""
-        from kwiresniff.pipeline.spark_session import start_session
+        """The session; ``settings`` as of ``kwiresniff.pipeline.session``. Relative paths in its SQL begin at the root
+        folder."""
+        from kwiresniff.pipeline.spark_session import make_paths_absolute, start_session
 
-        return start_session(self.master, remote=self.remote, ui=self.verbose, numpy=False, **settings)
+        make_paths_absolute()
+        with outside_current_folder():  # where Java stays, and the workers that it starts
+            return start_session(self.master, remote=self.remote, ui=self.verbose, numpy=False, **settings)
 
     def start_for_work(self) -> Any:
         """The session of who wants no SQL of it; says where its page is when that is asked for."""
@@ -50,9 +54,14 @@ class Cluster(NamedTuple):
         return spark
 
     @property
+    def is_local(self) -> bool:
+        """Whether all of it runs on this machine, as this user."""
+        return self.remote is None and self.master.startswith("local")
+
+    @property
     def slots(self) -> int:
         """How many tasks can run at once as far as the master's name tells."""
-        if self.remote is not None or not self.master.startswith("local"):
+        if not self.is_local:
             return CLUSTER_SLOTS
         inside = self.master.removeprefix("local").strip("[]").split(",")[0]
         return int(inside) if inside.isdigit() else 1 if not inside else os.cpu_count() or 1

@@ -103,6 +103,7 @@ class Reading:
         self._redactor = None if settings.redact_key is None else Redactor(settings.redact_key)
         self._problems: list[Problem] = []  # of files that cannot be read
         self._skipped = 0
+        self._not_read: list[str] = []
 
     def _topic_name(self, topic_id: str) -> str | None:
         return self._analyzer.topics.name(topic_id)
@@ -119,7 +120,7 @@ class Reading:
         return events if self._redactor is None else _redacted(events, self._redactor)
 
     def counts(self) -> dict[str, Any]:
-        """What was read (``counts_of``), and how many files are no captures."""
+        """What was read (``counts_of``), how many files are no captures, and which files were not read."""
         raise NotImplementedError
 
     def _events(self) -> Iterator[Event]:
@@ -136,6 +137,7 @@ class Reading:
                     self._skipped += 1
                 else:
                     self._problems.append(unreadable(file.path, error))
+                self._not_read.append(file.name)
             else:
                 good.append(file.path)
         return good
@@ -161,8 +163,8 @@ class UnitReader(Reading):
 
     def counts(self) -> dict[str, Any]:
         if not self._first:
-            return {**counts_of(None), "skipped_files": 0}
-        return {**counts_of(self._captures), "skipped_files": self._skipped}
+            return {**counts_of(None), "skipped_files": 0, "not_read": []}
+        return {**counts_of(self._captures), "skipped_files": self._skipped, "not_read": self._not_read}
 
     def segments(self) -> Iterator[Segment]:
         """The TCP segments of the connections of this unit."""

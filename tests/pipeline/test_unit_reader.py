@@ -17,7 +17,7 @@ from kwiresniff.pipeline.plain_values import from_plain
 from kwiresniff.pipeline.plan import WorkUnit, find_sources
 from kwiresniff.pipeline.task import settings_text
 from kwiresniff.pipeline.unit_reader import Settings
-from tests.support.exported import exchange_of, exchanges, export, packets, recorded, rotate
+from tests.support.exported import details_of, exchange_of, exchanges, export, packets, recorded, rotate
 from tests.support.paths import CAPTURES
 from tests.support.sample import mostly_slow, slow_if
 from tests.support.wrapped_recording import TRAILER, capture, udp
@@ -41,9 +41,9 @@ def test_rows_say_what_export_says(capture: Path, tmp_path: Path) -> None:
     unit = unit_of(capture)
     assert [exchange_of(row) for row in rows("exchanges", unit)] == exchanges(objects)
     connections = [value for value in objects if value["kind"] == "connection"]
-    assert [json.loads(row["details"]) for row in rows("connections", unit)] == connections
+    assert [details_of(row) for row in rows("connections", unit)] == connections
     problems = [value for value in objects if value["kind"] == "problem"]
-    assert [json.loads(row["details"]) for row in rows("problems", unit)] == problems
+    assert [details_of(row) for row in rows("problems", unit)] == problems
 
 
 def without_places(value: dict[str, Any]) -> dict[str, Any]:
@@ -88,12 +88,12 @@ def test_shards_together_give_what_the_whole_gives(name: str, tmp_path: Path) ->
 
     def key(row: dict[str, Any]) -> str:
         return json.dumps(
-            {name: value for name, value in row.items() if name not in ("connection", "topics", "partitions")},
+            {name: value for name, value in row.items() if name not in ("connection_id", "topics", "partitions")},
             default=str,
         )
 
     assert sorted(map(key, together)) == sorted(map(key, whole))
-    numbers = {(row["client"], row["broker"]): row["connection"] for row in together}
+    numbers = {(row["client"], row["broker"]): row["connection_id"] for row in together}
     assert len(set(numbers.values())) == len(numbers)
 
 
