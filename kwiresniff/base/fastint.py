@@ -1,8 +1,4 @@
-"""Whether the hot modules are compiled, and how those read integers out of bytes.
-
-Interpreted, one ``struct`` call for a run of fields is by far the fastest; compiled, single bytes put together are, by
-a factor of twenty. The few loops where that decides ask ``COMPILED`` once and have a line for either.
-"""
+"""Integers read out of bytes, and whether the hot modules are compiled: machine integers then, as ``i64`` says."""
 
 from __future__ import annotations
 

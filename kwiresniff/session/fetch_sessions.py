@@ -10,12 +10,11 @@ known as far as its fetches and answers have named something.
 from __future__ import annotations
 
 from functools import lru_cache
-from struct import Struct
 from sys import getsizeof
 
 from kwiresniff import codec
 from kwiresniff.base.api_keys import FETCH
-from kwiresniff.base.fastint import COMPILED, i32
+from kwiresniff.base.fastint import i32
 from kwiresniff.base.field_values import field_text
 from kwiresniff.base.known_ids import ZERO_UUID
 from kwiresniff.base.light_typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
@@ -47,8 +46,6 @@ _ENTRY_BYTES: Final = 130
 #: Changes that a log of a session has room for before it may begin again.
 _LEAST_LOG: Final = 16
 
-#: ``_ids(frame, offset) -> (session_id, session_epoch)``
-_ids = Struct(">ii").unpack_from
 
 #: Broker and session id, or broker, group and member.
 Key: TypeAlias = tuple[str, int] | tuple[str, str, str]
@@ -206,9 +203,8 @@ class FetchSessions:
         at: i64 = request.body_offset + (13 if exchange.api_version >= WITHOUT_REPLICA_ID_SINCE else 17)
         if at + 9 > len(frame):
             return
-        session_id: int
-        epoch: int
-        session_id, epoch = (i32(frame, at), i32(frame, at + 4)) if COMPILED else _ids(frame, at)
+        session_id: int = i32(frame, at)
+        epoch: int = i32(frame, at + 4)
         broker = exchange.connection.broker
         if epoch == INITIAL_EPOCH or epoch == FINAL_EPOCH:  # noqa: SIM109 - two comparisons when compiled
             if session_id:
@@ -234,7 +230,7 @@ class FetchSessions:
     def _change(self, session: FetchSession, exchange: Exchange, frame: bytes, start: int) -> None:
         """Applies what an incremental fetch adds and forgets, in arrays that begin at ``start``."""
         session.repeated = None
-        parts = _named_parts(exchange) if COMPILED else None
+        parts = _named_parts(exchange)
         if parts is not None:
             session.add_parts(parts)
         elif (body := _body(exchange, "request")) is None or session.change(body):
@@ -365,17 +361,18 @@ def _has_failed(exchange: Exchange) -> bool:
 
 
 @lru_cache(maxsize=1)
-def _digests() -> DigestReader | None:
+def _digests() -> DigestReader:
     return codec.digest_reader(lambda topic_id: False)
 
 
 def _digest(exchange: Exchange, direction: Direction) -> Digest | None:
     """The digest of a message, which takes a tenth of decoding it; None where it has none."""
-    message, digests = exchange.request if direction == "request" else exchange.response, _digests()
-    if message is None or message.frame is None or digests is None:
+    message = exchange.request if direction == "request" else exchange.response
+    if message is None or message.frame is None:
         return None
     if message.digest is not None:
         return message.digest
+    digests = _digests()
     steps = digests.steps(exchange.api_key, read_version(exchange, direction), direction)
     return digests.digest(steps, message.frame, message.body_offset) if steps is not None else None
 

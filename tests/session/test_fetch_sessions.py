@@ -12,8 +12,6 @@ import pytest
 from kwiresniff import codec
 from kwiresniff.analysis.filter import compile_filter
 from kwiresniff.analysis.stats import StatsTable
-from kwiresniff.base.fastint import COMPILED
-from kwiresniff.codec.text.digest_bodies import DigestReader
 from kwiresniff.model import Event, Exchange, FetchedTopics
 from kwiresniff.session import checkpoint, fetch_sessions
 from kwiresniff.session.analyzer import Analyzer
@@ -22,14 +20,6 @@ from tests.support.conversation import Wire, events, exchanges, heartbeat, heart
 
 SESSION = 77
 BEFORE = "(session from before the capture)"
-
-
-@pytest.fixture(autouse=True, params=["decoded", "digests"])
-def _read_as(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sessions are the same whether messages are decoded or, as where it is compiled, have digests."""
-    if not COMPILED and request.param == "digests":
-        reader = DigestReader(lambda topic_id: False)
-        monkeypatch.setattr(fetch_sessions, "_digests", lambda: reader)
 
 
 def topic(name: str, *partitions: int) -> dict[str, Any]:
