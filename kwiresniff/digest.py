@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final, mypyc_attr
+from typing import TYPE_CHECKING, Final
+
+from mypy_extensions import mypyc_attr
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

@@ -10,9 +10,9 @@ rest is the index of the file in the order of reading, so with a single file the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
 
 from kwiresniff.base.api_keys import API_VERSIONS
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
 from kwiresniff.base.observations import ConnectionAttempt as ConnectionAttempt
 from kwiresniff.base.observations import Problem as Problem
 from kwiresniff.base.observations import Unacknowledged as Unacknowledged

@@ -7,6 +7,7 @@ them. Clients that come later are counted in ``left_out``, those that used more 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from kwiresniff.analysis.body_entities import (
     message_groups,
@@ -19,7 +20,6 @@ from kwiresniff.analysis.followed_sessions import FollowedSessions
 from kwiresniff.analysis.late_names import renamer
 from kwiresniff.base.api_keys import API_VERSIONS
 from kwiresniff.base.flows import host_of
-from kwiresniff.base.light_typing import Any, TypeAlias
 from kwiresniff.model import Connection, Exchange, FetchedTopics, TopicNames
 from kwiresniff.results.clients import ApiUse, Client
 

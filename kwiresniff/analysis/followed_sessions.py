@@ -7,8 +7,8 @@ is met and when it changes, and keeps the result here.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+from typing import Any, Final
 
-from kwiresniff.base.light_typing import Any, Final
 from kwiresniff.model import SessionMembers
 
 #: Topics or partition numbers of all sessions that are followed; the least recently used are dropped first. It is more

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from operator import is_
+from typing import TYPE_CHECKING, Any, Final
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final
 from kwiresniff.model import TopicNames
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import ceil
+from typing import TYPE_CHECKING, Any, Final
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final
 from kwiresniff.results.stats import LatencySummary
 
 if TYPE_CHECKING:

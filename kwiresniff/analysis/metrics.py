@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from typing import Any
 from zlib import crc32
 
 from kwiresniff.analysis.stats_keys import TopicKeys
 from kwiresniff.analysis.top_k import Labels, TopK
 from kwiresniff.base.flows import host_of
-from kwiresniff.base.light_typing import Any
 from kwiresniff.base.placeholders import NO_REQUEST, NO_TOPIC, OTHERS
 from kwiresniff.model import Connection, Event, Exchange, Problem, TopicNames
 from kwiresniff.results.metrics import Metric

@@ -7,7 +7,7 @@ with every epoch, and begins at 0 again after 2,147,483,647.
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import Final
+from typing import Final
 
 #: Batches that are remembered by their checksum: as many as brokers remember of each producer.
 MAX_RECENT: Final = 5

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from typing import Final
 
 from kwiresniff.analysis.producer_sequences import Sequence
-from kwiresniff.base.light_typing import Final
 from kwiresniff.results.producers import Fencing, Producer, SequenceFlaw, Transaction
 
 #: Transactions that are kept apart, the last ones; all are counted.

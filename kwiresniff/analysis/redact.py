@@ -13,11 +13,11 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable
 from hashlib import blake2b
+from typing import Any
 
 from kwiresniff.base.api_keys import ENVELOPE, FETCH, FETCH_SNAPSHOT, PRODUCE, SHARE_FETCH
 from kwiresniff.base.body_members import UNKNOWN_TAGS
 from kwiresniff.base.entities import RECORD_SETS
-from kwiresniff.base.light_typing import Any
 from kwiresniff.model import Body, Direction, Dissection, Exchange, Node, Problem
 
 #: 64 bits: among a billion different values a collision has a chance of 3 %.

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from heapq import nlargest
 from sys import getsizeof
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from kwiresniff.analysis.followed_sessions import FollowedSessions, SessionKeys
 from kwiresniff.analysis.intake import Intake
 from kwiresniff.analysis.latency import BUCKET_BYTES
 from kwiresniff.analysis.stats_keys import Key, Keys, key_parts, keys_of
 from kwiresniff.analysis.stats_row import ROW_BYTES, Row
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 from kwiresniff.base.placeholders import NO_REQUEST, OTHERS
 from kwiresniff.model import Exchange, TopicNames
 from kwiresniff.results.stats import StatRow

@@ -6,6 +6,7 @@ Partitions, groups and records are in bodies only, which must be decoded for the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, TypeAlias
 
 from kwiresniff.analysis.body_entities import (
     groups_of,
@@ -22,7 +23,6 @@ from kwiresniff.base.api_keys import FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOC
 from kwiresniff.base.body_members import UNKNOWN_TAGS
 from kwiresniff.base.entities import PARTITION_FIELDS, PARTITION_LISTS
 from kwiresniff.base.flows import host_of
-from kwiresniff.base.light_typing import Any, Final, TypeAlias
 from kwiresniff.base.placeholders import NO_REQUEST
 from kwiresniff.model import Body, Exchange, TopicNames
 

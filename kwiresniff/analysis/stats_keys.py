@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Final, TypeAlias
 
 from kwiresniff.analysis.followed_sessions import MANY, SessionKeys
 from kwiresniff.base.flows import host_of
-from kwiresniff.base.light_typing import Final, TypeAlias
 from kwiresniff.base.placeholders import NO_CLIENT_ID, NO_REQUEST, NO_TOPIC
 from kwiresniff.model import Exchange, TopicNames
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from kwiresniff.analysis.latency import BUCKET_BYTES, Histogram
-from kwiresniff.base.light_typing import Final
 from kwiresniff.model import Exchange
 
 #: A row without its key and its histogram's buckets.

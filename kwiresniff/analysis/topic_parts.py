@@ -7,11 +7,11 @@ nothing is compiled. Of a partition with an error code no ``offset`` counts.
 from __future__ import annotations
 
 from struct import Struct
+from typing import Any
 
 from kwiresniff.analysis.record_counts import base_of, batches_in, end_of, records_in
 from kwiresniff.base.entities import PARTITION_INDEXES, TOPIC_ARRAYS, TOPIC_NAMES
 from kwiresniff.base.known_ids import ZERO_UUID
-from kwiresniff.base.light_typing import Any
 from kwiresniff.digest import PartitionDigest, TopicDigest
 from kwiresniff.model import Body, Exchange, Message
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final, TypeAlias
+
 from kwiresniff.analysis.latency import Histogram
 from kwiresniff.analysis.memory_budget import NUMBER_BYTES, MemoryBudget
 from kwiresniff.base.batch_layout import CODEC_NAMES
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final, TypeAlias
 from kwiresniff.digest import PartitionDigest
 from kwiresniff.results.topics import TopicFlow
 

@@ -5,6 +5,8 @@ What finds no room is counted in ``left_out``; nothing that is remembered is giv
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final
+
 from kwiresniff.analysis.latency import BUCKET_BYTES
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, MemoryBudget, text_bytes
 from kwiresniff.analysis.topic_state import (
@@ -17,7 +19,6 @@ from kwiresniff.analysis.topic_state import (
     TopicState,
 )
 from kwiresniff.base.flows import host_of
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final
 from kwiresniff.digest import TopicDigest
 from kwiresniff.model import Exchange
 

@@ -9,6 +9,8 @@ Bounded, see ``topic_table``; of batches whose consumption is awaited each parti
 
 from __future__ import annotations
 
+from typing import Final
+
 from kwiresniff.analysis.body_entities import groups_of_member, replica_id_of
 from kwiresniff.analysis.followed_sessions import FollowedSessions
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMBER_BYTES, text_bytes
@@ -18,7 +20,6 @@ from kwiresniff.analysis.topic_summary import TopicSummary
 from kwiresniff.analysis.topic_table import TopicTable
 from kwiresniff.base.api_keys import FETCH, OFFSET_COMMIT, OFFSET_FETCH, PRODUCE, SHARE_FETCH, TXN_OFFSET_COMMIT
 from kwiresniff.base.field_values import field_text
-from kwiresniff.base.light_typing import Final
 from kwiresniff.digest import PartitionDigest, TopicDigest
 from kwiresniff.model import Body, Exchange, FetchedTopics, Message, TopicNames
 from kwiresniff.results.topics import Topic

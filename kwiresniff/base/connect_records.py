@@ -5,7 +5,7 @@ Sources: KafkaConfigBackingStore, KafkaStatusBackingStore and OffsetStorageWrite
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import Any, Final
+from typing import Any, Final
 
 #: How the keys of config and status records begin.
 KEYS: Final = (

@@ -5,7 +5,7 @@ And their ends as text, ``ip:port``.
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import Final
+from typing import Final
 
 #: The numbers of an IPv4 address, as text.
 _OCTETS: Final = [str(number) for number in range(256)]

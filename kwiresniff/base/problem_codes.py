@@ -7,7 +7,7 @@ all is well. A test holds the page, and every problem that is made, to this tabl
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import NamedTuple
+from typing import NamedTuple
 
 
 class ProblemCode(NamedTuple):

@@ -6,7 +6,7 @@ Trees are made from annotated nodes (``kwiresniff.render``) and, where they are 
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import Final
+from typing import Final
 
 #: Elements of an array of structures.
 ELEMENTS_SHOWN: Final = 12

@@ -7,7 +7,8 @@ in headers name link types as DLT_ values, which differ from LINKTYPE_ values on
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import Final
+from typing import Final
+
 from kwiresniff.capture.link_layer import (
     BRIDGED,
     IPV4,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Iterator, Sequence
+from typing import BinaryIO
 
-from kwiresniff.base.light_typing import BinaryIO
 from kwiresniff.base.packet_references import PACKET_BITS
 from kwiresniff.capture.choices import choices_of
 from kwiresniff.capture.formats import PCAPNG_MAGIC, NotACapture, first_timestamp, open_reader

@@ -8,8 +8,8 @@ last one and is not another one is ignored, as gzip does.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, Protocol
 from kwiresniff.capture.compressions import LONGEST_MAGIC, MAGICS, SKIPPABLE, DamagedStream, Source
 
 if TYPE_CHECKING:

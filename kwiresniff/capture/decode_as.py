@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import Final, NamedTuple
 
-from kwiresniff.base.light_typing import Final, NamedTuple
 from kwiresniff.capture.capture_headers import erf, frame_relay, hdlc, nflog, pf_log, pktap, ppi
 from kwiresniff.capture.link_layer import (
     IPV4,

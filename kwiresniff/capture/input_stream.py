@@ -7,8 +7,8 @@ import os
 import stat
 from collections.abc import Callable
 from select import POLLIN, poll
+from typing import BinaryIO
 
-from kwiresniff.base.light_typing import BinaryIO
 from kwiresniff.capture.compressions import LONGEST_MAGIC, DamagedStream, Source, compression_of
 
 #: Bytes asked for at a time. Larger gains nothing measurable. In smaller pieces more packets straddle two reads: with a

@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-
-from kwiresniff.base.light_typing import TypeAlias
+from typing import TypeAlias
 
 LinkLayer: TypeAlias = Callable[[bytes, int, int], tuple[int, int]]
 

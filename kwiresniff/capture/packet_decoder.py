@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 from kwiresniff.capture.fast_path import NEVER, Front, front
 from kwiresniff.capture.link_layer import ARP, IPV4, IPV6, LINK_LAYERS, LinkLayer, NoSegment, u16
 from kwiresniff.capture.tags import TAGS, network_layer

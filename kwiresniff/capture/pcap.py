@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from kwiresniff.base.fastint import u16, u32, u32_little
-from kwiresniff.base.light_typing import TYPE_CHECKING
 from kwiresniff.capture.file_problems import MAX_PACKET_BYTES
 from kwiresniff.capture.input_stream import Stream
 from kwiresniff.capture.packet_decoder import PacketDecoder

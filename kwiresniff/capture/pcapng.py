@@ -7,9 +7,9 @@ in ``pcapng_blocks``. All other blocks are skipped by their length.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
 from kwiresniff.base.fastint import u16, u32, u32_little
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final
 from kwiresniff.capture.fast_path import NEVER
 from kwiresniff.capture.input_stream import Stream
 from kwiresniff.capture.packet_decoder import PacketDecoder

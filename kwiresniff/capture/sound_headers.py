@@ -7,8 +7,8 @@ the IP header has to agree with it; else the checksum of IPv4 has to be right.
 from __future__ import annotations
 
 from struct import Struct
+from typing import Final
 
-from kwiresniff.base.light_typing import Final
 from kwiresniff.capture.link_layer import IPV4, IPV6
 
 #: What may follow IP in a frame: a checksum; behind less than the smallest frame, padding up to that.

@@ -8,8 +8,8 @@ are layers as in ``link_layer``; ``start`` is behind the ethertype of the tag.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
-from kwiresniff.base.light_typing import Final
 from kwiresniff.capture.link_layer import (
     ARP,
     BRIDGED,

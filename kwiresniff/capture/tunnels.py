@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
+from typing import Final
 
-from kwiresniff.base.light_typing import Final
 from kwiresniff.capture.link_layer import (
     ARP,
     BRIDGED,

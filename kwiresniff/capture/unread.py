@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-
-from kwiresniff.base.light_typing import Final
+from typing import Final
 
 #: Names shown of packets that were not read; a hostile capture can have many more.
 MAX_SHOWN: Final = 8

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from kwiresniff.base.light_typing import TYPE_CHECKING
 from kwiresniff.cli.click_commands import ParamType, remember_traceback
 from kwiresniff.cli.notations import NAMES, NOTATIONS, NotationError, readings
 from kwiresniff.cli.options import MAX_DECOMPRESSED_HELP, SizeType

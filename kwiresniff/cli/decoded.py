@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from kwiresniff.base.entities import holds_topics, is_topic_field
-from kwiresniff.base.light_typing import Any
 from kwiresniff.model import Dissection, Node, TopicNames
 from kwiresniff.plugins import Plugins
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, TextIO
 
 from kwiresniff.analysis.intake import CallingIntake, Intake
 from kwiresniff.base.depths import Depth
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, TextIO
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.stderr_messages import Messages

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import chain, islice
+from typing import TYPE_CHECKING, Any
 
 from kwiresniff.base.depths import DEPTHS, Depth
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any
 from kwiresniff.base.process_memory import keep_freed_memory
 from kwiresniff.capture import CaptureSet, SegmentSource, open_captures, with_decryption
 from kwiresniff.cli.options import ReadOptions

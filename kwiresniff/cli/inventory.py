@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 from kwiresniff.analysis.clients import Inventory
 from kwiresniff.analysis.intake import CallingIntake
-from kwiresniff.base.light_typing import TYPE_CHECKING, NamedTuple
 from kwiresniff.cli.collect import end, read_through
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions

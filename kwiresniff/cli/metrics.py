@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import click
 
 from kwiresniff import __version__
 from kwiresniff.analysis.metrics import Metrics
 from kwiresniff.analysis.topic_metrics import TopicMetrics
-from kwiresniff.base.light_typing import Any
 from kwiresniff.capture.live import LiveCapture
 from kwiresniff.cli.click_commands import ParamType
 from kwiresniff.cli.event_source import EventSource

@@ -15,8 +15,7 @@ import binascii
 import re
 from collections.abc import Callable
 from itertools import pairwise
-
-from kwiresniff.base.light_typing import Final
+from typing import Final
 
 #: Bytes that one dump may stand for, with the repeated lines that `*` leaves out: the longest frame that is read.
 MAX_DUMP_BYTES: Final = 128 << 20

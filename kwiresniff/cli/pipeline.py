@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import click
 
-from kwiresniff.base.light_typing import Any
 from kwiresniff.cli.click_commands import SuggestingGroup
 from kwiresniff.cli.outcomes import FAILED, one_line
 from kwiresniff.cli.pipeline_options import (

@@ -7,12 +7,12 @@ import secrets
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from kwiresniff.analysis.parse_units import duration_ns
 from kwiresniff.base.current_folder import outside_current_folder
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, NamedTuple
 from kwiresniff.cli.click_commands import remember_traceback
 from kwiresniff.cli.options import MAX_DECOMPRESSED_HELP, DecodeAsType, SizeType
 from kwiresniff.cli.redact_key import redact_key

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any
 from kwiresniff.cli.outcomes import one_line
 
 #: Files that are named at the end of a run; manifest.json names all of them.

@@ -6,8 +6,8 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from typing import Any
 
-from kwiresniff.base.light_typing import Any
 from kwiresniff.errors import PluginError
 from kwiresniff.model import Problem
 from kwiresniff.plugins import Hooks, Plugin, Plugins, described

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 from types import TracebackType
-
-from kwiresniff.base.light_typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress

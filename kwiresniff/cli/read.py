@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
+from typing import Final
 
 import click
 
 from kwiresniff.base.api_keys import API_VERSIONS, FETCH, PRODUCE
-from kwiresniff.base.light_typing import Final
 from kwiresniff.cli.event_output import DEPTH_OF_FORM, encode_for, print_events, screen_for, words_for
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions, capture_command, form_option

@@ -6,10 +6,10 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
-from kwiresniff.base.light_typing import Any
 from kwiresniff.cli.click_commands import SuggestingGroup
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema.apis import apis, data_index, find_api

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import sys
 from contextlib import ExitStack, closing
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kwiresniff.analysis.metrics import DEFAULT_SERIES
 from kwiresniff.analysis.parse_units import duration_ns
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any
 from kwiresniff.capture import SegmentSource
 from kwiresniff.capture.live import (
     DecryptedLive,

@@ -8,13 +8,13 @@ agrees; at the start of the piece, where the first piece has one, a header that 
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING
 
 from kwiresniff.base.batch_layout import (
     ATTRIBUTES_AT,
     HEADER_BYTES,
     LOG_OVERHEAD,
 )
-from kwiresniff.base.light_typing import TYPE_CHECKING
 from kwiresniff.codec.batch_libraries import crc32c
 from kwiresniff.codec.record_batch import HEADER
 

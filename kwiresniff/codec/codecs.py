@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from typing import Any, TypeAlias
 
 from kwiresniff import schema
-from kwiresniff.base.light_typing import Any, TypeAlias
 from kwiresniff.codec.body_scanner import BodyScanner
 from kwiresniff.codec.decoder_gen import Decoder, RecordSetDecoder, compile_decoder
 from kwiresniff.codec.encoder_gen import Encoder, compile_encoder

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import struct
 import zlib
+from typing import Any
 
 from kwiresniff.base.batch_layout import CODEC_NAMES
-from kwiresniff.base.light_typing import Any
 from kwiresniff.codec.batch_libraries import cramjam
 from kwiresniff.codec.record_limits import MAX_DECOMPRESSED_BYTES, RecordBudget
 from kwiresniff.errors import DecodeError, EncodeError

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import struct
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from kwiresniff import schema
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any
 from kwiresniff.errors import KwiresniffError
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from struct import Struct
+from typing import Any
 
 from kwiresniff.base.body_members import UNKNOWN_TAGS
-from kwiresniff.base.light_typing import Any
 from kwiresniff.codec.codegen import literal
 from kwiresniff.codec.field_layout import (
     NULLABLE_STRUCT_MARK,

@@ -12,8 +12,9 @@ no offsets in a tree, and nobody to say what is wrong with a message.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, Final
+
 from kwiresniff.base.body_members import UNKNOWN_TAGS
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final
 from kwiresniff.base.utf8 import first_fault
 from kwiresniff.codec import decode_errors
 from kwiresniff.codec.field_facts import FieldFacts, structure_facts

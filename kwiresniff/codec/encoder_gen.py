@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from kwiresniff.base.body_members import UNKNOWN_TAGS
-from kwiresniff.base.light_typing import Any
 from kwiresniff.codec.codegen import SourceCode, literal
 from kwiresniff.codec.field_layout import (
     NULLABLE_STRUCT_MARK,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from struct import iter_unpack
+from typing import TYPE_CHECKING, Any
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any
 from kwiresniff.base.tree_sizes import ELEMENTS_SHOWN, RANGES_SHOWN, SCALARS_SHOWN, is_range
 from kwiresniff.codec.body_scanner import FAILED, GARBLED, LOADED, RECORDED, ElementSkipper
 from kwiresniff.codec.codecs import element_reader

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from typing import Any
 
 from kwiresniff.base.batch_layout import (
     CODEC_MASK,
@@ -16,7 +17,6 @@ from kwiresniff.base.batch_layout import (
     LOG_APPEND_TIME,
     LOG_OVERHEAD,
 )
-from kwiresniff.base.light_typing import Any
 from kwiresniff.codec.compression import codec_name, compress, decompress_within
 from kwiresniff.codec.decode_errors import bad_inner_crc, bytes_in_message, nested_too_deep
 from kwiresniff.codec.record import wrapped

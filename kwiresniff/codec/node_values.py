@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import Any
+from typing import Any
+
 from kwiresniff.codec.node_types import ARRAY, ELEMENTS, STRUCT, TAGGED_FIELDS
 from kwiresniff.model import Node
 

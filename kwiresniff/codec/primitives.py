@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from math import isfinite
+from typing import Any
 
 from kwiresniff.base.body_members import UNKNOWN_TAGS
-from kwiresniff.base.light_typing import Any
 from kwiresniff.codec.decode_errors import bad_count, bad_varint, truncated
 from kwiresniff.codec.field_layout import MAX_TAGS
 from kwiresniff.errors import DecodeError, SchemaError

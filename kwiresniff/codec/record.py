@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import repeat
+from typing import Any, TypeAlias
 
-from kwiresniff.base.light_typing import Any, TypeAlias
 from kwiresniff.codec.decode_errors import bad_records_count, bytes_after_records, missing_records
 from kwiresniff.codec.record_limits import RecordBudget
 from kwiresniff.codec.record_reader import MIN_RECORD_BYTES, VARINT_BYTES, VARLONG_BYTES, RecordReader

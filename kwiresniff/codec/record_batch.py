@@ -8,6 +8,7 @@ Sources: KIP-98, protocol guide ("Record Batch", "Record"), KIP-534 (delete hori
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 from kwiresniff.base.batch_layout import (
     ATTRIBUTES_AT,
@@ -18,7 +19,6 @@ from kwiresniff.base.batch_layout import (
     LOG_APPEND_TIME,
     TRANSACTIONAL,
 )
-from kwiresniff.base.light_typing import Any
 from kwiresniff.codec.batch_libraries import crc32c
 from kwiresniff.codec.compression import codec_name, decompress_front
 from kwiresniff.codec.control import control_of

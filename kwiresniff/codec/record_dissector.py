@@ -7,6 +7,8 @@ where their deltas are and hold the absolute values. Sources: those of ``record_
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from kwiresniff.base.batch_layout import (
     ATTRIBUTES_AT,
     CODEC_MASK,
@@ -16,7 +18,6 @@ from kwiresniff.base.batch_layout import (
     LOG_APPEND_TIME,
 )
 from kwiresniff.base.body_members import CUT_SHORT
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any
 from kwiresniff.base.tree_sizes import RECORDS_SHOWN
 from kwiresniff.codec.alignment import first_batch
 from kwiresniff.codec.batch_header import batch_span

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import ClassVar, Final
+from typing import ClassVar, Final
+
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Problem
 

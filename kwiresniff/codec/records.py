@@ -8,9 +8,9 @@ sets").
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from kwiresniff.base.batch_layout import MAGIC_AT
-from kwiresniff.base.light_typing import Any
 from kwiresniff.codec.alignment import first_batch
 from kwiresniff.codec.batch_header import LEAST_BYTES, batch_span, header_fields
 from kwiresniff.codec.batch_nodes import are_too_many, node_count

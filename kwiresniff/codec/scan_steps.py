@@ -7,8 +7,8 @@ pieces. They are made from definitions; fields of fixed size that nobody asks fo
 from __future__ import annotations
 
 from collections.abc import Callable, Set
+from typing import TYPE_CHECKING, Any, Final, final
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final, final
 from kwiresniff.codec.field_layout import (
     NUMBERS_SHIFT,
     check_nesting,

@@ -10,8 +10,8 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Sequence
+from typing import Final, final
 
-from kwiresniff.base.light_typing import Final, final
 from kwiresniff.base.packet_references import PACKET_BITS, PACKET_MASK
 from kwiresniff.export.escaping import escape_cell
 from kwiresniff.export.json_objects import file_name

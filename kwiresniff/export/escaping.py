@@ -7,7 +7,7 @@ came. In JSON the escape is the same value; in CSV, which knows no escapes, it i
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import re

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final
 from kwiresniff.base.packet_references import PACKET_BITS, PACKET_MASK
 from kwiresniff.export.column_buffers import Column, NameColumn, NumberColumn, TextColumn
 from kwiresniff.model import Exchange, Message

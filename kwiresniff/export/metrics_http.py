@@ -17,9 +17,8 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
-
-from kwiresniff.base.light_typing import Any
 
 #: Connections at a time; who comes when there are so many is hung up on. A monitoring system has one or two.
 MAX_CONNECTIONS = 32

@@ -14,8 +14,8 @@ import stat
 import sys
 from contextlib import suppress
 from types import TracebackType
+from typing import IO, Any, BinaryIO, Self
 
-from kwiresniff.base.light_typing import IO, Any, BinaryIO, Self
 from kwiresniff.errors import ExportError
 
 #: Fewer and larger writes: a write costs about 2 us of system call, so a line each would be felt.

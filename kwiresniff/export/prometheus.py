@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from itertools import accumulate
+from typing import Any
 
-from kwiresniff.base.light_typing import Any
 from kwiresniff.errors import ExportError
 from kwiresniff.export.escaping import escape_text
 from kwiresniff.results.metrics import Metric

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import IO, Protocol
 
-from kwiresniff.base.light_typing import IO, Protocol
 from kwiresniff.errors import ExportError
 from kwiresniff.export.encode import json_line, json_text
 from kwiresniff.export.fast_json_lines import ExchangeLines

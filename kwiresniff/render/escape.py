@@ -12,8 +12,8 @@ The threat is the one of Trojan Source (CVE-2021-42574) and of terminal escape i
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING, Final
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final
 from kwiresniff.base.utf8 import first_fault
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ the tree goes on, is found out from the last row to the first, as one bit a dept
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, final
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final, final
 from kwiresniff.render.theme import Paint
 
 if TYPE_CHECKING:

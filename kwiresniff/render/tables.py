@@ -7,8 +7,8 @@ of escaped characters, never markup.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final, NamedTuple
 from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.histogram import latency_range, sparkline

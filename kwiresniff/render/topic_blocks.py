@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
-from kwiresniff.base.light_typing import Final
 from kwiresniff.base.placeholders import NO_CLIENT_ID
 from kwiresniff.render import format_units
 from kwiresniff.render.blocks import INDENT, BlockWriter

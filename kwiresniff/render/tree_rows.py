@@ -9,9 +9,9 @@ its own row, in wire order, because it has its own offset.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from kwiresniff.base.known_ids import ZERO_UUID
-from kwiresniff.base.light_typing import Final
 from kwiresniff.base.tree_sizes import ELEMENTS_SHOWN
 from kwiresniff.model import DrawnNodes, Node
 from kwiresniff.render import format_units

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any, Final
 
-from kwiresniff.base.light_typing import Any, Final
 from kwiresniff.base.tree_sizes import is_range
 from kwiresniff.model import Node
 from kwiresniff.render import format_units

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import Final, NamedTuple
+from typing import Final, NamedTuple
+
 from kwiresniff.results.stats import LatencySummary
 
 

@@ -37,8 +37,8 @@ of a structure with different versions: the field was moved or changed its type.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from kwiresniff.base.light_typing import Any
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema.definition import MAX_VERSION, NO_VERSIONS, ROLES, TYPES, Field, Message, Record, Versions
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import chain
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from kwiresniff.base.depths import Depth
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, ClassVar, Final
 from kwiresniff.model import DECRYPTED, FIN, RST, SYN, Event, Exchange, ExchangeSink, RecordsMode, Segment, SegmentSink
 from kwiresniff.session import problems
 from kwiresniff.session.connection import ConnectionAnalyzer

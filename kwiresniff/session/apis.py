@@ -6,9 +6,10 @@ read as, which is nearly always the one asked for.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final
+
 from kwiresniff import schema
 from kwiresniff.base.api_keys import API_VERSIONS, FETCH, JOIN_GROUP, SHARE_FETCH, SYNC_GROUP
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final
 from kwiresniff.model import Direction, Exchange
 
 if TYPE_CHECKING:

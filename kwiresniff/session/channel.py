@@ -7,8 +7,9 @@ before and the muted channel, held back on purpose, and the broker's own time.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, ClassVar, Final
+
 from kwiresniff.base.api_keys import FETCH, JOIN_GROUP, SHARE_FETCH, SYNC_GROUP
-from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar, Final
 from kwiresniff.base.time_units import MILLISECOND_NS
 from kwiresniff.model import UNKNOWN_NS, Exchange, Message
 from kwiresniff.session.apis import ApiFacts

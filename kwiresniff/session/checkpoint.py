@@ -21,8 +21,8 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from struct import Struct
 from struct import error as StructError
+from typing import Any, TypeAlias
 
-from kwiresniff.base.light_typing import Any, TypeAlias
 from kwiresniff.errors import KwiresniffError
 from kwiresniff.model import Connection, Exchange, FetchedTopics, Message, Problem, SessionIdentity, SessionMembers
 from kwiresniff.session.analyzer import Analyzer

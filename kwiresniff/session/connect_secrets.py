@@ -7,11 +7,11 @@ is withheld as well, as is what could not be read in a topic with the name of a 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from kwiresniff.base.body_members import CUT_SHORT
 from kwiresniff.base.connect_records import is_config_topic, may_be_connects
 from kwiresniff.base.entities import RECORD_SETS
-from kwiresniff.base.light_typing import Any
 from kwiresniff.codec.embedded.connect import SESSION_KEY, read_connect_record
 from kwiresniff.model import Body, Node
 from kwiresniff.session.secret_configs import is_secret_config

@@ -6,7 +6,8 @@ they return.
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
 from kwiresniff.base.sequence_numbers import SEQ_MASK
 from kwiresniff.session.attempt import Attempt
 from kwiresniff.session.connection_state import UNIDENTIFIED_CONNECTION

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, ClassVar, Final
+
 from kwiresniff.base.flows import endpoints
 from kwiresniff.base.header_fields import unpack_correlation_id, unpack_request_header
-from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar, Final
 from kwiresniff.model import Connection, ConnectionAttempt, Direction, Unacknowledged
 from kwiresniff.session import problems
 from kwiresniff.session.apis import api_facts

@@ -7,6 +7,7 @@ request that is not complete yet the part is saved that has come; in a SASL toke
 from __future__ import annotations
 
 import re
+from typing import Final
 
 from kwiresniff.base.api_keys import (
     ALTER_USER_SCRAM_CREDENTIALS,
@@ -15,7 +16,6 @@ from kwiresniff.base.api_keys import (
     SASL_AUTHENTICATE,
 )
 from kwiresniff.base.header_fields import unpack_request_header
-from kwiresniff.base.light_typing import Final
 from kwiresniff.model import Direction, Exchange, Message, Node
 from kwiresniff.session.annotation import dissect_message
 from kwiresniff.session.apis import read_version

@@ -7,11 +7,11 @@ same bytes again to say what, where, and how far it got.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Any, Final
 
 from kwiresniff import codec
 from kwiresniff.base.api_keys import API_VERSIONS, CREATE_TOPICS, FETCH, PRODUCE
 from kwiresniff.base.known_ids import METADATA_TOPIC_ID
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final
 from kwiresniff.codec.embedded import INTERNAL_TOPICS, BodyView
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Body, Direction, Exchange, Message, Problem, RecordsMode

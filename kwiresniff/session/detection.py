@@ -9,11 +9,11 @@ named them as brokers'.
 from __future__ import annotations
 
 from functools import partial
+from typing import ClassVar
 
 from kwiresniff.base.api_keys import PRODUCE
 from kwiresniff.base.fastint import i16
 from kwiresniff.base.header_fields import unpack_correlation_id, unpack_request_header
-from kwiresniff.base.light_typing import ClassVar
 from kwiresniff.model import Exchange
 from kwiresniff.session.apis import known_versions
 from kwiresniff.session.frame_confirmation import accept_any, confirm_request, is_answered, is_empty_produce

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from functools import lru_cache
 from sys import getsizeof
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from kwiresniff import codec
 from kwiresniff.base.api_keys import FETCH
 from kwiresniff.base.fastint import i32
 from kwiresniff.base.field_values import field_text
 from kwiresniff.base.known_ids import ZERO_UUID
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 from kwiresniff.digest import Digest, TopicDigest
 from kwiresniff.model import Body, Direction, Exchange, FetchedTopics, Message, SessionIdentity, SessionMembers
 from kwiresniff.session.apis import read_version

@@ -12,10 +12,10 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Sequence
 from functools import cache
 from struct import Struct
+from typing import TYPE_CHECKING, Final
 
 from kwiresniff.base.api_keys import CONTROLLED_SHUTDOWN
 from kwiresniff.base.fastint import i16, i32
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final
 from kwiresniff.stream.frame_reader import MAX_FRAME_BYTES, SOUND_FRAME_BYTES
 from kwiresniff.stream.resync_buffer import ResyncBuffer
 

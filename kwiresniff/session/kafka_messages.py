@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, ClassVar, Final
+
 from kwiresniff.base.api_keys import API_VERSIONS, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from kwiresniff.base.fastint import i16, i32
 from kwiresniff.base.header_fields import unpack_correlation_id, unpack_request_header_v0
-from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar, Final
 from kwiresniff.base.sequence_numbers import SEQ_HALF, SEQ_MASK
 from kwiresniff.model import Direction, Exchange, Message, Problem
 from kwiresniff.session import problems

@@ -5,8 +5,9 @@ Few captures have any: whoever reads bodies imports this, and the dissector with
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, final
+
 from kwiresniff import schema
-from kwiresniff.base.light_typing import TYPE_CHECKING, final
 from kwiresniff.codec.decode_errors import trailing_bytes
 from kwiresniff.codec.dissector import MessageBytes
 from kwiresniff.codec.embedded import OPENERS

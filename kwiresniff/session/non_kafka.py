@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
+from typing import ClassVar
 
 from kwiresniff.base.flows import endpoints, host_of
-from kwiresniff.base.light_typing import ClassVar
 from kwiresniff.model import Connection, Problem
 from kwiresniff.session.signatures import RESPONSES_ALONE
 

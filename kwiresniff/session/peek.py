@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from struct import Struct
+from typing import TYPE_CHECKING
 
 from kwiresniff import codec
 from kwiresniff.base.api_keys import (
@@ -17,7 +18,6 @@ from kwiresniff.base.api_keys import (
     STREAMS_GROUP_HEARTBEAT,
 )
 from kwiresniff.base.fastint import i16
-from kwiresniff.base.light_typing import TYPE_CHECKING
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Body, Direction, Exchange, Problem
 from kwiresniff.session.apis import read_version

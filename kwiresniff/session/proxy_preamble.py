@@ -12,9 +12,9 @@ they come, and those that were read are dropped: a password, and the headers of 
 from __future__ import annotations
 
 import re
+from typing import Any, ClassVar, Final
 
 from kwiresniff.base.flows import endpoints
-from kwiresniff.base.light_typing import Any, ClassVar, Final
 
 #: PROXY v1: a line, its end included ("maximum line lengths", proxy-protocol.txt section 2.1).
 MAX_PROXY_V1_BYTES: Final = 107

@@ -6,7 +6,8 @@ A connection authenticates once or, when its session is limited (KIP-368), again
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import Any, ClassVar
+from typing import Any, ClassVar
+
 from kwiresniff.model import Body, Connection
 
 #: Authentications reported of one connection: the first ones and the last. A session of an hour is renewed every hour.

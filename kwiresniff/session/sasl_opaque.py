@@ -6,7 +6,8 @@ GSS-API tokens begin the connection. Only its content distinguishes a token from
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import ClassVar
+from typing import ClassVar
+
 from kwiresniff.session.frame_search import STRONG, WEAK, Versions, score_request_header
 from kwiresniff.session.readings import READS, read_request
 from kwiresniff.session.signatures import is_gssapi_token

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from kwiresniff.base.api_keys import SASL_HANDSHAKE
 from kwiresniff.base.header_fields import unpack_correlation_id
-from kwiresniff.base.light_typing import ClassVar
 from kwiresniff.model import Exchange
 from kwiresniff.session import problems
 from kwiresniff.session.apis import known_versions

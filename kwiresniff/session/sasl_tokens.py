@@ -12,8 +12,8 @@ import base64
 import binascii
 import json
 import re
+from typing import Any
 
-from kwiresniff.base.light_typing import Any
 from kwiresniff.session.der import elements
 
 #: The longest name or claim reported. Kafka has no limit of its own; a principal longer than this is an attack.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING, Any
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any
 from kwiresniff.schema.password_configs import PASSWORD, config_type
 
 if TYPE_CHECKING:

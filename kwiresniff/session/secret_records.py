@@ -7,11 +7,11 @@ seems, and is withheld.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from kwiresniff.base.body_members import CUT_SHORT
 from kwiresniff.base.entities import RECORD_SETS
 from kwiresniff.base.known_ids import METADATA_TOPIC, METADATA_TOPIC_ID
-from kwiresniff.base.light_typing import Any
 from kwiresniff.model import Body, Node
 from kwiresniff.session.secret_configs import is_secret_config
 from kwiresniff.session.withheld import all_nodes, hide, hide_bytes, hide_text, withheld, without_text

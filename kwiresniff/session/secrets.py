@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import cache
 from struct import Struct
+from typing import Any, Final
 
 from kwiresniff.base.api_keys import (
     ALTER_CONFIGS,
@@ -34,7 +35,6 @@ from kwiresniff.base.api_keys import (
     STREAMS_GROUP_HEARTBEAT,
 )
 from kwiresniff.base.body_members import DECODED, UNKNOWN_TAGS
-from kwiresniff.base.light_typing import Any, Final
 from kwiresniff.model import Body, Dissection, Node, Problem
 from kwiresniff.session.peek import runs_into_body
 from kwiresniff.session.sensitive_names import SensitiveNames

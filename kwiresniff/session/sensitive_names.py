@@ -6,8 +6,7 @@ AlterConfigs and IncrementalAlterConfigs carry the values of such configs, and s
 from __future__ import annotations
 
 from sys import getsizeof
-
-from kwiresniff.base.light_typing import Any, ClassVar
+from typing import Any, ClassVar
 
 #: Memory of them. A cluster's plugins have some tens, of some tens of characters.
 MAX_SENSITIVE_BYTES = 1 << 20

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import ClassVar, Final
 
-from kwiresniff.base.light_typing import ClassVar, Final
 from kwiresniff.model import Exchange, SegmentSink
 from kwiresniff.session.non_kafka import NonKafkaTraffic
 from kwiresniff.session.output import EventOutput

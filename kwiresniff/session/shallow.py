@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import API_VERSIONS, ENVELOPE
-from kwiresniff.base.light_typing import Any
 from kwiresniff.codec.body_scanner import BodyScanner
 from kwiresniff.codec.scan_steps import ScanStep, stripping_steps
 from kwiresniff.errors import DecodeError, SchemaError

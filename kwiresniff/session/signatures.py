@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cache
 from struct import Struct
+from typing import TYPE_CHECKING, Final
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final
 from kwiresniff.stream.frame_reader import SOUND_FRAME_BYTES
 
 if TYPE_CHECKING:

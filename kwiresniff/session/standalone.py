@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
 from kwiresniff import codec, schema
-from kwiresniff.base.light_typing import Literal, TypeAlias
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Connection, Direction, Exchange, Message, Problem
 from kwiresniff.session.apis import ApiFacts, api_facts

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from struct import Struct
+from typing import TYPE_CHECKING, Final
 
 from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import API_VERSIONS
 from kwiresniff.base.fastint import i32
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Message
 from kwiresniff.schema.wire_types import FIXED

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING, ClassVar
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar
 from kwiresniff.session.kafka_messages import KafkaMessages
 from kwiresniff.session.phases import TLS, Verdict
 from kwiresniff.session.services import ConnectionServices

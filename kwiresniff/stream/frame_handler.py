@@ -6,7 +6,7 @@ is 0 or 1: which of the two directions of a connection speaks, in the order in w
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

@@ -8,9 +8,9 @@ begins. What a frame says is for its handler to judge.
 from __future__ import annotations
 
 from struct import Struct
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from kwiresniff.base.fastint import i32
-from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar, Final
 from kwiresniff.stream.buffer_budget import BufferBudget
 from kwiresniff.stream.frame_buffer import SMALL_PIECE_BYTES, FrameBuffer
 from kwiresniff.stream.frame_handler import LOST_BAD_LENGTH, LOST_GAP, LOST_MID_STREAM, FrameHandler

@@ -7,8 +7,9 @@ handed on, and who knows where frames begin: it keeps no handler, and knows no c
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, ClassVar, Final
+
 from kwiresniff.base.fastint import i32
-from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar, Final
 from kwiresniff.base.sequence_numbers import SEQ_MASK
 from kwiresniff.stream.buffer_budget import SEGMENT_BYTES, BufferBudget
 from kwiresniff.stream.frame_buffer import SMALL_PIECE_BYTES

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
 from kwiresniff.stream.buffer_budget import BufferBudget
 from kwiresniff.stream.frame_handler import FrameHandler
 from kwiresniff.stream.resync_buffer import MARK_BYTES, ResyncBuffer

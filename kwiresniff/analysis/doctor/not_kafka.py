@@ -5,12 +5,12 @@ that are sent something else: by a scraper of metrics, a health check, a client 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from kwiresniff.analysis.doctor.evidence import clipped
 from kwiresniff.analysis.doctor.rule import ERROR, INCIDENT, Context, Rule, as_brokers, found
 from kwiresniff.analysis.doctor.wording import listed, times
 from kwiresniff.base.flows import host_of
-from kwiresniff.base.light_typing import Any
 from kwiresniff.model import Problem
 from kwiresniff.results.findings import Finding, scope_of
 

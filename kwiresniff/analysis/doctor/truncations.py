@@ -8,6 +8,7 @@ KIP-595), producers by nothing at all.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sized
+from typing import NamedTuple
 
 from kwiresniff.analysis.doctor.evidence import clipped, is_replica
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
@@ -16,7 +17,6 @@ from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.analysis.topic_parts import message_parts, refused_parts, structs
 from kwiresniff.base.api_keys import FETCH, OFFSET_FOR_LEADER_EPOCH, PRODUCE
-from kwiresniff.base.light_typing import NamedTuple
 from kwiresniff.digest import TopicDigest
 from kwiresniff.model import Exchange
 from kwiresniff.results.findings import Finding, scope_of

@@ -7,12 +7,12 @@ logic has three values: true, false and None for "only the body decides" (Kleene
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from kwiresniff.analysis.filter.fields import Field, Getter, body_field, fields, unknown_step
 from kwiresniff.analysis.filter.literals import Test, is_null, test
 from kwiresniff.analysis.filter.parser import AllOf, Comparison, Not, Tree, parse
 from kwiresniff.base.depths import DEPTHS, Depth
-from kwiresniff.base.light_typing import Any
 from kwiresniff.errors import FilterError
 from kwiresniff.model import Exchange, TopicNames
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from itertools import count
+from typing import Any, NamedTuple
 
 from kwiresniff.analysis.body_entities import (
     message_groups,
@@ -22,7 +23,6 @@ from kwiresniff.analysis.filter.of_sessions import SessionPartitionTest, Session
 from kwiresniff.base.body_members import DECODED, UNKNOWN_TAGS
 from kwiresniff.base.depths import Depth
 from kwiresniff.base.entities import RECORD_SETS
-from kwiresniff.base.light_typing import Any, NamedTuple
 from kwiresniff.model import Body, Direction, Exchange, Message, TopicNames
 from kwiresniff.schema.aliases import body_fields, fields_below, names_of, newer_paths
 

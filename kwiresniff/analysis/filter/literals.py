@@ -9,12 +9,12 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable
+from typing import Any
 
 from kwiresniff.analysis.filter.fields import OUTCOMES
 from kwiresniff.analysis.filter.lexer import Token
 from kwiresniff.analysis.filter.linear_search import MAX_SEARCHED_CHARS, search_function
 from kwiresniff.analysis.parse_units import duration_ns, size_bytes, time_ns
-from kwiresniff.base.light_typing import Any
 from kwiresniff.errors import FilterError, SchemaError
 
 Test = Callable[[Any], bool]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from kwiresniff.analysis.followed_sessions import FollowedSessions
-from kwiresniff.base.light_typing import Any
 from kwiresniff.model import Exchange, FetchedTopics, SessionMembers, TopicNames
 
 #: Topics of which the verdict is remembered, each in one filter.

@@ -11,8 +11,8 @@ import ctypes
 import socket
 import struct
 from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
-from kwiresniff.base.light_typing import TypeAlias
 from kwiresniff.capture.live.scapy_cache import forgo_cache
 from kwiresniff.errors import CaptureError
 

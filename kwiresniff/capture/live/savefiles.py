@@ -12,8 +12,8 @@ import stat
 import struct
 import time
 from dataclasses import dataclass
+from typing import BinaryIO
 
-from kwiresniff.base.light_typing import BinaryIO
 from kwiresniff.capture.paths import reason
 from kwiresniff.errors import CaptureError
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Protocol, TypeAlias
 
-from kwiresniff.base.light_typing import Protocol, TypeAlias
 from kwiresniff.model import Problem
 
 #: One captured packet: ``(timestamp_ns, buffer, start, end, wire_bytes)``.

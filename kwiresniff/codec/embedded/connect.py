@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any, Final, NamedTuple
 
 from kwiresniff.base.connect_records import may_be_connects
-from kwiresniff.base.light_typing import Any, Final, NamedTuple
 from kwiresniff.codec.embedded.struct_view import StructView
 from kwiresniff.model import Body
 

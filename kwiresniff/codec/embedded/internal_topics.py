@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from typing import Any
 
 from kwiresniff import schema
 from kwiresniff.base.api_keys import FETCH, FETCH_SNAPSHOT, PRODUCE, SHARE_FETCH
 from kwiresniff.base.connect_records import is_config_topic, may_be_opened
 from kwiresniff.base.known_ids import METADATA_TOPIC, METADATA_TOPIC_ID
-from kwiresniff.base.light_typing import Any
 from kwiresniff.codec.embedded.connect import open_connect_record
 from kwiresniff.codec.embedded.embedded_format import VERSION_BYTES, Content
 from kwiresniff.codec.embedded.groups import open_group_record

@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import islice
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from kwiresniff import schema
 from kwiresniff.base.body_members import DECODED
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from kwiresniff.codec.body_scanner import MessageSkipper
 from kwiresniff.codec.codecs import KEPT, data_decoder, decoder
 from kwiresniff.codec.embedded.embedded_format import Content, Contents

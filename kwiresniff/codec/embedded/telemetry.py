@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import MutableSequence
 from functools import cache
+from typing import Any
 
 from kwiresniff.base.api_keys import PUSH_TELEMETRY
-from kwiresniff.base.light_typing import Any
 from kwiresniff.codec.embedded.openers import Openers
 from kwiresniff.codec.embedded.struct_view import StructView
 from kwiresniff.codec.primitives import float_value

@@ -9,6 +9,7 @@ ten times as long.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, final
 
 from librt.strings import read_i64_be
 
@@ -27,7 +28,6 @@ from kwiresniff.base.batch_layout import (
     RECORDS_COUNT_AT,
 )
 from kwiresniff.base.connect_records import has_marks
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final, final
 from kwiresniff.codec.batch_libraries import crc32c
 from kwiresniff.codec.record_limits import MAX_BATCH_BYTES, RecordBudget
 from kwiresniff.codec.text.body_reader import int16, int32

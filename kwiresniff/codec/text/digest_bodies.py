@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from typing import TYPE_CHECKING, Final, final
 
 from kwiresniff.base.batch_layout import (
     BASE_SEQUENCE_AT,
@@ -20,7 +21,6 @@ from kwiresniff.base.batch_layout import (
     RECORDS_COUNT_AT,
 )
 from kwiresniff.base.entities import TOPIC_RESOURCE
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final, final
 from kwiresniff.codec.primitives import uuid_text
 from kwiresniff.codec.text.batch_reader import SHORT, BatchHeader
 from kwiresniff.codec.text.body_reader import BodyReader, int16, int32

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, final
 
 from librt.strings import BytesWriter, read_i64_be
 
@@ -18,7 +19,6 @@ from kwiresniff.base.batch_layout import (
 )
 from kwiresniff.base.connect_records import may_be_opened
 from kwiresniff.base.json_text import write_number
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final, final
 from kwiresniff.codec.compression import codec_name
 from kwiresniff.codec.record_limits import RecordBudget
 from kwiresniff.codec.records import decode_record_set

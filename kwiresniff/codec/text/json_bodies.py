@@ -7,12 +7,12 @@ read, or -1 to say that this body is not for it. Reading past the end raises Ind
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, final
 
 from librt.strings import BytesWriter
 
 from kwiresniff.base.body_members import UNKNOWN_TAGS
 from kwiresniff.base.json_text import write_number, write_text
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final, final
 from kwiresniff.codec.primitives import uuid_text
 from kwiresniff.codec.record_limits import RecordBudget
 from kwiresniff.codec.text.body_reader import BodyReader, int16, int32

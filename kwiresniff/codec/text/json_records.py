@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, final
 
 from librt.strings import BytesWriter
 
 from kwiresniff.base.json_text import write_characters, write_number, write_text
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final, final
 from kwiresniff.codec.record_limits import RecordBudget
 from kwiresniff.codec.record_reader import VARINT_BYTES, RecordReader, is_sane
 from kwiresniff.codec.text.batch_reader import BatchReader

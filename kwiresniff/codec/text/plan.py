@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final, final
+from typing import TYPE_CHECKING, Any, Final, final
+
 from kwiresniff.codec.field_layout import (
     NUMBERS_SHIFT,
     check_nesting,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final, final
+
 from librt.strings import BytesWriter, read_i64_be
 
 from kwiresniff.base.batch_layout import (
@@ -17,7 +19,6 @@ from kwiresniff.base.batch_layout import (
 )
 from kwiresniff.base.body_members import CUT_SHORT
 from kwiresniff.base.json_text import write_number
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final, final
 from kwiresniff.base.tree_sizes import BATCHES_SHOWN
 from kwiresniff.codec.record_limits import BATCH_NODES, COMPRESSED_NODES, RecordBudget
 from kwiresniff.codec.text.batch_reader import SHORT, UNUSUAL, BatchReader

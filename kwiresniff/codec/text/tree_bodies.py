@@ -11,11 +11,11 @@ array has structures) and share the row that is being written. Single values and
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, final
 
 from librt.strings import BytesWriter
 
 from kwiresniff.base.body_members import UNKNOWN_TAGS
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final, final
 from kwiresniff.base.tree_sizes import ELEMENTS_SHOWN, NAME_COLUMN, RANGES_SHOWN, SCALARS_SHOWN
 from kwiresniff.codec.record_limits import MAX_NODES
 from kwiresniff.codec.text.body_reader import int16

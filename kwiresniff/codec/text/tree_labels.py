@@ -6,10 +6,10 @@ The plans that it follows, and what it keeps of version ranges.
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Final, final
 
 from kwiresniff import schema
 from kwiresniff.base.api_keys import JOIN_GROUP, SYNC_GROUP
-from kwiresniff.base.light_typing import Final, final
 from kwiresniff.base.tree_sizes import ELEMENTS_SHOWN
 from kwiresniff.codec.field_layout import regular, tagged
 from kwiresniff.codec.text.plan import (

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import final
+from typing import final
+
 from kwiresniff.codec.text.tree_wording import Words
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final
+
 from librt.strings import BytesWriter
 
 from kwiresniff.base.batch_layout import NO_TIMESTAMP
 from kwiresniff.base.json_text import write_digit
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final
 from kwiresniff.base.tree_sizes import HEADERS_SHOWN, RECORDS_SHOWN
 from kwiresniff.codec.record_limits import HEADER_NODES, RECORD_NODES, RecordBudget
 from kwiresniff.codec.record_reader import VARINT_BYTES, RecordReader, is_sane

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final, final
+
 from librt.strings import BytesWriter, read_i64_le
 
 from kwiresniff.base.json_text import ONES, QUOTES, SPACES
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final, final
 from kwiresniff.codec.text.tree_wording import Words
 
 if TYPE_CHECKING:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
 
 from librt.strings import BytesWriter
 
 from kwiresniff.base.json_text import write_number
 from kwiresniff.base.known_ids import ZERO_UUID
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final
 from kwiresniff.codec.primitives import uuid_text
 from kwiresniff.codec.text.body_reader import BodyReader, int16
 from kwiresniff.codec.text.plan import (

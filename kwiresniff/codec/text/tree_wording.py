@@ -5,7 +5,7 @@ Everything comes as UTF-8, escaped and ready to be written.
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import Any, Protocol
+from typing import Any, Protocol
 
 
 class Words(Protocol):

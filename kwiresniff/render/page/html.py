@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from importlib import resources
 from importlib.util import find_spec
+from typing import Any, Final
 
 from kwiresniff.base.current_folder import outside_current_folder
-from kwiresniff.base.light_typing import Any, Final
 from kwiresniff.base.placeholders import NO_CLIENT_ID
 from kwiresniff.errors import ExportError
 from kwiresniff.model import file_index, packet_number
