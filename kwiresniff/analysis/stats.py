@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 from kwiresniff.analysis.followed_sessions import FollowedSessions, SessionKeys
 from kwiresniff.analysis.intake import Intake
 from kwiresniff.analysis.latency import BUCKET_BYTES
+from kwiresniff.analysis.stats_dimensions import record_counter
 from kwiresniff.analysis.stats_keys import Key, Keys, key_parts, keys_of
 from kwiresniff.analysis.stats_row import ROW_BYTES, Row
 from kwiresniff.base.placeholders import NO_REQUEST, OTHERS
@@ -135,8 +136,6 @@ class StatsTable:
         self._usual = self.by == ("api",) and not records
         self._records_at, self._count_records = -1, None
         if records:
-            from kwiresniff.analysis.stats_dimensions import record_counter  # few ask for records
-
             self._records_at, self._count_records = record_counter(self.by, topic_name)
         self._topic_at = -1
         for at, name in enumerate(self.by):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeAlias
 
+from kwiresniff.analysis import body_entities
+from kwiresniff.analysis import stats_dimensions as more
 from kwiresniff.analysis.followed_sessions import MANY, SessionKeys
 from kwiresniff.base.flows import host_of
 from kwiresniff.base.placeholders import NO_CLIENT_ID, NO_REQUEST, NO_TOPIC
@@ -43,8 +45,6 @@ class TopicKeys:
     """Gives the topics of an exchange, by name where ``topic_name`` knows it; ``NO_TOPIC`` when it has none."""
 
     def __init__(self, topic_name: TopicNames | None) -> None:
-        from kwiresniff.analysis import body_entities  # imported when topics are asked for
-
         self._topic_name = topic_name
         self._message_topics = body_entities.message_topics
         self._of_session = body_entities.session_topics
@@ -95,8 +95,6 @@ def keys_of(name: str, topic_name: TopicNames | None) -> Keys:
         return usual[name]
     if name == "topic":
         return TopicKeys(topic_name)
-    from kwiresniff.analysis import stats_dimensions as more  # few ask for these
-
     if name == "partition":
         return more.PartitionKeys(topic_name)
     others: dict[str, Keys] = {

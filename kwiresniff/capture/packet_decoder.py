@@ -10,9 +10,12 @@ import struct
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 
+from kwiresniff.capture.capture_headers import CAPTURE_HEADERS
 from kwiresniff.capture.fast_path import NEVER, Front, front
+from kwiresniff.capture.ip_reassembly import Fragments
 from kwiresniff.capture.link_layer import ARP, IPV4, IPV6, LINK_LAYERS, LinkLayer, NoSegment, u16
 from kwiresniff.capture.tags import TAGS, network_layer
+from kwiresniff.capture.tunnels import IP_TUNNELS, udp_tunnel
 from kwiresniff.capture.unread import ethertype_name, link_type_name
 from kwiresniff.model import Segment
 
@@ -168,8 +171,6 @@ class LayerDecoder:
 
     def _first_fragment(self) -> Fragments:
         """Makes what keeps fragments, when the first one has come."""
-        from kwiresniff.capture.ip_reassembly import Fragments
-
         self._fragments = Fragments()
         return self._fragments
 
@@ -275,8 +276,6 @@ def _tcp_segment(
 
 def _capture_header(link_type: int) -> LinkLayer:
     """The layer of a link type that few captures have; raises NoSegment for one that is not read."""
-    from kwiresniff.capture.capture_headers import CAPTURE_HEADERS
-
     layer = CAPTURE_HEADERS.get(link_type)
     if layer is None:
         raise NoSegment(link_type_name(link_type))
@@ -285,8 +284,6 @@ def _capture_header(link_type: int) -> LinkLayer:
 
 def _tunnel(protocol: int, buffer: bytes, start: int, end: int, choices: Choices) -> tuple[int, int]:
     """What lies inside an IP payload that is no TCP, by the names of link layers."""
-    from kwiresniff.capture.tunnels import IP_TUNNELS, udp_tunnel  # few captures have any
-
     if protocol == _UDP:
         ports = choices.udp_ports
         if ports and end - start > 8:

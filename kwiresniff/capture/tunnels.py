@@ -13,6 +13,7 @@ import struct
 from collections.abc import Mapping
 from typing import Final
 
+from kwiresniff.capture.capture_headers import CAPTURE_HEADERS
 from kwiresniff.capture.link_layer import (
     ARP,
     BRIDGED,
@@ -30,6 +31,7 @@ from kwiresniff.capture.link_layer import (
 from kwiresniff.capture.sound_headers import find_ip, is_sound_frame, is_sound_ip
 from kwiresniff.capture.tags import NEXT_PROTOCOLS, TAGS, frame_behind, mpls, network_layer
 from kwiresniff.capture.unread import may_be_name
+from kwiresniff.capture.wireless import ieee80211
 
 _GRE_CHECKSUM = 0x8000
 _GRE_ROUTING = 0x4000
@@ -113,8 +115,6 @@ def tzsp(buffer: bytes, start: int, end: int) -> tuple[int, int]:
 
 
 def _tzsp_packet(encapsulation: int, buffer: bytes, start: int, end: int) -> tuple[int, int]:
-    from kwiresniff.capture.capture_headers import CAPTURE_HEADERS
-
     # Ethernet, and 802.11 without anything, behind a Prism and behind an AVS header.
     link_type = {0x01: 1, 0x12: 105, 0x77: 119, 0x7F: 163}.get(encapsulation)
     if link_type is None:
@@ -173,8 +173,6 @@ def capwap(buffer: bytes, start: int, end: int) -> tuple[int, int]:
         return NOTHING, end
     if not buffer[start + 2] & 1:
         return BRIDGED, offset
-    from kwiresniff.capture.wireless import ieee80211
-
     return ieee80211(buffer, offset, end)
 
 

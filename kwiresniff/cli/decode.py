@@ -12,8 +12,14 @@ from kwiresniff.cli.click_commands import ParamType, remember_traceback
 from kwiresniff.cli.notations import NAMES, NOTATIONS, NotationError, readings
 from kwiresniff.cli.options import MAX_DECOMPRESSED_HELP, SizeType
 from kwiresniff.cli.outcomes import FAILED, one_line
+from kwiresniff.codec.record_limits import decompress_always
 from kwiresniff.errors import DecodeError, KwiresniffError, SchemaError
+from kwiresniff.export import Output, json_line
+from kwiresniff.export.json_objects import single_json
+from kwiresniff.render import TreeWriter, stdout_for
 from kwiresniff.schema.apis import find_api
+from kwiresniff.session import dissect_message
+from kwiresniff.session.standalone import decode_messages
 
 if TYPE_CHECKING:
     from kwiresniff.model import Direction, Exchange
@@ -88,8 +94,6 @@ def command(
         kwiresniff decode 00120000000000010003636c69
         kwiresniff decode --api Metadata --version 9 --response --file body.bin
     """
-    from kwiresniff.codec.record_limits import decompress_always
-
     decompress_always(max_decompressed)
     read = _Reader(direction, api, version, start, show_secrets)
     notations, where = _readings(data, file, form)
@@ -104,9 +108,6 @@ def command(
         others = ", ".join(sorted(read.others))
         print(f"kwiresniff: {where} is read as {notation}; as {others} it would fit as well: --input", file=sys.stderr)
     if output == "json":
-        from kwiresniff.export import Output, json_line
-        from kwiresniff.export.json_objects import single_json
-
         with Output("-") as out:
             for one in found:
                 out.stream.write(json_line(single_json(one, direction)))
@@ -132,8 +133,6 @@ class _Reader:
 
         Raises DecodeError and SchemaError when none are.
         """
-        from kwiresniff.session.standalone import decode_messages
-
         whole: list[tuple[list[Exchange], str]] = []
         part: list[tuple[list[Exchange], str]] = []
         trouble: DecodeError | SchemaError | None = None
@@ -162,9 +161,6 @@ class _Reader:
 
 
 def _draw(exchange: Exchange, direction: Direction, show_secrets: bool, verbose: int, color: str) -> None:
-    from kwiresniff.render import TreeWriter, stdout_for
-    from kwiresniff.session import dissect_message
-
     dissection = dissect_message(exchange, direction, show_secrets=show_secrets)
     assert dissection is not None
     TreeWriter(*stdout_for(color), verbose).write_message(exchange, direction, dissection)

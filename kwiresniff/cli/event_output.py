@@ -9,10 +9,17 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from kwiresniff.analysis.intake import CallingIntake, Intake
 from kwiresniff.base.depths import Depth
+from kwiresniff.cli.decoded import decode_dissection
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.interrupts import for_each
+from kwiresniff.cli.line_intake import LineIntake
+from kwiresniff.cli.screen import Screen
 from kwiresniff.cli.stderr_messages import Messages
+from kwiresniff.export import WRITERS, Output, json_text
 from kwiresniff.model import Direction, Dissection, Event, Exchange, Message, Problem
+from kwiresniff.render import SummaryWriter, TreeWriter
+from kwiresniff.render.tree import words_of
+from kwiresniff.session import dissect_message
 
 if TYPE_CHECKING:
     from kwiresniff.capture.live import LiveCapture
@@ -29,8 +36,6 @@ def encode_for(form: str) -> Callable[[Any], bytes] | None:
     """The function that gives the JSON text of a value, for forms that are JSON; else None."""
     if form not in ("jsonl", "json"):
         return None
-    from kwiresniff.export import json_text
-
     return json_text
 
 
@@ -38,8 +43,6 @@ def screen_for(form: str, options: ReadOptions) -> Screen | None:
     """The screen for forms that people read; None for JSON."""
     if form not in ("tree", "summary"):
         return None
-    from kwiresniff.cli.screen import Screen
-
     return Screen(options.color)
 
 
@@ -49,8 +52,6 @@ def words_for(form: str, options: ReadOptions, screen: Screen | None) -> Words |
     """
     if screen is None or form != "tree" or options.verbose:
         return None
-    from kwiresniff.render.tree import words_of
-
     return words_of(screen.out, screen.width, screen.color)
 
 
@@ -113,8 +114,6 @@ def print_events(source: EventSource, form: str, screen: Screen | None, live: Li
 def _json_printer(form: str, source: EventSource, stack: ExitStack) -> _Printer:
     """Prints all events as JSON. What it opens is closed with ``stack``."""
     watched = source.live or sys.stdout.isatty()
-    from kwiresniff.export import WRITERS, Output
-
     out = stack.enter_context(Output("-")).stream
     writer = WRITERS[form](out, source.files)
     return _Printer(writer.write, out.flush, writer.close, watched)
@@ -132,8 +131,6 @@ def _printer_of(form: str, source: EventSource, screen: Screen, stack: ExitStack
     at_once = screen.watched or source.live
     if at_once or quick is None:
         return _Printer(write, screen.flush, screen.flush, at_once)
-    from kwiresniff.cli.line_intake import LineIntake
-
     lines = LineIntake(quick, screen.write, write)
 
     def write_in_order(event: Event) -> None:
@@ -153,8 +150,6 @@ _Drawing = tuple[Callable[[Exchange], bytes], "QuickLines | None"]
 
 def _summaries(source: EventSource, screen: Screen) -> _Drawing:
     """What gives an exchange as a line, and what writes most exchanges."""
-    from kwiresniff.render import SummaryWriter
-
     topic_name = source.topic_name
     summary = SummaryWriter(screen.out, screen.width, screen.color, files=source.files, topic_name=topic_name)
     return summary.text, summary.quick
@@ -174,9 +169,6 @@ def tree_of(source: EventSource, out: TextIO, width: int | None, color: bool) ->
 def _drawn(source: EventSource, out: TextIO, width: int | None, color: bool) -> _Drawing:
     """What draws an exchange as an annotated tree, with what plugins and redaction make of it; and what writes most
     exchanges of which they make nothing."""
-    from kwiresniff.render import TreeWriter
-    from kwiresniff.session import dissect_message
-
     options, topics = source.options, source.analyzer.topics
     plugins, redactor = source.plugins, source.redactor
     tree = TreeWriter(out, width, color, options.verbose, files=source.files)
@@ -192,8 +184,6 @@ def _drawn(source: EventSource, out: TextIO, width: int | None, color: bool) -> 
             missing = message.size_bytes - len(message.frame or b"")
             redactor.dissect(dissection, (exchange.api_key, which), missing)
         elif dissection is not None and plugins.decoders:
-            from kwiresniff.cli.decoded import decode_dissection
-
             decode_dissection(dissection, plugins, topics.name)
         return dissection
 

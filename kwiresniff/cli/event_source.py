@@ -8,14 +8,19 @@ from contextlib import closing, contextmanager
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
+from kwiresniff.analysis.body_entities import record_sets
+from kwiresniff.analysis.filter import compile_filter
+from kwiresniff.analysis.redact import Redactor
 from kwiresniff.base.depths import DEPTHS, Depth
 from kwiresniff.base.process_memory import keep_freed_memory
 from kwiresniff.capture import CaptureSet, SegmentSource, open_captures, with_decryption
+from kwiresniff.capture.topic_file import read_topic_file
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.cli.outcomes import FAILED
 from kwiresniff.cli.plugin_loading import load_plugins
 from kwiresniff.cli.problem_count import ProblemCount
 from kwiresniff.cli.progress import Progress
+from kwiresniff.cli.redact_key import redact_key
 from kwiresniff.cli.time_window import TimeWindow
 from kwiresniff.codec.record_limits import decompress_always
 from kwiresniff.model import (
@@ -45,17 +50,12 @@ OF_SESSIONS = frozenset({"topic", "partition"})
 def _filter(options: ReadOptions, topic_name: TopicNames, names_known: Callable[[], int]) -> Filter | None:
     if options.filter is None:
         return None
-    from kwiresniff.analysis.filter import compile_filter
-
     return compile_filter(options.filter, topic_name, names_known)
 
 
 def _redactor(options: ReadOptions) -> Redactor | None:
     if not options.redact and options.redact_key is None and options.redact_key_file is None:
         return None
-    from kwiresniff.analysis.redact import Redactor
-    from kwiresniff.cli.redact_key import redact_key
-
     return Redactor(redact_key(options.redact_key_file, options.redact_key))
 
 
@@ -123,8 +123,6 @@ class EventSource:
             digests=digests if self.redactor is None and not self.plugins.loaded else False,
         )
         if options.topics is not None:
-            from kwiresniff.capture.topic_file import read_topic_file  # few have such a file
-
             self._analyzer.topics.add(read_topic_file(options.topics))
         self._screen = screen
         keep_freed_memory()
@@ -331,8 +329,6 @@ class EventSource:
         if plugins.annotators:
             plugins.annotate(exchange)
         if plugins.decoders and redactor is None:
-            from kwiresniff.analysis.body_entities import record_sets
-
             for message in (exchange.request, exchange.response):
                 if message is not None and message.body is not None:
                     for topic, _, batches in record_sets(message.body, self.topic_name):

@@ -15,6 +15,7 @@ from kwiresniff.analysis.topic_metrics import TopicMetrics
 from kwiresniff.capture.live import LiveCapture
 from kwiresniff.cli.click_commands import ParamType
 from kwiresniff.cli.event_source import EventSource
+from kwiresniff.export.prometheus import MetricsServer
 from kwiresniff.model import Event
 from kwiresniff.results.metrics import Metric
 
@@ -46,8 +47,6 @@ def served_metrics(
     names: Sequence[str] = (),
 ) -> Iterator[None]:
     """Serves metrics of ``source`` at ``address``, also asked for by ``names``, and says where. Raises ExportError."""
-    from kwiresniff.export.prometheus import MetricsServer
-
     metrics = Metrics(series, source.topic_name)
     by_topic = TopicMetrics(series, source.topic_name) if topics else None
 

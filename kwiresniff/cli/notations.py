@@ -17,6 +17,8 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Final
 
+from kwiresniff.capture.packet_decoder import LayerDecoder
+
 #: Bytes that one dump may stand for, with the repeated lines that `*` leaves out: the longest frame that is read.
 MAX_DUMP_BYTES: Final = 128 << 20
 
@@ -276,8 +278,6 @@ def packets(text: str) -> list[bytes]:
 
     Packets are in the order of the text. None when one of them is no TCP segment of IPv4 or IPv6.
     """
-    from kwiresniff.capture.packet_decoder import LayerDecoder
-
     for pieces in [*dump_pieces(text), *([data] for data in _hex_or_none(text))]:
         for link_type in _LINK_TYPES:
             decoder = LayerDecoder({})

@@ -10,6 +10,7 @@ import click
 
 from kwiresniff.analysis.parse_units import duration_ns, size_bytes, time_ns, time_of_day_ns
 from kwiresniff.base.time_units import DAY_NS
+from kwiresniff.capture.decode_as import rule_of
 from kwiresniff.cli.click_commands import ParamType, SharedOption, TrafficCommand, remember_traceback
 
 _Work: TypeAlias = Callable[..., Any]
@@ -62,8 +63,6 @@ class DecodeAsType(ParamType):
     name = "rule"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        from kwiresniff.capture.decode_as import rule_of  # few commands are given one
-
         try:
             rule_of(value)
         except ValueError as error:

@@ -12,6 +12,7 @@ from typing import Any
 
 import click
 
+from kwiresniff.capture.keylog import check_key_log
 from kwiresniff.cli.click_commands import SuggestingGroup
 from kwiresniff.cli.outcomes import FAILED, one_line
 from kwiresniff.cli.pipeline_options import (
@@ -24,6 +25,11 @@ from kwiresniff.cli.pipeline_options import (
     output_options,
 )
 from kwiresniff.cli.pipeline_progress import bar, counter, summary
+from kwiresniff.export import Output, json_line
+from kwiresniff.pipeline.columns import WRITABLE
+from kwiresniff.pipeline.hadoop import HadoopInputs, is_remote
+from kwiresniff.pipeline.sql_check import check_sql
+from kwiresniff.render import console, plain_table
 
 _fresh_option = click.option(
     "--resume/--fresh", default=True, help="Keep what was done into DIR before (default), or do all of it again."
@@ -67,9 +73,7 @@ def run_command(
     Files of one rotation are read as one, so connections go on from file to file. Run again it only does what is
     new; stopped in the middle it goes on where it was.
     """
-    from kwiresniff.capture.keylog import check_key_log
     from kwiresniff.pipeline.batch_run import Run
-    from kwiresniff.pipeline.hadoop import HadoopInputs, is_remote
     from kwiresniff.pipeline.output_store import OutputStore
 
     if keylog is not None:
@@ -165,10 +169,8 @@ def query_command(folder: str, sql: str, form: str, variant: bool, cluster: Clus
     Tables: exchanges, connections, problems, records, errors, clients, topics, audit, and latency and topic_latency,
     whose histograms add up: SELECT api, percentile_ns(collect_list(latency), 0.99) FROM latency GROUP BY api.
     """
-    from kwiresniff.pipeline.columns import WRITABLE
     from kwiresniff.pipeline.output_store import OutputStore
     from kwiresniff.pipeline.query import query
-    from kwiresniff.pipeline.sql_check import check_sql
 
     OutputStore(folder).check()
     check_sql(sql, WRITABLE)
@@ -190,14 +192,10 @@ def _warehouse(remote: str | None) -> Iterator[dict[str, str]]:
 
 def _print(names: list[str], rows: Iterator[list[Any]], form: str) -> None:
     if form == "jsonl":
-        from kwiresniff.export import Output, json_line
-
         line = json_line
         with Output("-") as out:
             out.stream.writelines(line(dict(zip(names, row, strict=True))) for row in rows)
         return
-    from kwiresniff.render import console, plain_table
-
     console().print(plain_table(names, [[_cell(value) for value in row] for row in rows]))
 
 

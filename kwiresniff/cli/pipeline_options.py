@@ -11,13 +11,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from kwiresniff.analysis.filter import compile_filter
 from kwiresniff.analysis.parse_units import duration_ns
 from kwiresniff.base.current_folder import outside_current_folder
+from kwiresniff.capture.topic_file import read_topic_file
 from kwiresniff.cli.click_commands import remember_traceback
 from kwiresniff.cli.options import MAX_DECOMPRESSED_HELP, DecodeAsType, SizeType
 from kwiresniff.cli.redact_key import redact_key
 from kwiresniff.errors import SchemaError
 from kwiresniff.pipeline.columns import WRITABLE, WRITTEN
+from kwiresniff.pipeline.plan import file_at
+from kwiresniff.pipeline.spark_session import make_paths_absolute, start_session
+from kwiresniff.pipeline.unit_reader import Settings
+from kwiresniff.schema import find_release
 
 if TYPE_CHECKING:
     from kwiresniff.pipeline.unit_reader import Settings
@@ -40,8 +46,6 @@ class Cluster(NamedTuple):
     def start(self, **settings: str) -> Any:
         """The session; ``settings`` as of ``kwiresniff.pipeline.session``. Relative paths in its SQL begin at the root
         folder."""
-        from kwiresniff.pipeline.spark_session import make_paths_absolute, start_session
-
         make_paths_absolute()
         with outside_current_folder():  # where Java stays, and the workers that it starts
             return start_session(self.master, remote=self.remote, ui=self.verbose, numpy=False, **settings)
@@ -84,23 +88,14 @@ class Decoding(NamedTuple):
 
     def settings(self, keylog: str | None = None) -> Settings:
         """The options as ``Settings`` of the pipeline; raises for wrong ones here, before Spark is started."""
-        from kwiresniff.pipeline.plan import file_at
-        from kwiresniff.pipeline.unit_reader import Settings
-
         if self.where is not None:
-            from kwiresniff.analysis.filter import compile_filter
-
             compile_filter(self.where)
         topics = None
         if self.topics is not None:
-            from kwiresniff.capture.topic_file import read_topic_file
-
             read_topic_file(self.topics)
             topics = file_at(self.topics)
         audit = self.audit
         if audit is not None:
-            from kwiresniff.schema import find_release
-
             try:
                 audit = find_release(audit)
             except SchemaError as error:

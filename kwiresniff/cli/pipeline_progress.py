@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from kwiresniff.cli.outcomes import one_line
+from kwiresniff.render import console
 
 #: Files that are named at the end of a run; manifest.json names all of them.
 MAX_NAMED_FILES = 5
@@ -54,8 +55,6 @@ def bar(job: Job, *, enabled: bool) -> Iterator[Callable[[dict[str, Any]], None]
         return
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from kwiresniff.render import console
-
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -74,7 +73,5 @@ def counter(*, enabled: bool) -> Iterator[Callable[[dict[str, Any]], None]]:
     if not (enabled and sys.stderr.isatty()):
         yield lambda _: None
         return
-    from kwiresniff.render import console
-
     with console("auto", stderr=True).status("starting Spark") as status:
         yield lambda done: status.update(_counts(done))

@@ -6,6 +6,8 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from importlib import metadata, util
+from pathlib import Path
 from typing import Any
 
 from kwiresniff.errors import PluginError
@@ -41,8 +43,6 @@ def _entry_points() -> Iterable[Any]:
     """
     if not any(map(_may_offer, sys.path)):
         return ()
-    from importlib import metadata
-
     return metadata.entry_points(group=ENTRY_POINTS)
 
 
@@ -67,9 +67,6 @@ def _may_offer(folder: str) -> bool:
 
 
 def _load_file(path: str) -> Plugin:
-    from importlib import util
-    from pathlib import Path
-
     file = Path(path)
     if not file.is_file():
         raise PluginError(f"plugin {path}: no such file; give the path of a Python file")

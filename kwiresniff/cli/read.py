@@ -12,6 +12,7 @@ from kwiresniff.cli.event_output import DEPTH_OF_FORM, encode_for, print_events,
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions, capture_command, form_option
 from kwiresniff.cli.outcomes import INTERRUPTED
+from kwiresniff.cli.pager import paged, pager
 
 #: The messages whose bodies a summary does not always look into: of all others it tells what no digest has.
 PUT_OFF: Final = frozenset({PRODUCE, FETCH, API_VERSIONS})
@@ -34,8 +35,6 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str, no_pager
     if no_pager or screen is None or "-" in captures or not sys.stdout.isatty():
         finished = print_events(source, form, screen)
     else:
-        from kwiresniff.cli.pager import paged, pager
-
         with paged(pager()):
             finished = print_events(source, form, screen)
     return source.exit_code() if finished else INTERRUPTED

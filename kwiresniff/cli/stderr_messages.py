@@ -9,6 +9,8 @@ from itertools import islice
 from kwiresniff.capture.unread import MAX_SHOWN, in_words, is_worth_a_line
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.model import Problem
+from kwiresniff.render import escape
+from kwiresniff.render.problems import problem_line
 
 #: A folder may hold thousands; the line should still be read.
 MAX_FILES_NAMED = 3
@@ -62,8 +64,6 @@ class Messages:
 
     def _print_problem(self, problem: Problem) -> None:
         if self._line is None:
-            from kwiresniff.render.problems import problem_line  # most captures have none
-
             self._line = problem_line
         self._print(self._line(problem))
 
@@ -76,8 +76,6 @@ class Messages:
         return _NOT_DECRYPTED if self._source.options.keylog is not None else _HOW_TO_DECRYPT
 
     def _no_kafka(self) -> str:
-        from kwiresniff.render import escape
-
         counts: dict[str, int] = {}
         for problem in self._others:
             details = problem.details or {}

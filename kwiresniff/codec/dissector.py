@@ -22,6 +22,7 @@ from kwiresniff.codec.field_layout import UNALIGNED, check_nesting, default_valu
 from kwiresniff.codec.node_types import ARRAY, STRUCT, TAGGED_FIELDS
 from kwiresniff.codec.primitives import read_uvarint, too_many_tags
 from kwiresniff.codec.record_limits import MAX_NODES, RecordBudget
+from kwiresniff.codec.records import dissect_record_set
 from kwiresniff.codec.value_labels import meaning_of
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Dissection, Node, Problem, TopicNames
@@ -296,8 +297,6 @@ class Dissector:
         if not self.records or self.nodes > MAX_NODES:
             node.value = {"size_bytes": self.position - start}
             return
-        from kwiresniff.codec.records import dissect_record_set  # imported here: it brings the compression codecs
-
         folded = self.folded_records()
         children, problems = dissect_record_set(
             self.frame, start, self.position, self.budget, unaligned=unaligned, folded=folded

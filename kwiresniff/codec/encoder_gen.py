@@ -28,6 +28,7 @@ from kwiresniff.codec.field_layout import (
 )
 from kwiresniff.codec.invalid_values import misfit
 from kwiresniff.codec.primitives import WRITERS, write_uvarint, writer_of
+from kwiresniff.codec.records import encode_record_set
 from kwiresniff.errors import EncodeError
 from kwiresniff.model import Body
 from kwiresniff.schema.types import MessageVersion, WireField
@@ -205,8 +206,6 @@ def _raw_bytes(value: Any) -> bytes:
 def _record_bytes(value: Any) -> bytes:
     if isinstance(value, bytes):
         return value
-    from kwiresniff.codec.records import encode_record_set
-
     return encode_record_set(_entries(value))
 
 

@@ -28,7 +28,9 @@ from kwiresniff.codec.field_layout import regular
 from kwiresniff.codec.node_types import ELEMENTS, STRUCT
 from kwiresniff.codec.node_values import plain
 from kwiresniff.codec.primitives import reader_of
+from kwiresniff.codec.record_dissector import Folded
 from kwiresniff.codec.record_limits import MAX_NODES
+from kwiresniff.codec.records import decode_record_set, decode_sound
 from kwiresniff.codec.scan_steps import element_steps
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Body, Dissection, DrawnNodes, Node, Problem, RecordsMode, TopicNames
@@ -177,8 +179,6 @@ class _Checked(_Folding):
         self.says_meanings = False
 
     def folded_records(self) -> Folded:
-        from kwiresniff.codec.record_dissector import Folded  # imported here: it brings the compression codecs
-
         return Folded(FOLDED, 0)
 
 
@@ -244,8 +244,6 @@ class _Shown(_Folding):
         return False
 
     def folded_records(self) -> Folded:
-        from kwiresniff.codec.record_dissector import Folded  # imported here: it brings the compression codecs
-
         self.folded.append(Folded(FOLDED))
         return self.folded[-1]
 
@@ -268,8 +266,6 @@ class _Valued(_Folding):
 
     def record_set(self, node: Node, start: int, path: str, *, unaligned: bool) -> None:
         if self.records and self.nodes <= MAX_NODES:
-            from kwiresniff.codec.records import decode_sound  # imported here: it brings the compression codecs
-
             found = decode_sound(self.frame, start, self.position, self.budget, unaligned=unaligned)
             if found is not None:
                 node.value, nodes = found
@@ -357,6 +353,4 @@ def _decoder(element: _By) -> Decoder:
 
 
 def _record_set_decoder() -> RecordSetDecoder:
-    from kwiresniff.codec.records import decode_record_set  # brings the compression codecs
-
     return decode_record_set

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kwiresniff.codec.node_types import ARRAY, ELEMENTS, STRUCT, TAGGED_FIELDS
+from kwiresniff.codec.record_values import plain_batches
 from kwiresniff.model import Node
 
 
@@ -30,8 +31,6 @@ def plain(node: Node) -> Any:
                 values.append(plain(child))
         return values
     if node.type in ("RECORDS", "COMPACT_RECORDS"):
-        from kwiresniff.codec.record_values import plain_batches  # brings the compression codecs
-
         return plain_batches(node.children)
     return node.value
 

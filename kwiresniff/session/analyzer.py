@@ -15,7 +15,9 @@ from kwiresniff.model import DECRYPTED, FIN, RST, SYN, Event, Exchange, Exchange
 from kwiresniff.session import problems
 from kwiresniff.session.connection import ConnectionAnalyzer
 from kwiresniff.session.connection_table import ConnectionTable
+from kwiresniff.session.decode import BodyDecoder
 from kwiresniff.session.endpoint import Endpoint
+from kwiresniff.session.fetch_sessions import FetchSessions
 from kwiresniff.session.services import NONE_EARLY, ConnectionServices
 from kwiresniff.session.shallow import ShallowReader
 from kwiresniff.session.topic_ids import MAX_TOPIC_NAMES, TopicNameTable
@@ -79,15 +81,11 @@ class Analyzer(ConnectionServices):
         output = self.output
         decoded = depth in ("bodies", "records")
         if topics or sessions:
-            from kwiresniff.session.fetch_sessions import FetchSessions  # few ask for topics
-
             output.fetch_sessions = FetchSessions()
         self.keep_request = MAX_KEPT_BYTES if decoded or topics or sessions else FRONT_BYTES
         self.keep_response = RESPONSE_FRONT_BYTES if depth == "headers" and not topics else MAX_KEPT_BYTES
         records: RecordsMode = "full" if depth == "records" else "headers"
         if decoded:
-            from kwiresniff.session.decode import BodyDecoder  # brings all that can be inside bodies
-
             output.decoder = BodyDecoder(
                 records,
                 self.topics,

@@ -18,6 +18,7 @@ from kwiresniff.model import Body, Direction, Exchange, Message, Problem, Record
 from kwiresniff.session.apis import MAX_FACTS, read_version
 from kwiresniff.session.body_plan import AFTER_NAMES, AFTER_SECRETS, IN_FIELDS, WITH_CONTENTS, BodyPlan, Plans
 from kwiresniff.session.error_codes import ErrorCodes, add_errors
+from kwiresniff.session.malformed import MalformedBodies
 from kwiresniff.session.secrets import conceal
 from kwiresniff.session.topic_ids import TopicNameTable, names_topics
 
@@ -292,8 +293,6 @@ class BodyDecoder:
     def _malformed(self) -> MalformedBodies:
         """What reads bodies that do not decode cleanly."""
         if self._closer_look is None:
-            from kwiresniff.session.malformed import MalformedBodies  # brings the dissector
-
             self._closer_look = MalformedBodies(self._records, self._topics, self._rows)
         return self._closer_look
 

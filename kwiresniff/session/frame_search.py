@@ -8,6 +8,7 @@ that follows agrees, or when the frame ends where a segment ends, which is where
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Sequence
 from functools import cache
@@ -80,8 +81,6 @@ _REQUEST: Final = rb"(?s)(?=[\x00-\x%02x].{3}\x00.\x00[\x00-\x3f].{4}(?:\xff\xff
 @cache
 def _request_search() -> Callable[..., re.Match[bytes] | None]:
     """What finds the places that look like ``_REQUEST``."""
-    import re  # most connections are seen from their beginning
-
     return re.compile(_REQUEST).search
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -86,6 +87,4 @@ def _has_login(text: str) -> bool:
 @cache
 def _compiled(expression: str) -> re.Pattern[str]:
     """An expression, compiled when the first config comes, which few captures have: it takes a while."""
-    import re
-
     return re.compile(expression)

@@ -36,7 +36,10 @@ from kwiresniff.base.api_keys import (
 )
 from kwiresniff.base.body_members import DECODED, UNKNOWN_TAGS
 from kwiresniff.model import Body, Dissection, Node, Problem
+from kwiresniff.session.connect_secrets import conceal_connect_nodes, conceal_connect_records
 from kwiresniff.session.peek import runs_into_body
+from kwiresniff.session.secret_configs import is_secret_config
+from kwiresniff.session.secret_records import conceal_metadata_nodes, conceal_metadata_records
 from kwiresniff.session.sensitive_names import SensitiveNames
 from kwiresniff.session.withheld import all_nodes, hide, hide_text, withheld, without_text
 
@@ -123,9 +126,6 @@ def conceal(
     """
     where = (api_key, direction)
     if where in _WITH_RECORDS:
-        from kwiresniff.session.connect_secrets import conceal_connect_records  # few bodies with records come here
-        from kwiresniff.session.secret_records import conceal_metadata_records
-
         conceal_metadata_records(body)
         conceal_connect_records(body)
     elif not sound and may_hide(api_key, direction):
@@ -216,8 +216,6 @@ def _is_secret(member: Body, value: Any, sensitive: SensitiveNames | None) -> bo
 @cache
 def _config_judge() -> Callable[..., bool]:
     """What says of a config whether it is a secret."""
-    from kwiresniff.session.secret_configs import is_secret_config  # few captures have configs
-
     return is_secret_config
 
 
@@ -236,9 +234,6 @@ def conceal_dissection(
     """
     where = (api_key, direction)
     if where in _WITH_RECORDS:
-        from kwiresniff.session.connect_secrets import conceal_connect_nodes
-        from kwiresniff.session.secret_records import conceal_metadata_nodes
-
         conceal_metadata_nodes(dissection.root)
         conceal_connect_nodes(dissection.root)
     elif not sound and may_hide(api_key, direction):

@@ -8,6 +8,8 @@ from __future__ import annotations
 from sys import getsizeof
 from typing import Any, ClassVar
 
+from kwiresniff.schema.password_configs import config_type
+
 #: Memory of them. A cluster's plugins have some tens, of some tens of characters.
 MAX_SENSITIVE_BYTES = 1 << 20
 _ENTRY_BYTES = 100
@@ -41,6 +43,4 @@ class SensitiveNames:
             return True
         if not self._full:
             return False
-        from kwiresniff.schema.password_configs import config_type  # few captures have so many
-
         return config_type(name) is None

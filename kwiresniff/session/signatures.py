@@ -5,11 +5,13 @@ Sources: for each protocol the fixed bytes that its specification puts first. Wh
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cache
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
+from kwiresniff.session.tls_names import alert_name
 from kwiresniff.stream.frame_reader import SOUND_FRAME_BYTES
 
 if TYPE_CHECKING:
@@ -83,8 +85,6 @@ def guess_protocol(first: bytes) -> str:
 @cache
 def _patterns() -> list[tuple[str, re.Pattern[bytes]]]:
     """The signatures, ready to be compared: thousands of connections may have to be, with two dozen each."""
-    import re
-
     return [(name, re.compile(pattern, re.DOTALL)) for name, pattern in _SIGNATURES]
 
 
@@ -96,8 +96,6 @@ def response_protocol(first: bytes) -> tuple[str, str | None] | None:
     if name == "unknown":
         return None
     if name == "tls" and first[0] == _ALERT and len(first) >= 7 and first[3:5] == b"\x00\x02":
-        from kwiresniff.session.tls_names import alert_name  # brings tables that few captures need
-
         return name, alert_name(first[6])
     return name, None
 
@@ -112,8 +110,6 @@ def is_certain_response(first: bytes) -> bool:
 
 
 def _begins_http(first: bytes) -> bool:
-    import re
-
     return re.match(rb"HTTP/1\.[01] [1-5][0-9]{2} ", first) is not None
 
 

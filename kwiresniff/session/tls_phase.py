@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from kwiresniff.session.kafka_messages import KafkaMessages
 from kwiresniff.session.phases import TLS, Verdict
 from kwiresniff.session.services import ConnectionServices
+from kwiresniff.session.tls_inspection import TlsInspection
 from kwiresniff.stream.half_stream import HalfStream
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 @cache
 def _inspection() -> type[TlsInspection]:
     """What inspects a connection, imported with the first one: it brings tables that few captures need."""
-    from kwiresniff.session.tls_inspection import TlsInspection
-
     return TlsInspection
 
 

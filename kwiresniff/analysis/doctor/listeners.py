@@ -9,6 +9,7 @@ its coordinator again and again, and never gets to work. Those that ask once and
 from __future__ import annotations
 
 from collections.abc import Iterator
+from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
 from kwiresniff.analysis.doctor.absences import Failures, absences, episode_of
@@ -364,8 +365,6 @@ def _is_loopback(host: str) -> bool:
 
 def _ip_address(host: str) -> IPv4Address | IPv6Address | None:
     """The address that a host is given by, None for one that is given by its name."""
-    from ipaddress import ip_address  # 1 ms of start-up
-
     try:
         return ip_address(host.strip("[]"))
     except ValueError:

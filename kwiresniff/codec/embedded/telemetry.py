@@ -12,9 +12,12 @@ from functools import cache
 from typing import Any
 
 from kwiresniff.base.api_keys import PUSH_TELEMETRY
+from kwiresniff.codec.compression import NONE, codec_name, decompress
 from kwiresniff.codec.embedded.openers import Openers
 from kwiresniff.codec.embedded.struct_view import StructView
 from kwiresniff.codec.primitives import float_value
+from kwiresniff.codec.record_limits import RecordBudget
+from kwiresniff.codec.value_labels import time_meaning
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Exchange, TopicNames
 
@@ -47,9 +50,6 @@ def open_metrics(struct: StructView) -> None:
     if parser is None:
         struct.hint(METRICS, _HINT)
         return
-    from kwiresniff.codec.compression import NONE, codec_name, decompress  # they are heavy, and telemetry is rare
-    from kwiresniff.codec.record_limits import RecordBudget
-
     compression = struct.get("compression_type") or NONE
     try:
         if compression != NONE:
@@ -119,8 +119,6 @@ class _Reader:
 def _meaning(name: str, value: Any) -> str:
     """What a person wants to read beside a value."""
     if name.endswith("time_unix_nano"):
-        from kwiresniff.codec.value_labels import time_meaning  # brings the names of all values
-
         return time_meaning(value // _NANOSECONDS_PER_MILLISECOND)
     return _TEMPORALITIES.get(value, "") if name == "aggregation_temporality" else ""
 

@@ -29,6 +29,7 @@ from kwiresniff.base.batch_layout import (
 )
 from kwiresniff.base.connect_records import has_marks
 from kwiresniff.codec.batch_libraries import crc32c
+from kwiresniff.codec.compression import decompress_within
 from kwiresniff.codec.record_limits import MAX_BATCH_BYTES, RecordBudget
 from kwiresniff.codec.text.body_reader import int16, int32
 
@@ -115,8 +116,6 @@ class BatchReader(BatchHeader):
         self.first = pos + HEADER_BYTES
         self.last = stop
         if codec:
-            from kwiresniff.codec.compression import decompress_within  # brings libraries that many do not need
-
             self.data = decompress_within(budget, codec, frame[pos + HEADER_BYTES : stop])
             self.first = 0
             self.last = len(self.data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from json import dumps
 from typing import TYPE_CHECKING, Any, Final, final
 
 from kwiresniff.codec.field_layout import (
@@ -190,6 +191,4 @@ def _quoted(value: Any) -> str:
         return "null"
     if type(value) is int:
         return str(value)
-    from json import dumps  # a digest needs none, and nor do most messages
-
     return dumps(value, ensure_ascii=False, separators=(",", ":"), default=bytes.decode)

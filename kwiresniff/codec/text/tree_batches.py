@@ -20,6 +20,7 @@ from kwiresniff.base.batch_layout import (
 from kwiresniff.base.body_members import CUT_SHORT
 from kwiresniff.base.json_text import write_number
 from kwiresniff.base.tree_sizes import BATCHES_SHOWN
+from kwiresniff.codec.batch_header import header_fields
 from kwiresniff.codec.record_limits import BATCH_NODES, COMPRESSED_NODES, RecordBudget
 from kwiresniff.codec.text.batch_reader import SHORT, UNUSUAL, BatchReader
 from kwiresniff.codec.text.body_reader import int16, int32
@@ -110,8 +111,6 @@ class RecordSetRows(RecordRows):
         return stop
 
     def _cut_short(self, frame: bytes, pos: i64, end: i64, index: i64, depth: i64) -> i64:
-        from kwiresniff.codec.batch_header import header_fields  # brings the compression codecs
-
         self.nodes += 1 + len(header_fields(frame, pos, end))
         if index < BATCHES_SHOWN:
             size: int = end - pos
