@@ -10,7 +10,7 @@ other field. So nothing of its body is left.
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Any
@@ -60,7 +60,7 @@ class Redactor:
     __slots__ = ("_key",)
 
     def __init__(self, key: str | None = None) -> None:
-        raw = secrets.token_bytes(32) if key is None else key.encode("utf-8", "surrogateescape")
+        raw = os.urandom(32) if key is None else key.encode("utf-8", "surrogateescape")
         self._key = raw if len(raw) <= MAX_KEY_BYTES else blake2b(raw).digest()
 
     def value(self, data: bytes | str) -> dict[str, Any]:
