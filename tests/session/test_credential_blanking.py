@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
+from pathlib import Path
 from struct import pack
 
 import pytest
 
-from kwiresniff.model import Connection, Exchange
+from kwiresniff.capture import open_captures
+from kwiresniff.model import Connection, Exchange, Segment
 from kwiresniff.session import Analyzer
 from kwiresniff.session.checkpoint import dump, load
+from tests.cli import test_marked_values as marked
 from tests.support.conversation import Wire, api_versions_v0, api_versions_v0_response, request, response, string
 
 SECRET = b"S3CRET"
@@ -112,3 +116,117 @@ def test_a_request_with_credentials_that_has_come_in_part_is_saved_without_them(
     wire.send(0, pack(">i", len(frame) + 96) + frame[4:])
     saved, _, _ = goes_on(wire)
     assert SECRET not in saved and b"salt" not in saved
+
+
+def saved(segments: Sequence[Segment]) -> bytes:
+    """What is saved behind these segments."""
+    analyzer = Analyzer("records")
+    list(analyzer.process(segments))
+    return zlib.decompress(dump(analyzer))
+
+
+def parts(segment: Segment, at: int) -> tuple[Segment, Segment]:
+    """A segment as two, of which the first has ``at`` bytes."""
+    packet, ns, flow, seq, ack, flags, buffer, start, end, missing = segment
+    return (
+        (packet, ns, flow, seq, ack, flags, buffer, start, start + at, 0),
+        (packet, ns, flow, seq + at, ack, flags, buffer, start + at, end, missing),
+    )
+
+
+def of_one_connection(segments: Sequence[Segment], last: int) -> list[Segment]:
+    """The segments up to the last one, of its connection."""
+    ports = {segments[last][2][8:10], segments[last][2][10:12]}
+    return [one for one in segments[: last + 1] if {one[2][8:10], one[2][10:12]} == ports]
+
+
+def test_a_message_with_credentials_is_saved_without_them_wherever_it_is_cut(tmp_path: Path) -> None:
+    """Both directions of every message that holds marked values, whole, and cut in and behind them."""
+    segments = list(open_captures([marked.secrets_capture(tmp_path / "c.pcap")]))
+    secret = marked.SECRET.encode()
+    cuts = 0
+    for last, (*_, buffer, start, end, _) in enumerate(segments):
+        data = buffer[start:end]
+        if secret not in data:
+            continue
+        *before, whole = of_one_connection(segments, last)
+        at, behind = data.index(secret), data.rindex(secret) + len(secret)
+        for size in sorted({at + 6, at + len(secret), behind, len(data) - 1}):
+            assert secret[:6] not in saved([*before, parts(whole, size)[0]]), (last, size)
+            cuts += 1
+        assert secret not in saved([*before, whole])
+    assert cuts > 150
+
+
+@pytest.mark.parametrize("api_key", [19, 33, 36, 38, 39, 40, 44, 51])
+def test_a_request_with_credentials_is_not_saved_before_its_connection_is_known(api_key: int, tmp_path: Path) -> None:
+    """A capture that begins with it, or has lost the message before it."""
+    segments = list(open_captures([marked.secrets_capture(tmp_path / "c.pcap")]))
+    secret = marked.SECRET.encode()
+    found = 0
+    for last, (*_, buffer, start, end, _) in enumerate(segments):
+        if buffer[start + 4 : start + 6] == pack(">h", api_key) and secret in buffer[start:end]:
+            segment = segments[last]
+            lost = of_one_connection(segments, last)[-8:-4]
+            for some in ([segment], [parts(segment, end - start - 1)[0]], [*lost, segment]):
+                assert secret not in saved(some)
+            found += 1
+    assert found or api_key == 38  # whose response alone has any
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_tokens_out_of_order_are_not_saved(version: int) -> None:
+    """The segment with the end of a token comes first; its front is lost, and the connection goes on behind it."""
+    token = b"\0alice\0" + SECRET
+    frame = pack(">i", len(token)) + token if version == 0 else request(36, 1, 3, pack(">i", len(token)) + token)
+    wire = handshake(version, "PLAIN")
+    wire.send(0, frame[:-8], drop=True)
+    wire.send(0, frame[-8:])
+    state, _, connection = goes_on(wire, request(3, 0, 4, pack(">i", 0)))
+    assert SECRET not in state
+    assert connection.sasl is not None and connection.sasl["mechanism"] == "PLAIN"
+
+
+def test_a_request_with_configs_that_has_come_in_part_is_paired_and_its_bytes_are_told_as_withheld() -> None:
+    """AlterConfigs with a password; its response comes after the rest of it."""
+    secret = string("ssl.key.password") + string(SECRET.decode())
+    body = pack(">ib", 1, 4) + string("1") + pack(">i", 2) + secret + secret + b"\0"
+    frame = request(33, 0, 3, body)
+    wire = handshake(1, "PLAIN")
+    wire.send(0, frame[:-12])
+    state, (exchange,), _ = goes_on(wire, frame[-12:])
+    assert SECRET not in state
+    assert (exchange.api_key, exchange.correlation_id) == (33, 3)
+    assert exchange.request is not None and exchange.request.size_bytes == len(frame) - 4
+    problem = next(one for one in exchange.problems if one.code == "gap")
+    header = len(request(33, 0, 3)) - 4
+    assert problem.details == {"missing_bytes": len(frame) - 12 - 4 - header, "withheld": True}
+
+
+def produce(topic: str, records: bytes) -> bytes:
+    """A Produce v8 request with acks=1 for one partition."""
+    partition = pack(">iii", 1, 0, len(records)) + records
+    return request(0, 8, 3, string(None) + pack(">hii", 1, 1000, 1) + string(topic) + partition)
+
+
+@pytest.mark.parametrize("codec", [0, 1])
+def test_records_of_connect_that_wait_for_an_answer_are_saved_without_their_secrets(codec: int) -> None:
+    """Produce with acks=1; the topic and what stands before the records still decode."""
+    records = marked.batch(b"connector-a", marked.CONFIGS.encode(), codec=codec)
+    wire = handshake(1, "PLAIN")
+    wire.send(0, produce("connect-configs", records))
+    state, (exchange,), _ = goes_on(wire)
+    assert marked.SECRET.encode() not in state and records[-20:] not in state
+    assert exchange.request is not None and exchange.request.body is not None
+    assert exchange.request.body["topic_data"][0]["name"] == "connect-configs"
+    gaps = [one.details for one in exchange.problems if one.code == "gap"]
+    assert gaps == [{"missing_bytes": len(records), "withheld": True}]
+
+
+def test_other_records_that_wait_for_an_answer_are_saved_as_they_are() -> None:
+    """They are decoded when the answer comes."""
+    records = marked.batch()
+    wire = handshake(1, "PLAIN")
+    wire.send(0, produce("orders", records))
+    state, (exchange,), _ = goes_on(wire)
+    assert records in state and exchange.problems == []
