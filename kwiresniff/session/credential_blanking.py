@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from kwiresniff.base.api_keys import SASL_AUTHENTICATE
+from kwiresniff.base.connect_records import is_config_topic
 from kwiresniff.base.entities import RECORD_SETS
 from kwiresniff.base.fastint import i16, i32
 from kwiresniff.base.header_fields import unpack_request_header
@@ -52,10 +53,12 @@ _OPEN_PARTS: Final = (
     re.compile(rb"n,[^\x00]*?\x01auth=[Bb]earer +(?:[\w-]+\.[\w-]*\.?)?"),
     re.compile(rb"[^\x00]*\x00[^\x00]*\x00?"),
 )
-#: Of records that are not decoded: the name of Connect's config topic, or the front of a record with configs or keys.
-_CONNECT_SECRETS: Final = re.compile(
-    rb"(?s)(?i:connect[\w.-]{0,242}config)|\{\s*\"properties\"\s*:|session-key.{1,8}\{"
-)
+#: Of Connect's records, the front of one with configs and the key of one with a session key, as its converter writes.
+_CONNECT_MARKS: Final = (b'{"properties":', b"session-key")
+#: Where the name of a message's first topic stands: client id, transactional id and name have up to 255 bytes each.
+_TOPIC_FRONT_BYTES: Final = 1024
+#: As much of a frame as shows whether it is a token: names in tokens have up to 1,024 bytes.
+_TOKEN_FRONT_BYTES: Final = 4096
 
 
 def blank_exchange(exchange: Exchange, topics: TopicNameTable) -> None:
@@ -70,7 +73,7 @@ def blank_exchange(exchange: Exchange, topics: TopicNameTable) -> None:
         if message is None or message.frame is None or not has_secrets(exchange.api_key, which):
             continue
         hides = may_hide(exchange.api_key, which)
-        if not hides and not _CONNECT_SECRETS.search(message.frame):
+        if not hides and not _may_be_connects(message.frame):
             continue
         frame = bytearray(message.frame)
         before, message.version = message.version, read_version(exchange, which)  # it may not have been decoded yet
@@ -108,7 +111,7 @@ def begins_credentials(data: bytes, starts: Iterable[int] = (0,)) -> bool:
     """Whether the data shows credentials: a SASL token or a request that may hold some begins at one of the ``starts``
     of segments, or behind a frame that begins there; or it has records of Connect with configs.
     """
-    if _CONNECT_SECRETS.search(data):
+    if _may_be_connects(data):
         return True
     versions, seen = known_versions(), set[int]()
     for at in starts:
@@ -120,10 +123,18 @@ def begins_credentials(data: bytes, starts: Iterable[int] = (0,)) -> bool:
             if score_request_header(data, at, versions) != NO:
                 if i16(data, at + 4) in SECRET_REQUESTS:
                     return True
-            elif token_mechanism(data[at + 4 : at + 4 + size]):
+            elif token_mechanism(data[at + 4 : at + 4 + min(size, _TOKEN_FRONT_BYTES)]):
                 return True
             at += 4 + size
     return False
+
+
+def _may_be_connects(data: bytes) -> bool:
+    """Whether what has come of a message may hold records of Connect's config topic, as far as they are not compressed
+    or its first topic has such a name.
+    """
+    front = data[:_TOPIC_FRONT_BYTES].decode("latin-1")
+    return is_config_topic(front) or any(mark in data for mark in _CONNECT_MARKS)
 
 
 def _blank_request(connection: ConnectionAnalyzer) -> bool:
@@ -143,7 +154,7 @@ def _blank_request(connection: ConnectionAnalyzer) -> bool:
             # An empty tag section and a varint, or a length of four bytes.
             start = _behind_varint(data, body + 1) if api_version >= _FIRST_FLEXIBLE else body + 4
             frames.parts = [_blanked_token(data, start)]
-        elif may_hide(api_key, "request") or _CONNECT_SECRETS.search(data):
+        elif may_hide(api_key, "request") or _may_be_connects(data):
             frames.withhold(_HEADER_BYTES if runs_into_body(data[_HEADER_BYTES:body]) else body)
             return True
     return False
@@ -157,7 +168,7 @@ def _withhold_response(connection: ConnectionAnalyzer) -> bool:
     data = b"".join(frames.parts)
     if len(data) <= _RESPONSE_FRONT_BYTES:
         return False
-    if connection.phase != SASL_OPAQUE and not _CONNECT_SECRETS.search(data):
+    if connection.phase != SASL_OPAQUE and not _may_be_connects(data):
         found = connection.in_flight.by_id.get(i32(data, 0))
         request = found[0] if isinstance(found, deque) else found
         if request is None or not may_hide(request.api_key, "response"):
