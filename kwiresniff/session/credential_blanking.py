@@ -30,7 +30,7 @@ from kwiresniff.session.sasl_opaque import token_mechanism
 from kwiresniff.session.secrets import has_secrets, may_hide
 from kwiresniff.session.topic_ids import TopicNameTable
 from kwiresniff.session.withheld import all_nodes
-from kwiresniff.stream.frame_handler import LOST_WITHHELD
+from kwiresniff.stream.frame_handler import WITHHELD
 from kwiresniff.stream.frame_reader import SOUND_FRAME_BYTES
 
 #: Valid in text, and no byte that separates the parts of a token.
@@ -81,7 +81,7 @@ def blank_exchange(exchange: Exchange, topics: TopicNameTable) -> None:
         if not hides:
             end = _first_secret_records(frame, tree)
             if end < len(frame):
-                lost = missing_bytes(which, len(frame) - end, message.size_bytes, LOST_WITHHELD)
+                lost = missing_bytes(which, len(frame) - end, message.size_bytes, WITHHELD)
                 exchange.problems.append(lost)
                 del frame[end:]
         elif tree is None or message.version < 0:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from pathlib import Path
 from struct import pack
 
 import pytest
 
-from kwiresniff.capture import open_captures
 from kwiresniff.model import Connection, Exchange, Segment
 from kwiresniff.session import Analyzer
 from kwiresniff.session.checkpoint import dump, load
-from tests.cli import test_marked_values as marked
 from tests.support.conversation import Wire, api_versions_v0, api_versions_v0_response, request, response, string
-
-SECRET = b"S3CRET"
+from tests.support.secret_messages import (
+    CONNECT_CONFIGS,
+    SECRET,
+    conversation,
+    exchanges,
+    record_batch,
+    sasl_exchanges,
+)
 
 
 def handshake(version: int, mechanism: str) -> Wire:
@@ -134,44 +137,43 @@ def parts(segment: Segment, at: int) -> tuple[Segment, Segment]:
     )
 
 
-def of_one_connection(segments: Sequence[Segment], last: int) -> list[Segment]:
-    """The segments up to the last one, of its connection."""
-    ports = {segments[last][2][8:10], segments[last][2][10:12]}
-    return [one for one in segments[: last + 1] if {one[2][8:10], one[2][10:12]} == ports]
+def whole_and_cut(wire: Wire, way: int, frame: bytes) -> None:
+    """Sends a frame, and looks for the secret in what is saved behind it, and where it is cut in or behind a secret."""
+    wire.send(way, frame)
+    *earlier, last = wire.segments
+    if SECRET in frame:
+        at, behind = frame.index(SECRET), frame.rindex(SECRET) + len(SECRET)
+        for size in sorted({at + 6, at + len(SECRET), behind, len(frame) - 1} - {len(frame)}):
+            assert SECRET[:6] not in saved([*earlier, parts(last, size)[0]]), (frame[:12], way, size)
+        assert SECRET not in saved(wire.segments)
 
 
-def test_a_message_with_credentials_is_saved_without_them_wherever_it_is_cut(tmp_path: Path) -> None:
-    """Both directions of every message that holds marked values, whole, and cut in and behind them."""
-    segments = list(open_captures([marked.secrets_capture(tmp_path / "c.pcap")]))
-    secret = marked.SECRET.encode()
-    cuts = 0
-    for last, (*_, buffer, start, end, _) in enumerate(segments):
-        data = buffer[start:end]
-        if secret not in data:
-            continue
-        *before, whole = of_one_connection(segments, last)
-        at, behind = data.index(secret), data.rindex(secret) + len(secret)
-        for size in sorted({at + 6, at + len(secret), behind, len(data) - 1}):
-            assert secret[:6] not in saved([*before, parts(whole, size)[0]]), (last, size)
-            cuts += 1
-        assert secret not in saved([*before, whole])
-    assert cuts > 150
+def test_a_message_with_credentials_is_saved_without_them_wherever_it_is_cut() -> None:
+    """Both directions of every message that holds any, whole and in part."""
+    for asked, answered in exchanges():
+        wire = conversation()
+        whole_and_cut(wire, 0, asked)
+        whole_and_cut(wire, 1, answered)
 
 
-@pytest.mark.parametrize("api_key", [19, 33, 36, 38, 39, 40, 44, 51])
-def test_a_request_with_credentials_is_not_saved_before_its_connection_is_known(api_key: int, tmp_path: Path) -> None:
-    """A capture that begins with it, or has lost the message before it."""
-    segments = list(open_captures([marked.secrets_capture(tmp_path / "c.pcap")]))
-    secret = marked.SECRET.encode()
-    found = 0
-    for last, (*_, buffer, start, end, _) in enumerate(segments):
-        if buffer[start + 4 : start + 6] == pack(">h", api_key) and secret in buffer[start:end]:
-            segment = segments[last]
-            lost = of_one_connection(segments, last)[-8:-4]
-            for some in ([segment], [parts(segment, end - start - 1)[0]], [*lost, segment]):
-                assert secret not in saved(some)
-            found += 1
-    assert found or api_key == 38  # whose response alone has any
+def test_a_token_is_saved_without_its_credentials_wherever_it_is_cut() -> None:
+    """SaslAuthenticate of every mechanism that is read, and of one that is not."""
+    for mechanism, asked, answered in sasl_exchanges():
+        wire = handshake(1, mechanism)
+        whole_and_cut(wire, 0, asked)
+        whole_and_cut(wire, 1, answered)
+
+
+def test_a_request_with_credentials_is_not_saved_before_its_connection_is_known() -> None:
+    """A capture that begins with it, or with a part of it, or a connection on which the bytes before it are lost."""
+    requests = [asked for asked, _ in exchanges()] + [asked for _, asked, _ in sasl_exchanges()]
+    for asked in requests:
+        (segment,) = Wire().up(asked).segments
+        lossy = conversation()
+        lossy.send(0, b"?" * 40, drop=True)
+        lossy.send(0, asked)
+        for some in ([segment], [parts(segment, len(asked) - 1)[0]], lossy.segments):
+            assert SECRET not in saved(some), asked[:12]
 
 
 @pytest.mark.parametrize("version", [0, 1])
@@ -212,11 +214,11 @@ def produce(topic: str, records: bytes) -> bytes:
 @pytest.mark.parametrize("codec", [0, 1])
 def test_records_of_connect_that_wait_for_an_answer_are_saved_without_their_secrets(codec: int) -> None:
     """Produce with acks=1; the topic and what stands before the records still decode."""
-    records = marked.batch(b"connector-a", marked.CONFIGS.encode(), codec=codec)
+    records = record_batch(b"connector-a", CONNECT_CONFIGS, codec=codec)
     wire = handshake(1, "PLAIN")
     wire.send(0, produce("connect-configs", records))
     state, (exchange,), _ = goes_on(wire)
-    assert marked.SECRET.encode() not in state and records[-20:] not in state
+    assert SECRET not in state and records[-20:] not in state
     assert exchange.request is not None and exchange.request.body is not None
     assert exchange.request.body["topic_data"][0]["name"] == "connect-configs"
     gaps = [one.details for one in exchange.problems if one.code == "gap"]
@@ -225,7 +227,7 @@ def test_records_of_connect_that_wait_for_an_answer_are_saved_without_their_secr
 
 def test_other_records_that_wait_for_an_answer_are_saved_as_they_are() -> None:
     """They are decoded when the answer comes."""
-    records = marked.batch()
+    records = record_batch(b"k", b"v")
     wire = handshake(1, "PLAIN")
     wire.send(0, produce("orders", records))
     state, (exchange,), _ = goes_on(wire)
