@@ -21,7 +21,7 @@ from kwiresniff.base.fastint import i16
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Body, Direction, Exchange, Problem
 from kwiresniff.session.apis import read_version
-from kwiresniff.stream.frame_handler import LOST_CUT, LOST_GAP
+from kwiresniff.stream.frame_handler import LOST_CUT, LOST_GAP, WITHHELD
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -36,10 +36,13 @@ SECRET_REQUESTS = frozenset({
 
 
 def missing_bytes(which: str, lost: int, size: int, code: str) -> Problem:
-    """The problem of a frame with a gap in it; ``code`` is LOST_GAP or LOST_CUT."""
+    """The problem of a frame with a gap in it; ``code`` is LOST_GAP, LOST_CUT or WITHHELD."""
     if code == LOST_CUT:
         what = f"{lost} of the {which}'s {size} bytes are cut off (snap length)"
         return Problem(LOST_GAP, what, None, which, None, None, {"missing_bytes": lost, "cut": True})
+    if code == WITHHELD:
+        what = f"{lost} of the {which}'s {size} bytes came in an earlier file and were not kept: they may be secrets"
+        return Problem(LOST_GAP, what, None, which, None, None, {"missing_bytes": lost, "withheld": True})
     what = f"{lost} of the {which}'s {size} bytes are missing from the capture"
     return Problem(LOST_GAP, what, None, which, None, None, {"missing_bytes": lost})
 
