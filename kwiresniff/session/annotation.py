@@ -60,7 +60,15 @@ def dissect_message(
             inner = forwarded(exchange)
             inner_api_key = inner.api_key if inner is not None else None
             sensitive = topics.sensitive_configs if topics is not None else None
-            conceal_dissection(exchange.api_key, which, body, inner_api_key, sound=sound, sensitive=sensitive)
+            conceal_dissection(
+                exchange.api_key,
+                which,
+                body,
+                inner_api_key,
+                sound=sound,
+                sensitive=sensitive,
+                request=exchange.request,
+            )
         body.root.name = "body"
     if header is None:
         return body
