@@ -156,8 +156,9 @@ def conceal(
     return None
 
 
-def conceal_explanations(body: Body) -> None:
-    """Withholds the texts in which a broker quotes a credential, in place, in a message that has no other secrets."""
+def conceal_explanations(body: Body) -> bool:
+    """Withholds the texts in which a broker quotes a credential, in place; returns whether there are any."""
+    has_any = False
     todo = [body]
     while todo:
         member = todo.pop()
@@ -168,6 +169,8 @@ def conceal_explanations(body: Body) -> None:
                 todo += (one for one in value if isinstance(one, dict))
             elif value and isinstance(value, str) and name.endswith(EXPLANATIONS) and is_secret_text(value):
                 member[name] = withheld(value)
+                has_any = True
+    return has_any
 
 
 def _is_secret_explanation(where: tuple[int, str], text: Any, request: Message | None) -> bool:
@@ -213,6 +216,8 @@ def _conceal_envelope(
     if body.get(name) and _envelope_is_secret(body[name], direction, inside and inside["api_key"]):
         body[name] = withheld(body[name])
     if inside:
+        if direction == "response" and conceal_explanations(inside["body"]):
+            body[name] = withheld(body[name])
         conceal(inside["api_key"], direction, inside["body"], sound=inner_sound, sensitive=sensitive, request=request)
         if not inner_sound and inside.get("client_id") and may_hide(inside["api_key"], direction):
             inside["client_id"] = withheld(inside["client_id"])
@@ -353,19 +358,21 @@ def _conceal_envelope_nodes(
             for part in node.children:
                 inner = Dissection(part, 0)
                 conceal_dissection(inner_api_key, direction, inner, sound=sound, sensitive=sensitive, request=request)
-        if _envelope_is_secret(node.value, direction, inner_api_key):
+        quoted = any(isinstance(one.value, dict) for one in all_nodes(node) if one.name.endswith(EXPLANATIONS))
+        if quoted or _envelope_is_secret(node.value, direction, inner_api_key):
             if node.problem:
                 hide_text(node)
             hide(node)
 
 
-def conceal_header(dissection: Dissection) -> None:
-    """Conceals what a wrong length would have moved into a header before a body that may hold secrets.
+def conceal_header(dissection: Dissection, *, tags: bool) -> None:
+    """Conceals what a wrong length would have moved into a header from its body; with ``tags``, before a body that may
+    hold secrets, in tagged fields as well.
 
     A client id is followed by bytes of value 0 (an empty tag section, the front of a length) and has none itself.
     """
     for node in all_nodes(dissection.root):
-        if node.name == UNKNOWN_TAGS:
+        if tags and node.name == UNKNOWN_TAGS:
             hide_text(node)
         elif node.name == "client_id" and runs_into_body(node.value):
             hide(node)
