@@ -44,11 +44,11 @@ class BodyPlan:
     """How one direction of an (API, version) is read: looked up once, used for every message.
 
     ``has_failed`` says that a body could not be decoded, ``rows`` when its rows are written, and ``secrets`` where it
-    may hold any.
+    may hold any. ``explains``: a broker explains itself in a message that has no other secrets in its fields.
     """
 
     __slots__ = (
-        "_skipper", "decode", "guess", "has_failed", "look", "looks", "names_topics", "open",
+        "_skipper", "decode", "explains", "guess", "has_failed", "look", "looks", "names_topics", "open",
         "rows", "secrets", "steps", "trouble", "version",
     )  # fmt: skip
 
@@ -72,6 +72,7 @@ class BodyPlan:
         may_name = names_topics(api_key, direction)
         self.names_topics = may_name and version >= 0 and carries_ids(api_key, version, direction)
         self.secrets = _secrets(api_key, direction)
+        self.explains = direction == "response" and self.secrets != IN_FIELDS
         self.open = OPENERS.get((api_key, direction))
         self.look = QUICK_LOOKS.get((api_key, direction))
         self.rows = AFTER_NAMES if self.names_topics else AT_ONCE

@@ -19,7 +19,7 @@ from kwiresniff.session.apis import MAX_FACTS, read_version
 from kwiresniff.session.body_plan import AFTER_NAMES, AFTER_SECRETS, IN_FIELDS, WITH_CONTENTS, BodyPlan, Plans
 from kwiresniff.session.error_codes import ErrorCodes, add_errors
 from kwiresniff.session.malformed import MalformedBodies
-from kwiresniff.session.secrets import conceal
+from kwiresniff.session.secrets import conceal, conceal_explanations
 from kwiresniff.session.topic_ids import TopicNameTable, names_topics
 
 if TYPE_CHECKING:
@@ -148,6 +148,8 @@ class BodyDecoder:
                 self._rows.forget_names()
                 if not issues and side.rows == AFTER_NAMES:
                     message.text = self._rows_of(exchange, message, direction, side)
+        if side.explains and not self._show_secrets:
+            conceal_explanations(body)
         if side.look is not None and not side.look(body, self._topics.name):
             return understood
         inside: list[Problem] = []
@@ -158,7 +160,13 @@ class BodyDecoder:
         if side.secrets and not self._show_secrets:
             inner_sound = _inner_is_sound(inside, direction)
             replaced = conceal(
-                api_key, direction, body, sound=sound, inner_sound=inner_sound, sensitive=self._topics.sensitive_configs
+                api_key,
+                direction,
+                body,
+                sound=sound,
+                inner_sound=inner_sound,
+                sensitive=self._topics.sensitive_configs,
+                request=exchange.request,
             )
         if side.rows == AFTER_SECRETS and understood and (replaced is not None or self._show_secrets):
             message.text = self._rows_of(exchange, message, direction, side, replaced)
@@ -217,7 +225,9 @@ class BodyDecoder:
                 if side.secrets == IN_FIELDS and not self._show_secrets:
                     if not sound and not _nameless(digest):
                         return False
-                    message.defer(digest, self._concealing(exchange.api_key, direction, side.decode, sound))
+                    message.defer(digest, self._concealing(exchange, direction, side.decode, sound))
+                elif side.explains and not self._show_secrets:
+                    message.defer(digest, _explaining(side.decode))
                 else:
                     message.defer(digest, side.decode)
                 if not sound:
@@ -225,13 +235,13 @@ class BodyDecoder:
                 return True
         return False
 
-    def _concealing(self, api_key: int, direction: Direction, decode: Decoder, sound: bool) -> Decoder:
+    def _concealing(self, exchange: Exchange, direction: Direction, decode: Decoder, sound: bool) -> Decoder:
         """A decoder that conceals the secrets of what it gives."""
-        sensitive = self._topics.sensitive_configs
+        api_key, request, sensitive = exchange.api_key, exchange.request, self._topics.sensitive_configs
 
         def concealed(frame: bytes, body_offset: int, issues: list[Problem]) -> tuple[Body, int]:
             body, end = decode(frame, body_offset, issues)
-            conceal(api_key, direction, body, sound=sound, sensitive=sensitive)
+            conceal(api_key, direction, body, sound=sound, sensitive=sensitive, request=request)
             return body, end
 
         return concealed
@@ -298,6 +308,17 @@ class BodyDecoder:
 
     def _is_internal(self, topic_id: str) -> bool:
         return topic_id == METADATA_TOPIC_ID or self._topics.name(topic_id) in INTERNAL_TOPICS
+
+
+def _explaining(decode: Decoder) -> Decoder:
+    """A decoder that conceals what explanations quote."""
+
+    def concealed(frame: bytes, body_offset: int, issues: list[Problem]) -> tuple[Body, int]:
+        body, end = decode(frame, body_offset, issues)
+        conceal_explanations(body)
+        return body, end
+
+    return concealed
 
 
 def _nameless(digest: Digest) -> bool:

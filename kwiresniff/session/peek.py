@@ -13,6 +13,7 @@ from kwiresniff.base.api_keys import (
     ENVELOPE,
     EXPIRE_DELEGATION_TOKEN,
     INCREMENTAL_ALTER_CONFIGS,
+    PRODUCE,
     RENEW_DELEGATION_TOKEN,
     SASL_AUTHENTICATE,
     STREAMS_GROUP_HEARTBEAT,
@@ -33,6 +34,8 @@ SECRET_REQUESTS = frozenset({
     CREATE_TOPICS, ALTER_CONFIGS, SASL_AUTHENTICATE, RENEW_DELEGATION_TOKEN, EXPIRE_DELEGATION_TOKEN,
     INCREMENTAL_ALTER_CONFIGS, ALTER_USER_SCRAM_CREDENTIALS, ENVELOPE, STREAMS_GROUP_HEARTBEAT,
 })  # fmt: skip
+#: Requests of which a wrong length would move a secret, or a record, into the client id.
+GUARDED_REQUESTS = SECRET_REQUESTS | {PRODUCE}
 
 
 def missing_bytes(which: str, lost: int, size: int, code: str) -> Problem:

@@ -189,6 +189,8 @@ class ValueRows(BodyReader):
                 assert step.field is not None
                 out.write(self.words.value(step.name, step.field.type, stands, "", False))
                 return stop
+        if step.explains and not step.hideable and length and self.quotes_secret(pos, stop):
+            return -1
         if step.meant:
             out.write(self._worded(step, frame[pos:stop].decode()))
             return stop
