@@ -60,8 +60,8 @@ class UnitTables(Intake):
             self._take_topics(self._topics)
         cut = self._entities.cut
         what = (
-            f"too many topics: {cut} fetches belong to sessions with more topics or partitions than the tables exchanges "
-            "and topic_latency list for one"
+            f"too many topics: {cut} fetches belong to sessions with more topics or partitions than the tables "
+            "exchanges and topic_latency list for one"
         )
         self._tell(cut, Problem("too_many_topics", what))
 
