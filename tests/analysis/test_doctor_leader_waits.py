@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kwiresniff.analysis.doctor import leader_waits
+from kwiresniff.analysis.doctor.evidence import client_of
 from kwiresniff.analysis.doctor.leader_waits import MAX_WAITING, LeaderWaits
 from kwiresniff.analysis.doctor.rule import Context
 from kwiresniff.model import Exchange
@@ -38,23 +39,24 @@ def test_a_fetch_ends_the_waits_for_what_its_session_is_about(seed: int) -> None
     rng, names = random.Random(seed), dict[str, str]()
     waits, sessions = waits_with(names), [FetchSession(is_whole=True) for _ in range(2)]
     cluster = waits.context.cluster.of(exchange().connection.broker)
-    client = leader_waits.client_of(exchange())
+    client = client_of(exchange())
     expected: set[tuple[str, int]] = set()
     ids = [f"{number:022}" for number in range(6)]
     for _ in range(400):
         session = rng.choice(sessions)
-        part = {"topic": rng.choice(ids), "partitions": [rng.randrange(4)]}
+        topic_id, number = rng.choice(ids), rng.randrange(4)
+        part = {"topic": topic_id, "partitions": [number]}
         what = rng.random()
         if what < 0.25:
             session.add([part])
         elif what < 0.4:
             session.forget([part])
         elif what < 0.45:
-            names[part["topic"]] = f"t-{part['topic'][-1]}"
+            names[topic_id] = f"t-{topic_id[-1]}"
         elif what < 0.7:
-            topic = names.get(part["topic"], part["topic"])
-            waits.begin(client, (cluster, topic, part["partitions"][0]), exchange(), None)
-            expected.add((topic, part["partitions"][0]))
+            topic = names.get(topic_id, topic_id)
+            waits.begin(client, (cluster, topic, number), exchange(), None)
+            expected.add((topic, number))
         one = fetch(session)
         assert one.fetched is not None
         topics = {names.get(topic, topic) for topic in one.fetched.topics}
@@ -90,7 +92,7 @@ def test_an_empty_fetch_costs_the_same_for_any_number_of_waits_and_topics() -> N
     for count in (10, MAX_WAITING):
         waits, session = waits_with({}), FetchSession(is_whole=True)
         session.add([{"topic": f"t-{number}", "partitions": [0]} for number in range(min(count, 500))])
-        cluster, client = waits.context.cluster.of(exchange().connection.broker), leader_waits.client_of(exchange())
+        cluster, client = waits.context.cluster.of(exchange().connection.broker), client_of(exchange())
         for number in range(count):
             assert waits.begin(client, (cluster, "other", number), exchange(), None)
         waits.end(fetch(session))
