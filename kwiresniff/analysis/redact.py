@@ -18,6 +18,7 @@ from typing import Any
 from kwiresniff.base.api_keys import ENVELOPE, FETCH, FETCH_SNAPSHOT, PRODUCE, SHARE_FETCH
 from kwiresniff.base.body_members import UNKNOWN_TAGS
 from kwiresniff.base.entities import RECORD_SETS
+from kwiresniff.base.secret_texts import EXPLANATIONS
 from kwiresniff.model import Body, Direction, Dissection, Exchange, Node, Problem
 
 #: 64 bits: among a billion different values a collision has a chance of 3 %.
@@ -39,8 +40,6 @@ RECORD_MESSAGES = frozenset(
 _RECORD_TYPES = frozenset({"RECORDS", "COMPACT_RECORDS"})
 #: Fields of records and of their headers that hold what a user wrote.
 _USER_FIELDS = frozenset({"key", "value"})
-#: How the names of fields end in which a broker explains itself; it quotes records and configs.
-_EXPLANATIONS = ("error_message", "status_detail")
 #: The bytes of fields of records that have nothing in them.
 _EMPTY = {"headers": 1}
 _ENVELOPED = frozenset({"request_data", "response_data"})
@@ -104,7 +103,7 @@ class Redactor:
                 elif isinstance(value, list):
                     if value and isinstance(value[0], dict):
                         todo += value
-                elif value and isinstance(value, bytes | str) and (name.endswith(_EXPLANATIONS) or name in _ENVELOPED):
+                elif value and isinstance(value, bytes | str) and (name.endswith(EXPLANATIONS) or name in _ENVELOPED):
                     member[name] = self.value(value)
 
     def _batch(self, batch: Body) -> None:
@@ -144,7 +143,7 @@ class Redactor:
                 node.derived |= not node.children  # batches nobody looked into: their bytes are all there is
             elif isinstance(value, bytes | str) and (
                 (in_records and (isinstance(value, bytes) or node.name in _USER_FIELDS))
-                or (value and node.name.endswith(_EXPLANATIONS))
+                or (value and node.name.endswith(EXPLANATIONS))
                 or node.name in _ENVELOPED
                 or UNKNOWN_TAGS in node.name
             ):
