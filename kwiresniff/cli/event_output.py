@@ -12,14 +12,14 @@ from kwiresniff.base.light_typing import TYPE_CHECKING, Any, TextIO
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.stderr_messages import Messages
-from kwiresniff.model import Direction, Dissection, Event, Exchange, Message, Problem
+from kwiresniff.model import Direction, Dissection, Event, Exchange, Problem
 
 if TYPE_CHECKING:
     from kwiresniff.capture.live import LiveCapture
     from kwiresniff.cli.options import ReadOptions
     from kwiresniff.cli.screen import Screen
-    from kwiresniff.codec.text.tree_wording import Words
     from kwiresniff.render.quick_lines import QuickLines
+    from kwiresniff.render.tree_row import Row
 
 #: What each form of output needs decoded.
 DEPTH_OF_FORM: dict[str, Depth] = {"tree": "records", "summary": "bodies", "jsonl": "records", "json": "records"}
@@ -41,17 +41,6 @@ def screen_for(form: str, options: ReadOptions) -> Screen | None:
     from kwiresniff.cli.screen import Screen
 
     return Screen(options.color)
-
-
-def words_for(form: str, options: ReadOptions, screen: Screen | None) -> Words | None:
-    """The wording in which bodies may be written straight from bytes, for trees that show no more
-    than that; else None.
-    """
-    if screen is None or form != "tree" or options.verbose:
-        return None
-    from kwiresniff.render.tree import words_of
-
-    return words_of(screen.out, screen.width, screen.color)
 
 
 class _Printer:
@@ -161,29 +150,26 @@ def _summaries(source: EventSource, screen: Screen) -> _Drawing:
 
 
 def _trees(source: EventSource, screen: Screen) -> _Drawing:
-    """What draws an exchange as a tree, and what writes most exchanges, of which plugins and redaction make nothing."""
-    return _drawn(source, screen.out, screen.width, screen.color)
+    """What draws an exchange as a tree."""
+    return tree_of(source, screen.out, screen.width, screen.color), None
 
 
 def tree_of(source: EventSource, out: TextIO, width: int | None, color: bool) -> Callable[[Exchange], bytes]:
-    """A function that draws an exchange as a tree for a stream like ``out``, in UTF-8."""
-    draw, _ = _drawn(source, out, width, color)
-    return draw
-
-
-def _drawn(source: EventSource, out: TextIO, width: int | None, color: bool) -> _Drawing:
-    """What draws an exchange as an annotated tree, with what plugins and redaction make of it; and what writes most
-    exchanges of which they make nothing."""
+    """A function that draws an exchange as a tree for a stream like ``out``, in UTF-8, with what plugins and redaction
+    make of it.
+    """
     from kwiresniff.render import TreeWriter
     from kwiresniff.session import dissect_message
 
     options, topics = source.options, source.analyzer.topics
     plugins, redactor = source.plugins, source.redactor
-    tree = TreeWriter(out, width, color, options.verbose, files=source.files)
+    tree = TreeWriter(out, width, color, options.verbose, files=source.files, topic_name=topics.name)
+    changes_nodes = redactor is not None or bool(plugins.decoders)
 
-    def read(exchange: Exchange, which: Direction, message: Message | None) -> Dissection | list[bytes] | None:
-        if message is not None and message.text is not None:
-            return message.text
+    def read(exchange: Exchange, which: Direction) -> Dissection | list[Row] | None:
+        rows = None if changes_nodes else tree.rows(exchange, which)
+        if rows is not None:
+            return rows
         dissection = dissect_message(
             exchange, which, topics, show_secrets=options.show_secrets, folded=not options.verbose
         )
@@ -195,10 +181,4 @@ def _drawn(source: EventSource, out: TextIO, width: int | None, color: bool) -> 
             decode_dissection(dissection, plugins, topics.name)
         return dissection
 
-    def draw(exchange: Exchange) -> bytes:
-        request, response = exchange.request, exchange.response
-        if request is not None and response is not None and request.text is not None and response.text is not None:
-            return tree.text(exchange, request.text, response.text)  # most, with nothing to ask for
-        return tree.text(exchange, read(exchange, "request", request), read(exchange, "response", response))
-
-    return draw, tree.quick
+    return lambda exchange: tree.text(exchange, read(exchange, "request"), read(exchange, "response"))

@@ -30,9 +30,9 @@ from kwiresniff.codec.message_set_dissector import MESSAGE, MessageNodes
 from kwiresniff.codec.record import RecordField, RecordHeader, header_key, record_fields, wrapped
 from kwiresniff.codec.record_limits import HEADER_NODES, RECORD_NODES, RecordBudget
 from kwiresniff.codec.record_reader import VARLONG_BYTES, RecordReader
-from kwiresniff.codec.value_labels import time_meaning
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Node, Problem
+from kwiresniff.schema.value_labels import time_meaning
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

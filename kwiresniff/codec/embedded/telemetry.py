@@ -118,7 +118,7 @@ class _Reader:
 def _meaning(name: str, value: Any) -> str:
     """What a person wants to read beside a value."""
     if name.endswith("time_unix_nano"):
-        from kwiresniff.codec.value_labels import time_meaning  # brings the names of all values
+        from kwiresniff.schema.value_labels import time_meaning  # brings the names of all values
 
         return time_meaning(value // _NANOSECONDS_PER_MILLISECOND)
     return _TEMPORALITIES.get(value, "") if name == "aggregation_temporality" else ""
