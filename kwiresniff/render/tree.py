@@ -65,6 +65,7 @@ class TreeWriter:
     ) -> None:
         self._out = out
         self._width = width
+        self._color = color
         self._paint = Paint(color, glyphs_for(out))
         self._verbosity = verbosity
         self._files = files
@@ -225,14 +226,28 @@ class TreeWriter:
         # A folded line keeps the guide of its own children.
         hang = below + (glyphs.pipe if row.children else glyphs.blank)
         self._draw(row, guides + (glyphs.last if last else glyphs.branch), hang, gutter, lines)
-        for index, child in enumerate(row.children):
-            self._branch(child, below, index == len(row.children) - 1, gutter, lines)
+        left = len(row.children)
+        for child in row.children:
+            left -= 1
+            self._branch(child, below, not left, gutter, lines)
+
+    def _line(self, lead: str, chunks: list[Chunk]) -> str:
+        """A row that need not be folded."""
+        if self._color:
+            return self._paint.text("dim", lead) + GAP.join([self._paint.spans(chunk) for chunk in chunks])
+        texts = [lead]
+        for chunk in chunks:
+            for _, text in chunk:
+                texts.append(text)
+            texts.append(GAP)
+        texts.pop()
+        return "".join(texts)
 
     def _draw(self, row: Row, lead: str, hang: str, gutter: Gutter | None, lines: list[str]) -> None:
         """One row: its first line after ``lead``, what is folded and its further bytes after ``hang``."""
         paint = self._paint
         if gutter is None and self._width is None:
-            lines.append(paint.text("dim", lead) + GAP.join([paint.spans(chunk) for chunk in row.chunks]))
+            lines.append(self._line(lead, row.chunks))
             return
         gutter = gutter or _NO_GUTTER
         room = None if self._width is None else self._width - gutter.width - max(len(lead), len(hang))

@@ -55,10 +55,12 @@ class ValueRows:
 
     def rows(self, exchange: Exchange, message: Message, which: Direction) -> list[Row] | None:
         """The rows of a body; None for a message that has to be drawn from nodes."""
-        if exchange.problems or exchange.request is None or not _is_ordinary(exchange, message, which):
+        if exchange.problems or message.dissection is not None or exchange.request is None:
+            return None
+        if not _is_ordinary(exchange, message, which) or message.version < 0:
             return None
         body = message.body
-        if body is None or message.version < 0:
+        if body is None:
             return None
         try:
             return self._fields(labels_of(exchange.api_key, message.version, which), body)

@@ -137,9 +137,11 @@ class BodyDecoder:
         if side.look is not None:
             if not side.look(body, self._topics.name):
                 return understood
-            if self._records == "shown" and understood and not issues:  # all records are looked into
+            if self._records == "shown" and understood and not issues:
+                # All records are looked into, and nodes have a place for what they hold.
                 whole = codec.decoder(api_key, side.version, direction)
                 message.body = body = whole(frame, message.body_offset, [])[0]
+                self._malformed.dissect(exchange, message, direction)
         inside: list[Problem] = []
         if side.open is not None and understood:
             side.open(BodyView(body, inside), exchange, self._topics.name)

@@ -52,7 +52,7 @@ class MalformedBodies:
         missing = message.size_bytes - len(message.frame)
         problems: list[Problem] | None = None
         if self._draws and not names_topics(exchange.api_key, "response"):  # it might name what is shown
-            problems, shown = self._dissected(exchange, message, direction)
+            problems, shown = self.dissect(exchange, message, direction)
             body = shown if body is None else body
         if body is None:
             body, problems = front_of(self._bytes(exchange, message, direction))
@@ -61,9 +61,7 @@ class MalformedBodies:
         exchange.problems += problems
         return body, is_sound(problems, missing)
 
-    def _dissected(
-        self, exchange: Exchange, message: Message, direction: Direction
-    ) -> tuple[list[Problem], Body | None]:
+    def dissect(self, exchange: Exchange, message: Message, direction: Direction) -> tuple[list[Problem], Body | None]:
         """What is wrong with a message that is dissected for its tree, and its body, None where that holds only a part
         of it.
         """
