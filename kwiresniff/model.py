@@ -176,8 +176,9 @@ class Message:
     ``frame`` is header and body as bytes, or None when nobody asked for the body. ``body_offset`` is where the
     body starts in it. ``first_ns`` and ``last_ns`` are the times of the packets that carried the first byte of
     the length and the last byte of the frame; ``last_ns`` is not below ``first_ns``, in whatever order the capture has
-    them. ``text`` is the body as JSON text in UTF-8, in pieces, without ``body`` when only that was asked for. With a ``digest`` the body is decoded when somebody asks for it (``is_deferred``).
-    ``dissection`` is the annotated body where it had to be read for what is wrong with it and a tree will show it.
+    them. ``text`` is the body as JSON text in UTF-8, in pieces, without ``body`` when only that was asked for. With a
+    ``digest`` the body is decoded when somebody asks for it (``is_deferred``). ``dissection`` is the annotated body
+    where it had to be read for what is wrong with it, or for what its records hold, and a tree will show it.
     ``end_seq`` is the TCP sequence number behind a request, or -1.
     """
 

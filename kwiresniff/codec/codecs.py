@@ -37,8 +37,8 @@ def decoder(api_key: int, version: int, direction: Direction, records: RecordsMo
     """``body, end = decode(frame, body_offset, issues)`` for one message.
 
     ``frame`` is exactly one frame. ``records``: ``full`` opens record sets, ``shown`` as far as a tree shows them,
-    ``headers`` reads batch headers only, ``skip`` gives their size. The decoder raises DecodeError and nothing else; what is wrong inside records is
-    appended to ``issues``.
+    ``headers`` reads batch headers only, ``skip`` gives their size. The decoder raises DecodeError and nothing else;
+    what is wrong inside records is appended to ``issues``.
     """
     message = schema.message(api_key, version, direction)
 

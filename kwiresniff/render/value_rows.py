@@ -1,7 +1,7 @@
 """Rows of a tree from the decoded values of a message: those that ``tree_rows`` makes of its nodes without ``-v``.
 
-Values have no place for what is wrong, nor for what has been found inside bytes: such a message is drawn from nodes, and
-so are the formats of records before magic 2 and control records.
+Values have no place for what is wrong, nor for what has been found inside bytes: such a message is drawn from nodes,
+and so are the formats of records before magic 2 and control records.
 """
 
 from __future__ import annotations
@@ -37,6 +37,10 @@ from kwiresniff.schema.value_labels import meaning_of
 
 #: The length of a client id that is null; any other negative one is a mistake.
 _NULL: Final = b"\xff\xff"
+#: Stands for the width of a name on the row of its structure, where no values are in a column.
+IN_ROW: Final = -1
+#: Numbers of a field whose texts are kept; then all are forgotten.
+KEPT_NUMBERS: Final = 256
 #: Members of a record in a body.
 _RECORD_MEMBERS: Final = 5
 
@@ -80,7 +84,7 @@ class ValueRows:
             if _is_there(label, present):
                 value = body[label.name]
                 if label.is_inline(value):
-                    rows.append(Row([self._inline(label, value, ("name", f"{label.name.ljust(width)} "))]))
+                    rows.append(Row([self._inline(label, value, width)]))
                 else:
                     self._below(label, value, rows)
         return rows
@@ -100,12 +104,11 @@ class ValueRows:
             member = value[label.name]
             if not label.is_inline(member):
                 self._below(label, member, children)
-            elif label.identifies and member is not None and member != "" and member != ZERO_UUID:
-                chunks.append(self._identifying(label, member))
-            elif label.is_error and member:
-                errors.append(self._error(label, member, 0))
+            elif _identifies(label, member):
+                chunks.append(self._inline(label, member, IN_ROW))
             else:
-                rest.append(self._inline(label, member, label.lead))
+                is_wrong = label.is_error and member
+                (errors if is_wrong else rest).append(self._inline(label, member, IN_ROW))
         chunks += errors
         chunks += rest
         return Row(chunks, children)
@@ -146,29 +149,35 @@ class ValueRows:
             chunks.append(version_range(self._meaning(called, name) or str(name), value[low], value[high]))
         return Row(chunks)
 
-    def _inline(self, label: FieldLabel, value: Any, lead: Span) -> Chunk:
-        """``name value (meaning)`` of a field on a row."""
+    def _inline(self, label: FieldLabel, value: Any, width: int) -> Chunk:
+        """``name value (meaning)`` of a field on a row; the name is made as wide as ``width``."""
+        if value.__class__ is not int:
+            return self._made(label, value, width)
+        known = label.numbers.get(width)
+        if known is None or len(known) >= KEPT_NUMBERS:
+            known = label.numbers[width] = {}
+        chunk = known.get(value)
+        if chunk is None:
+            chunk = known[value] = self._made(label, value, width)
+        return chunk
+
+    def _made(self, label: FieldLabel, value: Any, width: int) -> Chunk:
+        lead: Span = label.lead if width < len(label.name) else ("name", f"{label.name.ljust(width)} ")
         if label.is_array:
             return self._scalars(label, value, lead)
         if label.is_structure or (label.is_records and not value):
             return [lead, ("dim", "null" if value is None else "empty")]
+        meaning = self._meaning(label, value)
         if label.is_error and value:
-            return self._error(label, value, len(lead[1]) - 1)
-        span = scalar(value, self._style)
-        meaning = self._meaning(label, value)
-        return [lead, span, _meaning_span(meaning, span)] if meaning else [lead, span]
-
-    def _identifying(self, label: FieldLabel, value: Any) -> Chunk:
+            return [error_span(label.name, value, meaning, max(width, 0))]
         kind, text = scalar(value, self._style)
-        meaning = self._meaning(label, value)
+        meaning_kind = "dim" if kind == "dim" else "meaning"
+        if width == IN_ROW and _identifies(label, value):
+            # A topic id is recognised by the topic's name.
+            kind, meaning_kind = ("value", "ident") if label.is_uuid and meaning else ("ident", "meaning")
         if not meaning:
-            return [label.lead, ("ident", text)]
-        if label.is_uuid:  # a topic id is recognised by the topic's name
-            return [label.lead, ("value", text), ("ident", f" ({escape(meaning)})")]
-        return [label.lead, ("ident", text), ("meaning", f" ({escape(meaning)})")]
-
-    def _error(self, label: FieldLabel, value: Any, width: int) -> Chunk:
-        return [error_span(label.name, value, self._meaning(label, value), width)]
+            return [lead, (kind, text)]
+        return [lead, (kind, text), (meaning_kind, f" ({escape(meaning)})")]
 
     def _scalars(self, label: FieldLabel, values: list[Any] | None, lead: Span) -> Chunk:
         chunk: Chunk = [lead]
@@ -287,6 +296,11 @@ def _is_there(label: FieldLabel, present: Any) -> bool:
     return not label.is_tagged or (present is not None and label.name in present)
 
 
+def _identifies(label: FieldLabel, value: Any) -> bool:
+    """Whether a value tells its structure from the others of an array."""
+    return label.identifies and value is not None and value != "" and value != ZERO_UUID
+
+
 def _has_error(labels: list[FieldLabel], structure: Any) -> bool:
     """Whether there is an error code anywhere in a structure."""
     if structure is None:
@@ -306,10 +320,6 @@ def _has_error(labels: list[FieldLabel], structure: Any) -> bool:
         elif _has_error(label.fields, value):
             return True
     return False
-
-
-def _meaning_span(meaning: str, span: Span) -> Span:
-    return ("dim" if span[0] == "dim" else "meaning", f" ({escape(meaning)})")
 
 
 def _check_batch(batch: dict[str, Any]) -> None:
