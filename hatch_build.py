@@ -37,6 +37,7 @@ COMPILED = (
     "kwiresniff/analysis/doctor/examine.py",
     "kwiresniff/analysis/doctor/latency.py",
     "kwiresniff/analysis/doctor/rule.py",
+    "kwiresniff/analysis/followed_sessions.py",
     "kwiresniff/analysis/intake.py",
     "kwiresniff/analysis/latency.py",
     "kwiresniff/analysis/memory_budget.py",

@@ -7,6 +7,12 @@ import sys
 
 
 def main() -> None:
+    """Runs the installed command, which uses no code of the current folder."""
+    _leave_out_current_folder()
+    run()
+
+
+def run() -> None:
     """Runs the command and exits."""
     if sys.stdin is None or sys.stdout is None or sys.stderr is None:
         _open_standard_streams()
@@ -23,6 +29,36 @@ def main() -> None:
         command()
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the exit code is decided
+
+
+def _leave_out_current_folder() -> None:
+    """Keeps this process, and those it starts, from finding modules and programs in the current folder.
+
+    ``PYTHONSAFEPATH`` keeps ``python -m`` and ``python -c`` from looking there. An entry of ``PATH`` or ``PYTHONPATH``
+    that is not absolute means a folder below the current one; an empty entry means the current folder itself.
+    """
+    os.environ["PYTHONSAFEPATH"] = "1"
+    _keep_absolute("PATH")
+    relative = _keep_absolute("PYTHONPATH")
+    if relative:
+        try:
+            found = {os.path.abspath(place) for place in relative}  # as Python has them in its own list
+        except FileNotFoundError:
+            return  # Nothing is found in a current folder that has been removed.
+        sys.path[:] = [place for place in sys.path if place not in found]
+
+
+def _keep_absolute(variable: str) -> list[str]:
+    """Removes the entries that are not absolute from a search path of the environment, and returns them."""
+    places = os.environ.get(variable)
+    if not places:
+        return []
+    absolute = [place for place in places.split(os.pathsep) if os.path.isabs(place)]
+    if absolute:
+        os.environ[variable] = os.pathsep.join(absolute)
+    else:
+        del os.environ[variable]  # Programs search an empty PATH in the current folder, and have a default without one.
+    return [place for place in places.split(os.pathsep) if not os.path.isabs(place)]
 
 
 def _leave_no_bytecode_of_root() -> None:
@@ -59,4 +95,4 @@ def _open_standard_streams() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run()

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final, mypyc_attr
+from typing import TYPE_CHECKING, Final
+
+from mypy_extensions import mypyc_attr
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -28,13 +30,14 @@ class PartitionDigest:
     ``high_watermark`` are -1 where there is none. Of the whole batches of format 2 ``first_offset`` and ``end_offset``
     are those of the first and behind the last; ``batches``, ``records`` and ``size_bytes`` leave the marks of
     transactions out, ``codec`` is the number of the others' codec, or ``codecs`` the names of their codecs;
-    ``is_idempotent`` says that one has a producer's id. ``is_cut`` says that there is one more that is not whole.
-    ``all_bytes`` are those of all whole batches, the marks included.
+    ``is_idempotent`` says that one has a producer's id, and ``producer`` are id, epoch and base sequence of the first
+    of those, as they stand in its header (14 bytes; empty without). ``is_cut`` says that there is one more that is not
+    whole. ``all_bytes`` are those of all whole batches, the marks included.
     """
 
     __slots__ = (
         "all_bytes", "batches", "codec", "codecs", "end_offset", "first_offset", "high_watermark", "index", "is_cut",
-        "is_idempotent", "offset", "records", "size_bytes",
+        "is_idempotent", "offset", "producer", "records", "size_bytes",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -50,6 +53,7 @@ class PartitionDigest:
         self.codec: i64 = 0
         self.codecs: list[str] | None = None
         self.is_idempotent = False
+        self.producer = b""
         self.is_cut = False
 
 

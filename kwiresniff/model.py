@@ -10,9 +10,9 @@ rest is the index of the file in the order of reading, so with a single file the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
 
 from kwiresniff.base.api_keys import API_VERSIONS
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
 from kwiresniff.base.observations import ConnectionAttempt as ConnectionAttempt
 from kwiresniff.base.observations import Problem as Problem
 from kwiresniff.base.observations import Unacknowledged as Unacknowledged
@@ -232,51 +232,77 @@ class Message:
         self._decode = decode
 
 
+class SessionIdentity:
+    """A fetch session in tables of what is known of its fetches, on whichever connections they come."""
+
+    STATE: ClassVar[tuple[str, ...]] = ()
+    __slots__ = STATE
+
+
+class SessionMembers:
+    """The topics, or the partition numbers, of a fetch session at one moment: the first ``end`` changes of its log.
+
+    ``values`` and ``added`` are the log, which all fetches of the session share: what came or went, and whether it
+    came. ``count`` is the number of members.
+    """
+
+    STATE: ClassVar[tuple[str, ...]] = ("added", "count", "end", "values")
+    __slots__ = STATE
+
+    def __init__(self, values: list[Any], added: list[bool], count: int) -> None:
+        self.values = values
+        self.added = added
+        self.end = len(values)
+        self.count = count
+
+    def present(self) -> list[Any]:
+        """The members, in the order in which they came."""
+        if self.count == self.end:
+            return self.values[: self.end]
+        found: dict[Any, None] = {}
+        for at in range(self.end):
+            if self.added[at]:
+                found[self.values[at]] = None
+            else:
+                del found[self.values[at]]
+        return list(found)
+
+    def since(self, earlier: SessionMembers | None) -> list[tuple[Any, bool]]:
+        """What has come (true) and gone (false) since an earlier fetch of the session; without one, all that came."""
+        if earlier is not None and earlier.values is self.values and earlier.end <= self.end:
+            return [(self.values[at], self.added[at]) for at in range(earlier.end, self.end)]
+        before: dict[Any, None] = {} if earlier is None else dict.fromkeys(earlier.present())
+        now: dict[Any, None] = dict.fromkeys(self.present())
+        gone = [(value, False) for value in before if value not in now]
+        return gone + [(value, True) for value in now if value not in before]
+
+
 class FetchedTopics:
     """What an incremental fetch is about without saying so: the topics (by name or id) and partitions of its session.
 
-    They are the first ``topic_count`` of ``names`` and the first ``partition_count`` of ``numbers``, which all fetches
-    share for as long as their session only grows: what was added since an earlier fetch stands behind its own.
     ``is_whole`` says that the beginning of the session is in the capture.
     """
 
-    STATE: ClassVar[tuple[str, ...]] = ("is_whole", "names", "numbers", "partition_count", "topic_count")
+    STATE: ClassVar[tuple[str, ...]] = ("is_whole", "names", "numbers", "session")
     __slots__ = STATE
 
-    def __init__(self, names: list[str], numbers: list[int], is_whole: bool) -> None:
+    def __init__(
+        self, session: SessionIdentity, names: SessionMembers, numbers: SessionMembers, is_whole: bool
+    ) -> None:
+        self.session = session
         self.names = names
         self.numbers = numbers
-        self.topic_count = len(names)
-        self.partition_count = len(numbers)
         self.is_whole = is_whole
-
-    def changes_since(self, names: list[str], count: int) -> tuple[list[str], list[str]]:
-        """The topics that are gone, and those that are new, since the session had the first ``count`` of ``names``.
-
-        One that was forgotten and added again is both.
-        """
-        mine, end = self.names, self.topic_count
-        if mine is names:
-            return [], mine[count:end]
-        gone: list[str] = []
-        at: i64 = 0
-        stop: i64 = end
-        for name in names[:count]:  # what a session keeps stays in its order
-            if at < stop and (mine[at] is name or mine[at] == name):
-                at += 1
-            else:
-                gone.append(name)
-        return gone, mine[at:end]
 
     @property
     def topics(self) -> list[str]:
         """The topics, by name or id."""
-        return self.names[: self.topic_count]
+        return self.names.present()
 
     @property
     def partitions(self) -> list[int]:
         """The numbers of their partitions, each once."""
-        return self.numbers[: self.partition_count]
+        return self.numbers.present()
 
 
 #: Error codes that are steps of an ordinary conversation: a first join is sent back with the member's id (KIP-394), a
@@ -357,13 +383,13 @@ class Exchange:
 
     @property
     def latency_ns(self) -> int | None:
-        """Last byte of the request to first byte of the response at the capture point, or None.
-
-        It is negative when the capture has them the other way round.
+        """Last byte of the request to first byte of the response at the capture point, or None: also where the times
+        of the capture have them the other way round.
         """
         if self.request is None or self.response is None:
             return None
-        return self.response.first_ns - self.request.last_ns
+        latency_ns = self.response.first_ns - self.request.last_ns
+        return latency_ns if latency_ns >= 0 else None
 
     @property
     def queued_ns(self) -> int | None:
@@ -380,9 +406,8 @@ class Exchange:
     @property
     def broker_ns(self) -> int | None:
         """The rest of the latency, the time the broker itself needed, in nanoseconds, or None."""
-        if self.request is None or self.response is None or self.queued < 0 or self.held < 0:
-            return None
-        return self.response.first_ns - self.request.last_ns - self.queued - self.held
+        latency_ns = self.latency_ns
+        return None if latency_ns is None or self.queued < 0 or self.held < 0 else latency_ns - self.queued - self.held
 
 
 #: What ``analyze`` yields. Attempts only to whoever asks for them.

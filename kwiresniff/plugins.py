@@ -12,8 +12,8 @@ reported once: that is the doing of whoever wrote the record, so it does not cou
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
-from kwiresniff.base.light_typing import Any
 from kwiresniff.errors import PluginError
 from kwiresniff.model import Body, Exchange, Problem
 

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from kwiresniff.cli.main import main
+from kwiresniff.codec.record_limits import decompress_always
 from tests.support.command import Done
 from tests.support.environment import INSIDE
 from tests.support.package import HOME
@@ -83,6 +84,14 @@ def kwiresniff(capfd: pytest.CaptureFixture[str]) -> Callable[..., Done]:
         return Done(code, out, err)
 
     return run
+
+
+@pytest.fixture
+def roomy() -> Iterator[None]:
+    """However few bytes a message has, a megabyte may be made of its records."""
+    decompress_always(1 << 20)
+    yield
+    decompress_always(None)
 
 
 @pytest.fixture

@@ -6,6 +6,8 @@ come later. Record batches are not entered: names are never inside them.
 
 from __future__ import annotations
 
+from typing import Any, Final
+
 from kwiresniff.base.api_keys import FETCH
 from kwiresniff.base.body_members import UNKNOWN_TAGS
 from kwiresniff.base.entities import (
@@ -26,7 +28,6 @@ from kwiresniff.base.entities import (
 )
 from kwiresniff.base.field_values import field_number, name_text
 from kwiresniff.base.known_ids import ZERO_UUID
-from kwiresniff.base.light_typing import Any, Final
 from kwiresniff.model import Body, Exchange, Message, TopicNames
 
 #: Members that hold no names of ours: record batches, and tagged fields of which nothing but the number is known.

@@ -6,6 +6,7 @@ Bounded in bytes, for each client and for all: what comes later is not remembere
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from kwiresniff.analysis.body_entities import replica_id_of
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
@@ -39,7 +40,6 @@ from kwiresniff.base.api_keys import (
     WRITE_SHARE_GROUP_STATE,
     WRITE_TXN_MARKERS,
 )
-from kwiresniff.base.light_typing import Final
 from kwiresniff.model import Exchange, Message
 
 #: Memory of all clients. One takes some 5 kB.

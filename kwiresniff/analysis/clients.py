@@ -7,6 +7,7 @@ them. Clients that come later are counted in ``left_out``, those that used more 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from kwiresniff.analysis.body_entities import (
     message_groups,
@@ -15,10 +16,10 @@ from kwiresniff.analysis.body_entities import (
     names_of,
 )
 from kwiresniff.analysis.client_traffic import ClientTraffic, InventoryMemory
+from kwiresniff.analysis.followed_sessions import FollowedSessions
 from kwiresniff.analysis.late_names import renamer
 from kwiresniff.base.api_keys import API_VERSIONS
 from kwiresniff.base.flows import host_of
-from kwiresniff.base.light_typing import Any, TypeAlias
 from kwiresniff.model import Connection, Exchange, FetchedTopics, TopicNames
 from kwiresniff.results.clients import ApiUse, Client
 
@@ -26,8 +27,6 @@ from kwiresniff.results.clients import ApiUse, Client
 MAX_CLIENTS = 10_000
 #: Client ids kept of a connection that has not ended. Clients have one; proxies and forged traffic have more.
 MAX_IDS = 100
-#: Fetch sessions of which it is remembered which of their topics their client was told to have; then all are forgotten.
-MAX_GIVEN = 64
 
 _Identity: TypeAlias = tuple[Any, ...]
 #: Topics, groups and transactional ids.
@@ -42,8 +41,7 @@ class NamesInTraffic:
 
     def __init__(self, topic_name: TopicNames | None = None) -> None:
         self._topic_name = topic_name
-        # By connection and client: the names of a session as its fetches share them, and how many were given.
-        self._given: dict[tuple[int, str | None], tuple[list[str], int]] = {}
+        self._sessions = FollowedSessions()
 
     def __call__(self, exchange: Exchange) -> Names:
         """The names in one exchange."""
@@ -68,15 +66,19 @@ class NamesInTraffic:
         return topics, groups, transactional_ids
 
     def _session_topics(self, exchange: Exchange, fetched: FetchedTopics) -> list[str]:
-        key = (exchange.connection.id, exchange.client_id)
-        given = self._given.get(key)
-        if given is None:
-            if len(self._given) >= MAX_GIVEN:
-                self._given.clear()
-            given = ([], 0)
-        _, found = fetched.changes_since(*given)
-        if found or given[0] is not fetched.names:
-            self._given[key] = fetched.names, fetched.topic_count
+        members, followed = fetched.names, self._sessions.of(fetched.session)
+        if followed.seen is None or followed.seen.values is not members.values:
+            followed.state = {}  # of each client, up to where in the log it was given the names
+        followed.seen = members
+        client = exchange.connection.id, exchange.client_id
+        given: int = followed.state.get(client, 0)
+        if given >= members.end:
+            return []
+        found = [members.values[at] for at in range(given, members.end) if members.added[at]]
+        if not given:
+            found = members.present()
+        followed.state[client] = members.end
+        self._sessions.weigh(followed, len(followed.state))
         topic_name = self._topic_name
         return found if topic_name is None else [topic_name(topic) or topic for topic in found]
 

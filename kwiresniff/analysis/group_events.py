@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Iterator
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes, value_bytes
-from kwiresniff.base.light_typing import Any, Generic, TypeAlias, TypeVar
 from kwiresniff.results.groups import GroupEvent
 
 #: Events kept. One takes about 1 kB.

@@ -6,6 +6,8 @@ Heartbeats that say nothing new are left out, commits of one member in a row are
 
 from __future__ import annotations
 
+from typing import Any
+
 from kwiresniff.analysis.group_events import EventLog, LastKnown, Member, Partitions, new_member_budget
 from kwiresniff.analysis.late_names import renamer
 from kwiresniff.base.api_keys import (
@@ -19,7 +21,6 @@ from kwiresniff.base.api_keys import (
 )
 from kwiresniff.base.body_members import DECODED
 from kwiresniff.base.field_values import field_text, name_text
-from kwiresniff.base.light_typing import Any
 from kwiresniff.model import Body, Exchange, TopicNames
 from kwiresniff.results.groups import GroupEvent
 

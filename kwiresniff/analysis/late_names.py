@@ -6,10 +6,11 @@ because nobody knows a name for it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from operator import is_
+from typing import TYPE_CHECKING, Any, Final
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final
 from kwiresniff.model import TopicNames
 
 if TYPE_CHECKING:
@@ -52,8 +53,6 @@ def renamer(topic_name: TopicNames | None) -> Callable[[Any], Any]:
 
 
 def _in_text(text: str, named: Callable[[re.Match[str]], str]) -> str:
-    import re  # 2 ms of start-up
-
     return re.sub(_ID, named, text)
 
 

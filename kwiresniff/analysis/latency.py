@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import ceil
+from typing import TYPE_CHECKING, Any, Final
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final
 from kwiresniff.results.stats import LatencySummary
 
 if TYPE_CHECKING:
@@ -77,8 +77,11 @@ class Histogram:
 
     def merge(self, other: Histogram) -> None:
         """Adds another histogram's counts, as if all its values had been added here."""
-        for bucket, count in other.buckets.items():
-            self.buckets[bucket] = self.buckets.get(bucket, 0) + count
+        if self.buckets:
+            for bucket, count in other.buckets.items():
+                self.buckets[bucket] = self.buckets.get(bucket, 0) + count
+        else:
+            self.buckets = other.buckets.copy()
         self.count += other.count
         self.zeros += other.zeros
         self.sum_ns += other.sum_ns

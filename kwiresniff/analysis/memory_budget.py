@@ -7,8 +7,7 @@ for them, on the safe side: text as it counts it itself, the rest by constants.
 from __future__ import annotations
 
 from sys import getsizeof
-
-from kwiresniff.base.light_typing import Any, Final
+from typing import Any, Final
 
 #: An entry of a dict: its slot, and the room that the dict grows ahead of use.
 ENTRY_BYTES: Final = 100

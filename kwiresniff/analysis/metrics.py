@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from typing import Any
 from zlib import crc32
 
-from kwiresniff.analysis.stats_keys import topics_in
+from kwiresniff.analysis.stats_keys import TopicKeys
 from kwiresniff.analysis.top_k import Labels, TopK
 from kwiresniff.base.flows import host_of
-from kwiresniff.base.light_typing import Any
 from kwiresniff.base.placeholders import NO_REQUEST, NO_TOPIC, OTHERS
 from kwiresniff.model import Connection, Event, Exchange, Problem, TopicNames
 from kwiresniff.results.metrics import Metric
@@ -84,7 +84,7 @@ class _Row:
             self.request_bytes += request.size_bytes
         if response is not None:
             self.response_bytes += response.size_bytes
-            if request is not None:
+            if request is not None and response.first_ns >= request.last_ns:
                 reason = exchange.waiting
                 if reason and reason not in self.waits:
                     self.waits[reason] = _Latency()
@@ -115,7 +115,7 @@ class Metrics:
 
     def __init__(self, series: int = DEFAULT_SERIES, topic_name: TopicNames | None = None) -> None:
         """``series`` is how many clients, brokers and topics have series of their own."""
-        self._topics_in = topics_in(topic_name)
+        self._topics_in = TopicKeys(topic_name)
         self._apis = TopK(MAX_APIS, (OTHERS,), _Row)
         self._clients = TopK(series, (OTHERS, OTHERS), _Row)
         self._brokers = TopK(series, (OTHERS,), _Row)

@@ -8,6 +8,8 @@ And a long poll that is under way when the capture or the consumer ends is not a
 
 from __future__ import annotations
 
+from typing import Final
+
 from kwiresniff.base.api_keys import (
     ADD_RAFT_VOTER,
     ALTER_CLIENT_QUOTAS,
@@ -54,7 +56,6 @@ from kwiresniff.base.api_keys import (
     UNREGISTER_BROKER,
     UPDATE_FEATURES,
 )
-from kwiresniff.base.light_typing import Final
 from kwiresniff.model import STEPS
 
 #: Codes of a coordinator that is not there yet.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import TypeAlias
+from typing import TypeAlias
+
 from kwiresniff.model import Body, Message
 
 #: Different responses that are remembered, up to which size; then all are forgotten.

@@ -9,6 +9,7 @@ of a second, or ``07:24``.
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 
 _DURATION = r"([+-]?\d{1,18}(?:\.\d{1,9})?)(ns|us|µs|ms|s|m|h|d)"
 _DURATION_NS = {
@@ -49,8 +50,6 @@ def time_ns(text: str) -> int | None:
     match = re.fullmatch(_TIME, text, re.ASCII)
     if match is None:
         return None
-    from datetime import UTC, datetime  # most commands are given no time
-
     date, clock, fraction, offset = match.groups()
     try:
         moment = datetime.fromisoformat(f"{date}T{clock or '00:00:00'}{(offset or '').replace('z', 'Z')}")

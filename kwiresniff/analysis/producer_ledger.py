@@ -10,6 +10,7 @@ Bounded: see ``producer_table``; what finds no room is counted in ``left_out``.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from kwiresniff.analysis.body_entities import READ_COMMITTED, isolation_level
 from kwiresniff.analysis.late_names import renamer
@@ -37,7 +38,6 @@ from kwiresniff.base.api_keys import (
     WRITE_TXN_MARKERS,
 )
 from kwiresniff.base.field_values import field_text
-from kwiresniff.base.light_typing import Any
 from kwiresniff.model import Body, Exchange, TopicNames
 from kwiresniff.results.producers import Producer
 
@@ -178,7 +178,7 @@ class ProducerLedger:
         state.records += records
         sequence = self._table.sequence(state, partition)
         if sequence is not None:
-            sequence.add(epoch, batch.get("base_sequence", -1), records)
+            sequence.add(epoch, batch.get("base_sequence", -1), records, batch.get("crc", 0))
 
     def _add_partitions(self, exchange: Exchange, request: Body, response: Body) -> None:
         packet, ns = request_place(exchange)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from typing import Final
 
 from kwiresniff.analysis.producer_sequences import Sequence
-from kwiresniff.base.light_typing import Final
 from kwiresniff.results.producers import Fencing, Producer, SequenceFlaw, Transaction
 
 #: Transactions that are kept apart, the last ones; all are counted.
@@ -175,9 +175,9 @@ class ProducerState:
     def result(self) -> Producer:
         """The producer as a result."""
         flaws = [
-            SequenceFlaw(partition, one.missing, one.duplicates)
+            SequenceFlaw(partition, one.missing, one.duplicates, one.reused)
             for partition, one in sorted(self.sequences.items())
-            if one.missing or one.duplicates
+            if one.missing or one.duplicates or one.reused
         ]
         transactions = self.transactions
         return Producer(

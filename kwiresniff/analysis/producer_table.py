@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
 from kwiresniff.analysis.places import request_place
 from kwiresniff.analysis.producer_sequences import MAX_HOLES, Sequence
 from kwiresniff.analysis.producer_state import ProducerState
 from kwiresniff.base.field_values import field_text
 from kwiresniff.base.flows import host_of
-from kwiresniff.base.light_typing import Any
 from kwiresniff.base.placeholders import NO_CLIENT_ID
 from kwiresniff.model import Exchange
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 from kwiresniff.analysis.clients import Inventory
 from kwiresniff.analysis.doctor import Doctor, RuleMaker
@@ -10,7 +11,6 @@ from kwiresniff.analysis.groups import GroupTimeline
 from kwiresniff.analysis.stats import StatsTable
 from kwiresniff.analysis.time_series import TimeSeries
 from kwiresniff.analysis.topic_traffic import TopicTraffic
-from kwiresniff.base.light_typing import TypeVar
 from kwiresniff.model import Connection, Event, Exchange, Problem, TopicNames
 from kwiresniff.results.report import Report
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from kwiresniff.analysis.latency import Histogram
-from kwiresniff.base.light_typing import Protocol
 
 
 class RowCounts(Protocol):

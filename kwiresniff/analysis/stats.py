@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from heapq import nlargest
 from sys import getsizeof
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
+from kwiresniff.analysis.followed_sessions import FollowedSessions, SessionKeys
 from kwiresniff.analysis.intake import Intake
 from kwiresniff.analysis.latency import BUCKET_BYTES
-from kwiresniff.analysis.stats_keys import MAX_SHARED, Key, SharedKeys, key_parts, keys_of
+from kwiresniff.analysis.stats_dimensions import record_counter
+from kwiresniff.analysis.stats_keys import Key, Keys, key_parts, keys_of
 from kwiresniff.analysis.stats_row import ROW_BYTES, Row
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final, TypeAlias, final
 from kwiresniff.base.placeholders import NO_REQUEST, OTHERS
 from kwiresniff.model import Exchange, TopicNames
 from kwiresniff.results.stats import StatRow
@@ -31,10 +33,10 @@ MAX_TABLE_BYTES = 64 << 20
 _ADDED_BYTES: Final = 5 * BUCKET_BYTES
 #: What may be added between two looks at how much there is, at the least.
 _REVIEW_BYTES: Final = 16 << 20
-#: How often keys that are counted as one become more until each gets its counts. Each time takes a row.
-MAX_GROWTHS = 256
-#: The same where some have gone, which get their counts at once.
-MAX_CHANGES = 64
+#: Rows of a fetch session that are counted apart because its topics became others in between, until each topic gets its
+#: counts; and those of all sessions together.
+MAX_APART = 1_024
+MAX_ALL_APART = 16_384
 #: A topic's id as text.
 TOPIC_ID_CHARS = 22
 
@@ -48,56 +50,77 @@ def _key_bytes(key: Key) -> int:
 
 @final
 class _Shared:
-    """What was counted for keys that many exchanges share.
+    """What was counted for keys that the fetches of a session share.
 
-    A key gets what is in the rows from the one on whose place is ``since[key]``: the exchanges since it came.
-    ``whole`` is all of the rows together where a key has gone that had been there from the first, else None.
-    ``taken`` are the changes of the keys that it knows of.
+    ``rows`` follow each other in time: a key gets what is in those from the one at ``since[key]`` on, the exchanges
+    since it came. A row covers the time until the row that ``nexts`` has for it. ``names`` are the parts of keys by
+    session member, ``others`` the parts of the other dimensions.
     """
 
-    __slots__ = ("keys", "rows", "since", "taken", "whole")
+    __slots__ = ("count", "names", "nexts", "others", "rows", "since")
 
-    def __init__(self, keys: SharedKeys) -> None:
-        self.keys = keys
-        self.rows: list[Row] = []
+    def __init__(self, others: tuple[str, ...]) -> None:
+        self.others = others
+        self.rows: list[Row] = [Row()]
+        self.nexts: list[int] = [1]
         self.since: dict[str, int] = {}
-        self.taken = 0
-        self.whole: Row | None = None
+        self.names: dict[Any, str] = {}
+        self.count: dict[str, int] = {}  # members by name: one may be there by its id as well
 
-    def add(self, exchange: Exchange) -> None:
-        self.rows[-1].add(exchange)
-        if self.whole is not None:
-            self.whole.add(exchange)
+    def turn(self) -> int:
+        """Begins another row, because keys come or go, unless the last one is empty; how many rows there are more."""
+        if not self.rows[-1].count:
+            return 0
+        self.rows.append(Row())
+        self.nexts.append(len(self.rows))
+        return 1
 
-    def leave(self, key: str) -> Row:
-        """What a key gets that goes."""
-        at = self.since.pop(key)
-        if not at and self.whole is not None:
-            return self.whole
+    def come(self, member: Any, name: str) -> bool:
+        """Whether a member brings a new key."""
+        self.names[member] = name
+        members = self.count.get(name, 0)
+        self.count[name] = members + 1
+        if not members:
+            self.since[name] = len(self.rows) - 1
+        return not members
+
+    def go(self, member: Any) -> tuple[str, int]:
+        """The key that goes with a member, and since when it was there; -1 where another member has it, too."""
+        name = self.names.pop(member)
+        self.count[name] -= 1
+        if self.count[name]:
+            return name, -1
+        del self.count[name]
+        return name, self.since.pop(name)
+
+    def sum(self, at: int) -> Row:
+        """What was counted from a row on. The rows on the way cover all of it then, but for the last."""
+        way: list[int] = []
+        last = len(self.rows) - 1
+        while at < last:
+            way.append(at)
+            at = self.nexts[at]
+        for before in reversed(way[:-1]):
+            self.rows[before].merge(self.rows[self.nexts[before]])
+            self.nexts[before] = last
+        if not way:
+            return self.rows[last]
+        if not self.rows[last].count:
+            return self.rows[way[0]]
         found = Row()
-        for row in self.rows[at:]:
-            found.merge(row)
-        if not at:
-            self.whole = found
+        found.merge(self.rows[way[0]])
+        found.merge(self.rows[last])
         return found
 
     def settle(self) -> list[tuple[list[str], Row]]:
         """What the keys get that are there, those with the same together; it is begun anew."""
-        rows, later = self.rows, Row()
-        came: list[list[str]] = [[] for _ in rows]
+        came: dict[int, list[str]] = {}
         for key, at in self.since.items():
-            came[at].append(key)
+            came.setdefault(at, []).append(key)
             self.since[key] = 0
-        found: list[tuple[list[str], Row]] = []
-        for at in range(len(rows) - 1, -1, -1):
-            later.merge(rows[at])
-            if later.count and came[at]:
-                now = Row()
-                now.merge(later)
-                found.append((came[at], now))
-        self.rows = [Row()]
-        self.whole = None if self.whole is None else Row()
-        return found
+        found = [(keys, self.sum(at)) for at, keys in came.items()]
+        self.rows, self.nexts = [Row()], [1]
+        return [(keys, row) for keys, row in found if row.count]
 
 
 class StatsTable:
@@ -113,8 +136,6 @@ class StatsTable:
         self._usual = self.by == ("api",) and not records
         self._records_at, self._count_records = -1, None
         if records:
-            from kwiresniff.analysis.stats_dimensions import record_counter  # few ask for records
-
             self._records_at, self._count_records = record_counter(self.by, topic_name)
         self._topic_at = -1
         for at, name in enumerate(self.by):
@@ -127,64 +148,107 @@ class StatsTable:
             if (resolve := getattr(keys, "resolve", None)) is not None
         ]
         self._topic_name = topic_name
+        # The dimension that fetch sessions have values of, where it is just one.
+        of_sessions: list[tuple[int, Any]] = [
+            (at, of_session)
+            for at, keys in enumerate(self._keys)
+            if (of_session := getattr(keys, "of_session", None)) is not None
+        ]
+        self._session_at = -1
+        self._of_session: Any = None
+        if len(of_sessions) == 1:
+            self._session_at, self._of_session = of_sessions[0]
         self._rows: dict[Key, Row] = {}
         self._limit_bytes = MAX_TABLE_BYTES
         self._held_bytes = 0  # at the most; the next review will find out
         self._closed = False  # for other keys than it has
-        self._shared: dict[int, _Shared] = {}  # by the identity of the keys
+        self._sessions = FollowedSessions()  # by session and the parts of keys of the other dimensions
+        self._apart = 0  # rows of all of them
 
     def add(self, exchange: Exchange) -> None:
         """Counts one exchange."""
         if self._usual:  # in one step
             self._row(exchange.api or NO_REQUEST).add(exchange)
             return
-        keys = self._single(exchange) if self._single is not None else self._combined(exchange)
+        if exchange.fetched is not None and self._of_session is not None:
+            shared = self._of_session(exchange)
+            if shared is not None:
+                self._add_shared(shared, exchange)
+                return
+        keys = self._single(exchange) if self._single is not None else self._combined(self._keys, exchange)
         if self._count_records is not None:
             self._add_with_records(keys, exchange)
-            return
-        if isinstance(keys, SharedKeys):
-            self._add_shared(keys, exchange)
             return
         for key in keys:
             self._row(key).add(exchange)
 
-    def _add_shared(self, keys: SharedKeys, exchange: Exchange) -> None:
-        """Counts an exchange once for all its keys: they get it when somebody looks."""
-        shared = self._shared.get(id(keys))
-        if shared is None:
-            if len(self._shared) >= MAX_SHARED:
-                self._settle()
-                self._shared.clear()
-            shared = self._shared[id(keys)] = _Shared(keys)
-        if shared.taken < len(keys.changes):
-            self._change(shared, keys.changes[shared.taken :])
-            shared.taken = len(keys.changes)
-        shared.add(exchange)
-        for key in keys.besides:
-            self._row(key).add(exchange)
+    def _add_shared(self, keys: SessionKeys, exchange: Exchange) -> None:
+        """Counts an exchange once for all keys that it has by its session: they get it when somebody looks."""
+        at = self._session_at
+        besides = list(dict.fromkeys(keys.besides))
+        for others in self._combined([*self._keys[:at], *self._keys[at + 1 :]], exchange):
+            followed = self._sessions.of((keys.key, others))
+            shared: _Shared | None = followed.state
+            if shared is None:
+                shared = followed.state = _Shared(others)
+            if followed.seen is not keys.members:
+                self._change(shared, followed.changes(keys.members), keys)
+                for dropped in self._sessions.weigh(followed):
+                    self._settle(dropped.state)
+            shared.rows[-1].add(exchange)
+            for name in besides:
+                if name not in shared.since:
+                    self._row(self._key(others, name)).add(exchange)
+            if self._count_records is not None:
+                asked, answered = self._count_records(exchange)
+                for name in {*asked, *answered}:
+                    if name in shared.since or name in besides:
+                        row = self._row(self._key(others, name))
+                        row.request_records += asked.get(name, 0)
+                        row.response_records += answered.get(name, 0)
 
-    def _change(self, shared: _Shared, changes: list[tuple[str, bool]]) -> None:
+    def _key(self, others: tuple[str, ...], name: str) -> Key:
+        at = self._session_at
+        return name if self._single is not None else (*others[:at], name, *others[at:])
+
+    def _change(self, shared: _Shared, changes: list[tuple[Any, bool]], keys: SessionKeys) -> None:
         """Keys that come get what is counted from now on, keys that go what has been."""
-        if len(shared.rows) >= (MAX_GROWTHS if shared.whole is None else MAX_CHANGES):
-            self._settle()
-        shared.rows.append(Row())
-        for key, is_there in changes:
-            if is_there:
-                self._row(key)  # in the order in which they come; to make room for it may settle everything
-                shared.since[key] = len(shared.rows) - 1
+        self._apart += shared.turn()
+        rows, gone = shared.rows, dict[int, Row]()
+        for member, added in changes:
+            if added:
+                name = keys.name_of(member)
+                if shared.come(member, name):
+                    self._row(self._key(shared.others, name))  # in the order in which they come
             else:
-                self._give([key], shared.leave(key))
+                name, since = shared.go(member)
+                if shared.rows is not rows:  # to make room for a row has settled everything
+                    rows, gone = shared.rows, {}
+                if since >= 0:
+                    row = gone.get(since)
+                    if row is None:
+                        row = gone[since] = shared.sum(since)
+                    self._give(shared.others, [name], row)
+        if len(shared.rows) > MAX_APART:
+            self._settle(shared)
+        elif self._apart > MAX_ALL_APART:
+            self._settle_all()
 
-    def _settle(self) -> None:
-        """Adds what was counted for many keys at once to the row of each."""
-        for shared in self._shared.values():
-            for keys, row in shared.settle():
-                self._give(keys, row)
+    def _settle(self, shared: _Shared) -> None:
+        """Adds what was counted for all keys of a session at once to the row of each."""
+        self._apart -= len(shared.rows) - 1
+        for names, row in shared.settle():
+            self._give(shared.others, names, row)
 
-    def _give(self, keys: list[str], row: Row) -> None:
+    def _settle_all(self) -> None:
+        for followed in self._sessions.known.values():
+            self._settle(followed.state)
+
+    def _give(self, others: tuple[str, ...], names: list[str], row: Row) -> None:
         if row.count:
-            self._held_bytes += (row.size_bytes() - ROW_BYTES) * len(keys)
-            for key in keys:
+            self._held_bytes += (row.size_bytes() - ROW_BYTES) * len(names)
+            for name in names:
+                key = self._key(others, name)
                 (self._rows.get(key) or self._new_row(key)).merge(row)
 
     def _add_with_records(self, keys: Iterable[Key], exchange: Exchange) -> None:
@@ -197,9 +261,9 @@ class StatsTable:
             row.request_records += asked.get(whose, 0)
             row.response_records += answered.get(whose, 0)
 
-    def _combined(self, exchange: Exchange) -> list[tuple[str, ...]]:
+    def _combined(self, parts: list[Keys], exchange: Exchange) -> list[tuple[str, ...]]:
         keys: list[tuple[str, ...]] = [()]
-        for part in self._keys:
+        for part in parts:
             keys = [(*key, value) for key in keys for value in part(exchange)]
         return keys
 
@@ -234,7 +298,7 @@ class StatsTable:
 
         From then on there are no new rows: one for a key that had lost its own would have only part of it.
         """
-        self._settle()
+        self._settle_all()
         rows = self._rows
         sizes = {key: row.size_bytes() + _key_bytes(key) for key, row in rows.items()}
         held = sum(sizes.values())
@@ -274,7 +338,7 @@ class StatsTable:
     def _rename(self) -> None:
         """Names rows by what became known later: a topic instead of its id, so that it is never two; a group instead of
         the client that reads for it. Before, each row gets what was counted for many at once."""
-        self._settle()
+        self._settle_all()
         for at, resolve in self._resolvers:
             found = [(key, name) for key in self._rows if (name := resolve(key_parts(key)[at])) is not None]
             for key, name in found:
@@ -303,7 +367,7 @@ class StatsTable:
 
     def holds(self, key: Key, exchange: Exchange) -> bool:
         """Whether an exchange counts in the row with this key, unless that is the one of the others."""
-        keys = self._single(exchange) if self._single is not None else self._combined(exchange)
+        keys = self._single(exchange) if self._single is not None else self._combined(self._keys, exchange)
         return key in keys or any(self._resolved(one) == key for one in keys)
 
     def _resolved(self, key: Key) -> Key:

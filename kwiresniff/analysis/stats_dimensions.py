@@ -6,6 +6,7 @@ Partitions, groups and records are in bodies only, which must be decoded for the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, TypeAlias
 
 from kwiresniff.analysis.body_entities import (
     groups_of,
@@ -15,13 +16,13 @@ from kwiresniff.analysis.body_entities import (
     session_topics,
     topic_of_struct,
 )
+from kwiresniff.analysis.followed_sessions import MANY, SessionKeys
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, MemoryBudget, text_bytes
 from kwiresniff.analysis.record_counts import batches_in, records_in
 from kwiresniff.base.api_keys import FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH, PRODUCE, SHARE_FETCH
 from kwiresniff.base.body_members import UNKNOWN_TAGS
 from kwiresniff.base.entities import PARTITION_FIELDS, PARTITION_LISTS
 from kwiresniff.base.flows import host_of
-from kwiresniff.base.light_typing import Any, Final, TypeAlias
 from kwiresniff.base.placeholders import NO_REQUEST
 from kwiresniff.model import Body, Exchange, TopicNames
 
@@ -118,23 +119,39 @@ def _connection_key(exchange: Exchange) -> str:
     return f"{_CONNECTION}{exchange.connection.id}"
 
 
-def partitions_in(topic_name: TopicNames | None) -> Keys:
-    """What gives the partitions of an exchange as ``topic-number``."""
+class PartitionKeys:
+    """Gives the partitions of an exchange as ``topic-number``."""
 
-    def partitions(exchange: Exchange) -> Iterable[str]:
-        found: dict[str, None] = {}
-        for body in _bodies(exchange):
-            _find_pairs("", body, None, topic_name, found)
+    def __init__(self, topic_name: TopicNames | None) -> None:
+        self._topic_name = topic_name
+
+    def __call__(self, exchange: Exchange) -> Iterable[str]:
+        """All of the partitions, each once."""
+        found = self._named(exchange)
         fetched = exchange.fetched
         if fetched is not None and not found:
-            topics = session_topics(exchange, topic_name)
-            if len(topics) == 1:
-                found.update((f"{topics[0]}-{partition}", None) for partition in fetched.partitions)
+            if fetched.names.count == 1:
+                found.update((f"{self._topic(exchange)}-{partition}", None) for partition in fetched.partitions)
             if not found:
                 return (SESSION,)
         return found or (NO_PARTITION,)
 
-    return partitions
+    def of_session(self, exchange: Exchange) -> SessionKeys | None:
+        """The partitions of an exchange that names none, and whose session has many of one topic."""
+        fetched = exchange.fetched
+        if fetched is None or fetched.names.count != 1 or fetched.numbers.count < MANY or self._named(exchange):
+            return None
+        topic = self._topic(exchange)
+        return SessionKeys((fetched.session, topic), fetched.numbers, lambda number: f"{topic}-{number}", ())
+
+    def _named(self, exchange: Exchange) -> dict[str, None]:
+        found: dict[str, None] = {}
+        for body in _bodies(exchange):
+            _find_pairs("", body, None, self._topic_name, found)
+        return found
+
+    def _topic(self, exchange: Exchange) -> str:
+        return session_topics(exchange, self._topic_name)[0]
 
 
 def record_counter(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from kwiresniff.analysis.latency import BUCKET_BYTES, Histogram
-from kwiresniff.base.light_typing import Final
 from kwiresniff.model import Exchange
 
 #: A row without its key and its histogram's buckets.
@@ -74,7 +75,7 @@ class Row:
             self.request_bytes += request.size_bytes
         if response is not None:
             self.response_bytes += response.size_bytes
-            if request is not None:
+            if request is not None and response.first_ns >= request.last_ns:
                 if exchange.queued == 0 and exchange.held == 0:
                     self._at_once.add(response.first_ns - request.last_ns)
                 else:

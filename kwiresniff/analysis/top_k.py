@@ -7,8 +7,7 @@ back, and what it did meanwhile is in the row of the others.
 from __future__ import annotations
 
 from collections.abc import Callable
-
-from kwiresniff.base.light_typing import Generic, TypeAlias, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 #: A row's key: the values of its labels.
 Labels: TypeAlias = tuple[str, ...]

@@ -7,10 +7,10 @@ was counted of it before stays with the rest, so that no counter ever falls.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 from kwiresniff.analysis.metrics import DEFAULT_SERIES, label
 from kwiresniff.analysis.topic_traffic import TopicTraffic
-from kwiresniff.base.light_typing import TypeAlias
 from kwiresniff.base.placeholders import OTHERS
 from kwiresniff.model import Event, Exchange, TopicNames
 from kwiresniff.results.metrics import Metric

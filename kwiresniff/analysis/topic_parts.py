@@ -6,13 +6,17 @@ nothing is compiled. Of a partition with an error code no ``offset`` counts.
 
 from __future__ import annotations
 
+from struct import Struct
+from typing import Any
+
 from kwiresniff.analysis.record_counts import base_of, batches_in, end_of, records_in
 from kwiresniff.base.entities import PARTITION_INDEXES, TOPIC_ARRAYS, TOPIC_NAMES
 from kwiresniff.base.known_ids import ZERO_UUID
-from kwiresniff.base.light_typing import Any
 from kwiresniff.digest import PartitionDigest, TopicDigest
-from kwiresniff.model import Body, Message
+from kwiresniff.model import Body, Exchange, Message
 
+#: By this error a broker says that it has a batch already.
+DUPLICATE = "DUPLICATE_SEQUENCE_NUMBER"
 _PARTITIONS = ("partition_data", "partition_responses", "partitions")
 _OFFSETS = ("fetch_offset", "base_offset", "committed_offset")
 
@@ -66,13 +70,29 @@ def _partition(index: int, part: Body) -> PartitionDigest:
         found.size_bytes = sum(batch.get("size_bytes") or 0 for batch in of_records)
         found.first_offset, found.end_offset = base_of(batches[0]), end_of(batches[-1])
         found.codecs = [str(batch.get("compression", "none")) for batch in of_records]
-        found.is_idempotent = any(_has_producer(batch) for batch in batches)
+        first = next((batch for batch in batches if _has_producer(batch)), None)
+        if first is not None:
+            found.is_idempotent = True
+            sequence = first.get("base_sequence", -1)
+            if sequence >= 0:
+                found.producer = _producer(first["producer_id"], first.get("producer_epoch", -1), sequence)
     return found
+
+
+_producer = Struct(">qhi").pack
 
 
 def _has_producer(batch: Body) -> bool:
     producer_id = batch.get("producer_id", -1)
     return isinstance(producer_id, int) and producer_id >= 0
+
+
+def refused_parts(exchange: Exchange, answered: list[TopicDigest]) -> dict[tuple[str, int], bool]:
+    """The partitions whose batches the answer to a Produce refuses, by topic and number, each with whether that is
+    because the broker has them already.
+    """
+    again = all(name == DUPLICATE for _, _, name, _ in exchange.errors)
+    return {(topic.name, part.index): again for topic in answered for part in topic.partitions if part.offset < 0}
 
 
 def structs(body: Body, names: tuple[str, ...]) -> list[Body]:

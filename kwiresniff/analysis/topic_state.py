@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final, TypeAlias
+
 from kwiresniff.analysis.latency import Histogram
 from kwiresniff.analysis.memory_budget import NUMBER_BYTES, MemoryBudget
 from kwiresniff.base.batch_layout import CODEC_NAMES
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final, TypeAlias
 from kwiresniff.digest import PartitionDigest
 from kwiresniff.results.topics import TopicFlow
 
@@ -16,6 +17,13 @@ if TYPE_CHECKING:
 MAX_AWAITED: Final = 1_024
 #: Base offset and time of a batch.
 BATCH_BYTES: Final = 2 * NUMBER_BYTES
+
+#: Batches of an idempotent producer that are told again by their sequences: as many as brokers remember of each
+#: (KIP-98), because clients have no more in flight. They take so many bytes with the producer's id and epoch.
+MAX_SEQUENCES: Final = 5
+SEQUENCES_BYTES: Final = 600
+#: Bytes of a producer's id and epoch.
+_ID_BYTES: Final = 10
 
 #: Buckets of a client's histogram for which there is room in its row, and for which more is asked at a time.
 ROW_BUCKETS = 16
@@ -52,9 +60,12 @@ class Flow:
 
 
 class PartitionState:
-    """The state of a partition, from the messages of all clients."""
+    """The state of a partition, from the messages of all clients.
 
-    __slots__ = ("awaited", "awaited_ns", "consumed", "high_watermark", "produced")
+    ``sequences`` are the last that it took of each idempotent producer, by its id and epoch.
+    """
+
+    __slots__ = ("awaited", "awaited_ns", "consumed", "high_watermark", "produced", "sequences")
 
     def __init__(self) -> None:
         self.produced = Flow()
@@ -62,6 +73,22 @@ class PartitionState:
         self.high_watermark = -1
         self.awaited: list[int] = []  # base offsets of batches produced, ascending, and when that was answered
         self.awaited_ns: list[int] = []
+        self.sequences: dict[bytes, list[bytes]] = {}
+
+    def has_taken(self, producer: bytes, budget: MemoryBudget) -> bool:
+        """Whether a batch with this id, epoch and base sequence of a producer was taken before; it has been, now."""
+        who, sequence = producer[:_ID_BYTES], producer[_ID_BYTES:]
+        known = self.sequences.get(who)
+        if known is None:
+            if not budget.admit(SEQUENCES_BYTES):
+                return False
+            known = self.sequences[who] = []
+        if sequence in known:
+            return True
+        known.append(sequence)
+        if len(known) > MAX_SEQUENCES:
+            del known[0]
+        return False
 
     def first_awaited(self, offset: int) -> int:
         """The place of the first batch that is awaited and does not begin before ``offset``."""
@@ -111,12 +138,15 @@ class ClientState:
 
     __slots__ = (
         "acks", "batches", "buckets", "errors", "first_ns", "flow", "idempotent", "last_ns", "last_partition",
-        "named_batches", "partitions", "role", "transactional_ids", "unanswered", "waits",
+        "named_batches", "partitions", "refused", "repeated", "role", "transactional_ids", "turn", "unanswered",
+        "waits",
     )  # fmt: skip
 
     def __init__(self, role: str, first_ns: int) -> None:
         self.role = role
         self.flow = Flow()
+        self.refused = Flow()
+        self.repeated = Flow()
         self.errors = 0
         self.unanswered = 0
         self.batches = [0] * len(CODEC_NAMES)
@@ -130,6 +160,7 @@ class ClientState:
         self.buckets = ROW_BUCKETS  # for which there is room in it
         self.first_ns = first_ns
         self.last_ns = first_ns
+        self.turn = 0  # of the exchange that ``last_ns`` is of
 
     def known(self, index: i64) -> ClientPartition | None:
         """One of its partitions, if it has to do with it."""
@@ -151,12 +182,12 @@ class Sender:
     """Who sends the requests of a connection: ``identity``, from what the connection says of its client's ``software``.
 
     ``clients`` are those that it was found to be, by role and topic; ``client`` the last of them, of that ``role`` and
-    ``topic``, and ``poll`` what its last fetch asked for: mostly the next one's, too.
+    ``topic``.
     """
 
     __slots__ = (
-        "client", "client_id", "clients", "connection_id", "identity", "poll", "principal", "remembered", "role",
-        "software", "topic",
+        "client", "client_id", "clients", "connection_id", "identity", "principal", "remembered", "role", "software",
+        "topic",
     )  # fmt: skip
 
     def __init__(self, connection_id: int, identity: Identity, software: dict[str, str] | None) -> None:
@@ -169,7 +200,6 @@ class Sender:
         self.role = ""
         self.topic: TopicState | None = None
         self.client: ClientState | None = None
-        self.poll: Poll | None = None
 
     def is_by(
         self, connection_id: int, client_id: str | None, software: dict[str, str] | None, principal: str | None
@@ -194,46 +224,38 @@ class Poll:
     """What the fetches of a session ask for: its topics, with the clients that ask for those of them that are known.
 
     ``known`` is how many topics were known when that was looked up, ``unknown`` are those of the session that were not.
-    ``requests`` have been made since, the last one at ``last_ns``, and are counted for the clients later, unless it is
-    ``dropped``. All are made in one ``role``.
+    ``requests`` have been made since, the last one at ``last_ns`` in exchange ``turn``, and are counted for the clients
+    later.
     """
 
-    __slots__ = ("clients", "dropped", "known", "last_ns", "requests", "role", "taken", "topics", "unknown")
+    __slots__ = ("clients", "known", "last_ns", "requests", "turn", "unknown")
 
-    def __init__(self, role: str) -> None:
-        self.role = role
-        self.dropped = False
+    def __init__(self) -> None:
         self.requests = 0
         self.last_ns = -1
-        self.topics: list[str] = []  # as the session has them, of whose list it is
-        self.taken = 0  # of them
-        self.known = 0
-        self.unknown: list[str] = []
+        self.turn = 0
+        self.known = -1
+        self.unknown: dict[str, None] = {}
         self.clients: dict[str, ClientState] = {}
 
-    def settle(self, *, late: bool = False) -> None:
-        """Counts the requests for each client; a ``late`` one is older than what came before it."""
-        if not self.requests:
-            return
-        requests, last_ns = self.requests, self.last_ns
-        for client in self.clients.values():
-            client.flow.requests += requests
-            if late or last_ns > client.last_ns:
-                client.last_ns = last_ns
-        self.requests = 0
+    def settle(self) -> None:
+        """Counts the requests for each client."""
+        if self.requests:
+            for client in self.clients.values():
+                self._give(client)
+            self.requests = 0
 
-    def drop(self, gone: list[str]) -> None:
-        """Topics that the session has forgotten: their clients get what was asked of them until now."""
-        requests, last_ns = self.requests, self.last_ns
-        if self.unknown:
-            lost = set(gone)
-            self.unknown = [name for name in self.unknown if name not in lost]
-        for name in gone:
-            client = self.clients.pop(name, None)
-            if client is not None and requests:
-                client.flow.requests += requests
-                if last_ns > client.last_ns:
-                    client.last_ns = last_ns
+    def drop(self, name: str) -> None:
+        """Removes a topic that the session has forgotten: its client gets the requests made until now."""
+        self.unknown.pop(name, None)
+        client = self.clients.pop(name, None)
+        if client is not None:
+            self._give(client)
+
+    def _give(self, client: ClientState) -> None:
+        client.flow.requests += self.requests
+        if self.turn > client.turn:
+            client.last_ns, client.turn = self.last_ns, self.turn
 
 
 class TopicState:

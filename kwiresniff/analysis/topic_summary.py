@@ -63,6 +63,8 @@ class TopicSummary:
             seconds=seconds,
             first_ns=min(part.first_ns for part in self._parts),
             last_ns=max(part.last_ns for part in self._parts),
+            refused=_sum([row.refused for row in rows]),
+            repeated=_sum([row.repeated for row in rows]),
         )
 
     def _join_unnamed(self, clients: dict[tuple[str, Identity], list[ClientState]]) -> None:
@@ -114,10 +116,12 @@ class TopicSummary:
 
     def _client(self, identity: Identity, found: list[ClientState]) -> TopicClient:
         client_id, address, software, principal = identity
-        flow, waits, lags = Flow(), Histogram(), []
+        flow, refused, repeated, waits, lags = Flow(), Flow(), Flow(), Histogram(), []
         compression: dict[str, int] = {}
         for client in found:
             flow.merge(client.flow)
+            refused.merge(client.refused)
+            repeated.merge(client.repeated)
             waits.merge(client.waits)
             for codec, count in client.compression().items():
                 compression[codec] = compression.get(codec, 0) + count
@@ -146,6 +150,8 @@ class TopicSummary:
             produce_to_consume=waits.summary(),
             first_ns=min(client.first_ns for client in found),
             last_ns=max(client.last_ns for client in found),
+            refused=refused.result(),
+            repeated=repeated.result(),
         )
 
     def _committed(self) -> tuple[TopicGroup, ...]:

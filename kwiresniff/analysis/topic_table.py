@@ -5,6 +5,8 @@ What finds no room is counted in ``left_out``; nothing that is remembered is giv
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final
+
 from kwiresniff.analysis.latency import BUCKET_BYTES
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, MemoryBudget, text_bytes
 from kwiresniff.analysis.topic_state import (
@@ -17,7 +19,6 @@ from kwiresniff.analysis.topic_state import (
     TopicState,
 )
 from kwiresniff.base.flows import host_of
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final
 from kwiresniff.digest import TopicDigest
 from kwiresniff.model import Exchange
 
@@ -38,9 +39,13 @@ MAX_SENDERS: Final = 512
 
 
 class TopicTable:
-    """What is remembered, by the topic's name, or its id where it was named by that (``ids``)."""
+    """What is remembered, by the topic's name, or its id where it was named by that (``ids``).
+
+    ``turn`` counts the exchanges, which are not always in the order of their times.
+    """
 
     def __init__(self) -> None:
+        self.turn = 0
         self.topics: dict[str, TopicState] = {}
         self.ids: dict[str, None] = {}
         self.groups: dict[Identity, dict[str, None]] = {}
@@ -89,7 +94,7 @@ class TopicTable:
         """The client of the topic that ``sender`` is in a role; None where there is no room for it."""
         client = sender.client
         if client is not None and sender.topic is topic and sender.role == role:
-            client.last_ns = ns
+            client.last_ns, client.turn = ns, self.turn
             return client
         found = sender.clients.get(role)
         client = found.get(topic) if found is not None else None
@@ -103,7 +108,7 @@ class TopicTable:
                 client = topic.clients[key] = ClientState(role, ns)
             sender.remember(role, topic, client)
         sender.role, sender.topic, sender.client = role, topic, client
-        client.last_ns = ns
+        client.last_ns, client.turn = ns, self.turn
         return client
 
     def note_partition(self, client: ClientState, partition: PartitionState, index: i64) -> ClientPartition | None:

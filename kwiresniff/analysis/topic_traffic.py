@@ -9,23 +9,26 @@ Bounded, see ``topic_table``; of batches whose consumption is awaited each parti
 
 from __future__ import annotations
 
+from typing import Final
+
 from kwiresniff.analysis.body_entities import groups_of_member, replica_id_of
+from kwiresniff.analysis.followed_sessions import FollowedSessions
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMBER_BYTES, text_bytes
-from kwiresniff.analysis.topic_parts import parts_of, structs, topic_of_path
-from kwiresniff.analysis.topic_state import ClientState, Identity, PartitionState, Poll, Sender, TopicState
+from kwiresniff.analysis.topic_parts import parts_of, refused_parts, structs, topic_of_path
+from kwiresniff.analysis.topic_state import ClientState, Flow, PartitionState, Poll, Sender, TopicState
 from kwiresniff.analysis.topic_summary import TopicSummary
 from kwiresniff.analysis.topic_table import TopicTable
 from kwiresniff.base.api_keys import FETCH, OFFSET_COMMIT, OFFSET_FETCH, PRODUCE, SHARE_FETCH, TXN_OFFSET_COMMIT
 from kwiresniff.base.field_values import field_text
-from kwiresniff.base.light_typing import Final
 from kwiresniff.digest import PartitionDigest, TopicDigest
 from kwiresniff.model import Body, Exchange, FetchedTopics, Message, TopicNames
 from kwiresniff.results.topics import Topic
 
 #: Different values of ``acks`` that are kept of a client: there are three (-1, 0, 1), and those of broken clients.
 MAX_ACKS: Final = 8
-#: Fetch sessions of which it is remembered whom a fetch counts for; then all are forgotten.
-MAX_POLLS = 256
+
+#: Most answers refuse nothing.
+NONE_REFUSED: Final[dict[tuple[str, int], bool]] = {}
 
 _ROLES = ("producer", "consumer", "share consumer", "replica")
 
@@ -36,8 +39,7 @@ class TopicTraffic:
     def __init__(self, topic_name: TopicNames | None = None) -> None:
         self._topic_name = topic_name
         self._table = TopicTable()
-        # By connection, role and identity.
-        self._polls: dict[tuple[int, str, Identity], Poll] = {}
+        self._polls = FollowedSessions()  # by session, role and identity
         self._first_ns = -1
         self._last_ns = -1
 
@@ -57,9 +59,8 @@ class TopicTraffic:
         ns = last.last_ns
         if ns > self._last_ns:
             self._last_ns = ns
+        self._table.turn += 1
         api_key = exchange.api_key
-        if response is None or ns < self._last_ns:  # it is older than what came before it
-            self._settle()
         if api_key == PRODUCE:
             self._produce(exchange, request, response, ns)
         elif api_key == FETCH:
@@ -86,6 +87,8 @@ class TopicTraffic:
         table = self._table
         sender = table.sender(exchange)
         written: dict[PartitionState, int] = {}
+        answered = _parts(response)
+        refused = refused_parts(exchange, answered) if exchange.errors else NONE_REFUSED
         for named in _parts(request):
             topic = table.topic(named, sender, ns)
             client = table.client(topic, "producer", sender, ns) if topic is not None else None
@@ -98,11 +101,18 @@ class TopicTraffic:
                 partition = table.partition(topic, client, part.index)
                 if partition is None:
                     continue
-                partition.produced.requests += 1
-                partition.produced.add(part)
-                self._carried(client, partition, part)
+                again = refused.get((named.name, part.index))
+                if again is None:
+                    again = part.producer != b"" and partition.has_taken(part.producer, table.budget)
+                    flow = client.repeated if again else client.flow
+                else:
+                    flow = client.repeated if again else client.refused
+                if flow is client.flow:
+                    partition.produced.requests += 1
+                    partition.produced.add(part)
+                self._carried(client, partition, part, flow)
                 written[partition] = part.records
-        for named in _parts(response):
+        for named in answered:
             topic = table.topic(named, sender, ns)
             if topic is None:
                 continue
@@ -152,9 +162,7 @@ class TopicTraffic:
             # What an incremental fetch does not name, because nothing has changed, was asked for all the same.
             poll = self._poll(exchange, sender, role, fetched, ns)
             poll.requests += 1
-            poll.last_ns = ns
-            if ns < self._last_ns:
-                poll.settle(late=True)
+            poll.last_ns, poll.turn = ns, table.turn
             names = [named.name for named in answered]  # which have been counted already
             if len(names) > 1:
                 names = list(dict.fromkeys(names))
@@ -169,48 +177,39 @@ class TopicTraffic:
         Most fetches of a session ask for the same as the one before, and those that do not mostly for more.
         """
         table = self._table
-        topics, count = fetched.names, fetched.topic_count
-        poll = self._poll_of(exchange, sender, role)
-        if poll.topics is topics and poll.taken >= count and (not poll.unknown or len(table.topics) == poll.known):
+        followed = self._polls.of((fetched.session, role, sender.identity))
+        poll: Poll | None = followed.state
+        if poll is None:
+            poll = followed.state = Poll()
+        has_changed = followed.seen is not fetched.names
+        if not has_changed and (not poll.unknown or len(table.topics) == poll.known):
             return poll
-        gone, new = fetched.changes_since(poll.topics, poll.taken)
-        if gone:
-            poll.drop(gone)
-        names = [*poll.unknown, *new]
-        poll.taken = max(poll.taken, count) if poll.topics is topics else count
-        poll.topics, poll.unknown, poll.known = topics, [], len(table.topics)
-        for name in names:
+        new: list[str] = []
+        if has_changed:
+            for name, added in followed.changes(fetched.names):
+                if added:
+                    poll.unknown[name] = None
+                    new.append(name)
+                else:
+                    poll.drop(name)
+            for dropped in self._polls.weigh(followed):
+                dropped.state.settle()
+        for name in new if len(table.topics) == poll.known else list(poll.unknown):
+            if name not in poll.unknown:
+                continue
             topic = table.topics.get(name)
             client = table.client(topic, role, sender, ns) if topic is not None else None
             if client is not None:
+                del poll.unknown[name]
                 poll.clients[name] = client
                 client.flow.requests -= poll.requests  # which were none of its own
-            else:
-                poll.unknown.append(name)
-                if topic is not None:
-                    poll.known = -1  # there was no room for it, which may change
-        return poll
-
-    def _poll_of(self, exchange: Exchange, sender: Sender, role: str) -> Poll:
-        poll = sender.poll
-        if poll is not None and not poll.dropped and poll.role == role:
-            return poll
-        key = (exchange.connection.id, role, sender.identity)
-        poll = self._polls.get(key)
-        if poll is None:
-            if len(self._polls) >= MAX_POLLS:
-                self._settle()
-                for one in self._polls.values():
-                    one.dropped = True
-                self._polls.clear()
-            poll = self._polls[key] = Poll(role)
-        sender.poll = poll
+        poll.known = len(table.topics)
         return poll
 
     def _settle(self) -> None:
         """Counts for each client what was counted for all of a session at once."""
-        for poll in self._polls.values():
-            poll.settle()
+        for followed in self._polls.known.values():
+            followed.state.settle()
 
     def _consumed(self, sender: Sender, role: str, answered: list[TopicDigest], ns: int) -> None:
         table = self._table
@@ -229,7 +228,7 @@ class TopicTraffic:
                     if role == "consumer":  # behind the marks of transactions it goes on as well
                         self._arrived(client, partition, part, ns)
                     continue
-                self._carried(client, partition, part)
+                self._carried(client, partition, part, client.flow)
                 if role == "replica":
                     continue
                 partition.consumed.requests += 1
@@ -251,10 +250,10 @@ class TopicTraffic:
                 break
             self._table.waited(client, ns - partition.awaited_ns[at])
 
-    def _carried(self, client: ClientState, partition: PartitionState, part: PartitionDigest) -> None:
-        """Batches of a partition have come from a client, or gone to one."""
+    def _carried(self, client: ClientState, partition: PartitionState, part: PartitionDigest, flow: Flow) -> None:
+        """Batches of a partition have come from a client, or gone to one; ``flow`` is what they count in."""
         self._table.note_partition(client, partition, part.index)
-        client.flow.add(part)
+        flow.add(part)
         if part.codecs is None:
             client.batches[part.codec] += part.batches
         else:

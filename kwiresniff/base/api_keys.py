@@ -6,7 +6,7 @@ definitions. A compiled module has them as machine integers: they are ``Final``.
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import Final
+from typing import Final
 
 PRODUCE: Final = 0
 FETCH: Final = 1

@@ -9,7 +9,7 @@ All numbers are ``Final``: compiled modules have them as machine integers.
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import Final
+from typing import Final
 
 #: Bytes of the header, all fields below included.
 HEADER_BYTES: Final = 61

@@ -5,7 +5,7 @@ They are part of the output (docs/output.md) and never change.
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import Final
+from typing import Final
 
 #: Tagged fields that no definition has, by tag number.
 UNKNOWN_TAGS: Final = "_tagged_fields"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 Depth: TypeAlias = Literal["headers", "errors", "bodies", "records"]
 

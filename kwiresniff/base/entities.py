@@ -5,7 +5,7 @@ By the names that Kafka gives its fields, so that no table per API is needed and
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import Final
+from typing import Final
 
 #: Text fields that always hold a topic's name, the first that is not empty for all of a structure.
 TOPIC_FIELDS: Final = ("topic", "topic_name", "sink_topic")

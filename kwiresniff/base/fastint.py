@@ -1,12 +1,8 @@
-"""Whether the hot modules are compiled, and how those read integers out of bytes.
-
-Interpreted, one ``struct`` call for a run of fields is by far the fastest; compiled, single bytes put together are, by
-a factor of twenty. The few loops where that decides ask ``COMPILED`` once and have a line for either.
-"""
+"""Integers read out of bytes, and whether the hot modules are compiled: machine integers then, as ``i64`` says."""
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

@@ -7,7 +7,7 @@ not be there.
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import Any
+from typing import Any
 
 
 def name_text(value: Any) -> str | None:

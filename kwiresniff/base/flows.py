@@ -5,7 +5,8 @@ And their ends as text, ``ip:port``.
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import Final
+from ipaddress import ip_address
+from typing import Final
 
 #: The numbers of an IPv4 address, as text.
 _OCTETS: Final = [str(number) for number in range(256)]
@@ -39,6 +40,4 @@ def _text(raw: bytes, port: bytes) -> str:
     if len(raw) == 4:
         first, second, third, last = _OCTETS[raw[0]], _OCTETS[raw[1]], _OCTETS[raw[2]], _OCTETS[raw[3]]
         return f"{first}.{second}.{third}.{last}:{port[0] << 8 | port[1]}"
-    from ipaddress import ip_address  # 1 ms of start-up
-
     return f"[{ip_address(raw)}]:{int.from_bytes(port, 'big')}"

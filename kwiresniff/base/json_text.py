@@ -6,9 +6,9 @@ more than 62 bits and ``append`` of anything but an ``int`` would become Python 
 
 from __future__ import annotations
 
-from librt.strings import BytesWriter, read_i64_le, write_i64_le
+from typing import TYPE_CHECKING, Final
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final
+from librt.strings import BytesWriter, read_i64_le, write_i64_le
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import Final
+from typing import Final
 
 #: The all-zero UUID as Kafka prints UUIDs, in base64; it stands for "no id".
 ZERO_UUID: Final = "AAAAAAAAAAAAAAAAAAAAAA"

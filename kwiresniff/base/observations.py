@@ -5,7 +5,7 @@ Named tuples, in a module that is never compiled: a compiled one would make them
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import Any, NamedTuple
+from typing import Any, NamedTuple
 
 
 class Problem(NamedTuple):

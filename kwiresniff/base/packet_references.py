@@ -6,7 +6,7 @@ numbers are ``Final``: compiled modules have them as machine integers.
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import Final
+from typing import Final
 
 PACKET_BITS: Final = 40
 PACKET_MASK: Final = (1 << 40) - 1

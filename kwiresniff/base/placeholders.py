@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import Final
+from typing import Final
 
 #: A client without a client id.
 NO_CLIENT_ID: Final = "(no client id)"

@@ -7,7 +7,7 @@ all is well. A test holds the page, and every problem that is made, to this tabl
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import NamedTuple
+from typing import NamedTuple
 
 
 class ProblemCode(NamedTuple):
@@ -49,10 +49,19 @@ OF_CAPTURES = (
         "grown_file", "error",
         "bytes that came after `pipeline watch` had taken a file for finished; they are left out",
     ),
+    ProblemCode(
+        "snap_length", "warning",
+        "packets that are cut at so many bytes (`snap_length`), once for each length, with the first of them; what "
+        "that costs, `gap`, `lost_request` and `lost_response`, has `cut`",
+    ),
     ProblemCode("capture_cut", "warning", "a file that ends in the middle of a packet"),
     ProblemCode("capture_damaged", "error", "a file that holds nonsense"),
     ProblemCode("capture_unreadable", "error", "a file that cannot be opened, or is no capture"),
-    ProblemCode("not_kafka", "info", "connections that carried something else (`protocol`), by server"),
+    ProblemCode(
+        "not_kafka", "info",
+        "connections that carried something else (`protocol`), by server; where that answered Kafka on other "
+        "connections, with `speaks_kafka` and `clients`, hosts and their connections",
+    ),
     ProblemCode(
         "not_kafka_answer", "warning",
         "a server that answers Kafka with something else: `protocol` (`tls`, `http`, `text`, ...), `server`, the "
@@ -62,6 +71,16 @@ OF_CAPTURES = (
         "tls_not_answered", "warning",
         "a server that closes connections without an answer to a TLS hello: `server`, the first `client`, the "
         "`connections`; `speaks_kafka` when it answered Kafka without TLS on other connections",
+    ),
+    ProblemCode(
+        "response_before_request", "warning",
+        "`responses` that the capture has before their requests, with the first of them: `by_time` and by up to "
+        "`ahead_ns`, or by the order of packets alone",
+    ),
+    ProblemCode(
+        "stray_sasl_token", "warning",
+        "a SASL token without a header (`mechanism`) where a request (`wanted`) has to come: SaslHandshake, or "
+        "SaslAuthenticate after that",
     ),
     ProblemCode("not_decrypted", "warning", "TLS that could not be opened, and why"),
     ProblemCode("no_tshark", "warning", "TLS that could be opened if there were a tshark"),
@@ -94,6 +113,10 @@ OF_CAPTURES = (
 
 #: What is wrong with the messages of an exchange; ``gap``, ``not_decrypted`` and plugins' failures occur here, too.
 OF_MESSAGES = (
+    ProblemCode(
+        "response_before_request", "warning",
+        "the response has a time before that of its request (`ahead_ns`), so the latency and its parts are null",
+    ),
     ProblemCode("unknown_api", "error", "an API key that no release has"),
     ProblemCode("unknown_version", "error", "a version that no release has of its API, so that the body was not read"),
     ProblemCode("guessed_version", "warning", "a version newer than is known, read as the newest that is"),

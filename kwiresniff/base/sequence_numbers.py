@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import Final
+from typing import Final
 
 #: All 32 bits: differences are taken modulo 2**32.
 SEQ_MASK: Final = 0xFFFFFFFF

@@ -5,7 +5,7 @@ They are ``Final`` numbers, which compiled modules have as machine integers.
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import Final
+from typing import Final
 
 MILLISECOND_NS: Final = 1_000_000
 SECOND_NS: Final = 1_000_000_000

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from struct import Struct
-
-from kwiresniff.base.light_typing import Final
+from typing import Final
 
 RECORD_HEADER_BYTES: Final = 5
 #: The largest record: 16 KiB and what TLS 1.2 allows encryption to add.

@@ -1,12 +1,11 @@
 """How much of a message a tree shows without ``-v``: as much as fits on a screen beside the rest.
 
-Trees are made from annotated nodes (``kwiresniff.render``) and, where they are compiled, straight from the bytes
-(``kwiresniff.codec.text``): both show the same.
+Trees are drawn from decoded values or from annotated nodes (``kwiresniff.render``): both show the same.
 """
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import Final
+from typing import Final
 
 #: Elements of an array of structures.
 ELEMENTS_SHOWN: Final = 12

@@ -5,7 +5,7 @@ Source: RFC 3629, section 4, the syntax of UTF-8 byte sequences.
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

@@ -8,6 +8,7 @@ TLS connections carry to them. Live captures are in ``capture.live``.
 
 from kwiresniff.capture.capture_set import CaptureSet, open_captures
 from kwiresniff.capture.sources import SegmentSource
+from kwiresniff.capture.tls_decryption import decrypted
 
 __all__ = ["CaptureSet", "SegmentSource", "open_captures", "with_decryption"]
 
@@ -20,6 +21,4 @@ def with_decryption(captures: CaptureSet, keylog: str | None) -> SegmentSource:
     """
     if keylog is None and not captures.has_secrets():
         return captures
-    from kwiresniff.capture.tls_decryption import decrypted  # imported when there are keys
-
     return decrypted(captures, keylog)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Iterator, Sequence
+from typing import BinaryIO
 
-from kwiresniff.base.light_typing import BinaryIO
 from kwiresniff.base.packet_references import PACKET_BITS
+from kwiresniff.capture.choices import choices_of
 from kwiresniff.capture.formats import PCAPNG_MAGIC, NotACapture, first_timestamp, open_reader
 from kwiresniff.capture.input_stream import Stream
-from kwiresniff.capture.packet_decoder import LayerDecoder
+from kwiresniff.capture.packet_decoder import NO_CHOICES, Choices, LayerDecoder
 from kwiresniff.capture.paths import STANDARD_INPUT, Input, expand, reason
 from kwiresniff.capture.sources import Reader, segments_of
 from kwiresniff.errors import CaptureError
@@ -30,11 +31,17 @@ class CaptureSet:
     """
 
     def __init__(
-        self, inputs: Sequence[Input], streams: dict[str, Stream], problems: list[Problem], first_index: int = 0
+        self,
+        inputs: Sequence[Input],
+        streams: dict[str, Stream],
+        problems: list[Problem],
+        first_index: int = 0,
+        choices: Choices = NO_CHOICES,
     ) -> None:
         """``streams`` are the inputs that are open already, by path, because they cannot be opened twice.
 
-        ``first_index`` is the index that packet references carry for the first file.
+        ``first_index`` is the index that packet references carry for the first file. ``choices`` are the user's, of how
+        packets are decoded.
         """
         self.files = [_name(one.path) for one in inputs]
         self.problems = problems
@@ -44,6 +51,7 @@ class CaptureSet:
         self._inputs = inputs
         self._streams = streams
         self._first_index = first_index
+        self._choices = choices
         self._done_bytes = 0
         self._done_packets = 0
         self._stream: Stream | None = None
@@ -88,7 +96,9 @@ class CaptureSet:
 
     def again(self) -> CaptureSet | None:
         """A new set that reads these captures from their start; None when an input can be read only once."""
-        return None if self.total_bytes is None else CaptureSet(self._inputs, {}, [], self._first_index)
+        if self.total_bytes is None:
+            return None
+        return CaptureSet(self._inputs, {}, [], self._first_index, self._choices)
 
     def position(self) -> int:
         """Bytes consumed so far, as they lie on disk."""
@@ -104,12 +114,12 @@ class CaptureSet:
         one = self._inputs[index]
 
         def report(problem: Problem) -> None:
-            details = {"file": one.path} if len(self._inputs) > 1 else None
+            details = {**(problem.details or {}), "file": one.path} if len(self._inputs) > 1 else problem.details
             self.problems.append(problem._replace(details=details))
 
         try:
             self._stream = self._streams.get(one.path) or _open(one.path)
-            self._decoder = LayerDecoder(self.other_packets)
+            self._decoder = LayerDecoder(self.other_packets, self._choices)
             reference = (self._first_index + index) << PACKET_BITS
             self._reader = open_reader(self._stream, self._decoder, reference, report)
         except CaptureError as error:  # it was a capture when it was checked
@@ -124,12 +134,19 @@ class CaptureSet:
             self._reader = self._decoder = None
 
 
-def open_captures(paths: Sequence[str], *, stdin: BinaryIO | None = None, first_index: int = 0) -> CaptureSet:
+def open_captures(
+    paths: Sequence[str],
+    *,
+    stdin: BinaryIO | None = None,
+    first_index: int = 0,
+    decode_as: Sequence[str] = (),
+) -> CaptureSet:
     """Find and check the captures that ``paths`` name: files, folders, patterns, ``-`` for ``stdin``.
 
     Several files are put in the order of their first packets; packet references count them from ``first_index`` on.
     What cannot be read as a capture is a problem ``capture_unreadable``, and when nothing else was named a
-    CaptureError, one line; files in a folder that are no captures are passed over.
+    CaptureError, one line; files in a folder that are no captures are passed over. ``decode_as`` are rules of
+    ``capture.decode_as``.
     """
     inputs: list[tuple[float, Input]] = []
     streams: dict[str, Stream] = {}
@@ -158,7 +175,7 @@ def open_captures(paths: Sequence[str], *, stdin: BinaryIO | None = None, first_
         raise CaptureError("no capture named: give one or more files or folders, or - for standard input")
     problems[:0] = [_unreadable(error) for error in refused]
     inputs.sort(key=lambda item: item[0])
-    return CaptureSet([one for _, one in inputs], streams, problems, first_index)
+    return CaptureSet([one for _, one in inputs], streams, problems, first_index, choices_of(decode_as))
 
 
 def _unreadable(error: CaptureError, file: str | None = None) -> Problem:

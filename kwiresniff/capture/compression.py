@@ -7,9 +7,10 @@ last one and is not another one is ignored, as gzip does.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, Protocol
 from kwiresniff.capture.compressions import LONGEST_MAGIC, MAGICS, SKIPPABLE, DamagedStream, Source
 
 if TYPE_CHECKING:
@@ -41,8 +42,6 @@ class _Gzip:
     """zlib's decompressor with the interface of the others."""
 
     def __init__(self) -> None:
-        import zlib
-
         self._inflate = zlib.decompressobj(wbits=31)
         self._rest = b""
         self._full = False
@@ -189,8 +188,6 @@ def decompressed(name: str, source: Source) -> Source:
         library = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW_BYTES)
         return _Members(name, source, lambda: _Zstd(library), (zstandard.ZstdError,))
     if name == "gzip":
-        import zlib
-
         return _Members(name, source, _Gzip, (zlib.error,))
     if name == "bzip2":
         import bz2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import Protocol
+from typing import Protocol
 
 #: A skippable frame of zstd, which pzstd puts before each other one: this, the length of what follows, and that.
 SKIPPABLE = b"\x50\x2a\x4d\x18"

@@ -8,8 +8,8 @@ bytes at ``place`` are ``word`` under ``mask`` has an IPv4 header at ``ip``. It 
 from __future__ import annotations
 
 import sys
+from typing import TypeAlias
 
-from kwiresniff.base.light_typing import TypeAlias
 from kwiresniff.capture.link_layer import ETHERNET, IPV4, LINUX_SLL, LINUX_SLL2, LOOP, NULL, RAW
 
 Front: TypeAlias = tuple[int, int, int, int, int]

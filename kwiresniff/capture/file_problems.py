@@ -16,6 +16,27 @@ from kwiresniff.model import Problem
 MAX_PACKET_BYTES = 1024 * 1024
 
 
+#: Different lengths at which packets of one capture are cut that are reported: its interfaces may have their own.
+MAX_SNAP_LENGTHS = 4
+
+
+class SnapReporter:
+    """Reports the lengths at which packets of one capture with TCP data are cut, each once."""
+
+    def __init__(self, name: str, report: Callable[[Problem], None]) -> None:
+        self._name = name
+        self._report = report
+        self._reported: list[int] = []
+
+    def cut(self, packet: int, captured: int) -> None:
+        """Of the packet with the number ``packet`` only ``captured`` bytes are there."""
+        if captured in self._reported or len(self._reported) >= MAX_SNAP_LENGTHS:
+            return
+        self._reported.append(captured)
+        message = f"packets of {self._name} are cut at {captured} bytes (snap length); none was dropped for that"
+        self._report(Problem("snap_length", message, packet=packet, details={"snap_length": captured}))
+
+
 class DamageReporter:
     """Words the problems of one stream and hands them to ``report``."""
 

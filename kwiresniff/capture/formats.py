@@ -10,6 +10,7 @@ from kwiresniff.capture.fast_path import NEVER, Front
 from kwiresniff.capture.input_stream import Stream
 from kwiresniff.capture.packet_decoder import PacketDecoder
 from kwiresniff.capture.pcap import MAGICS, PcapReader
+from kwiresniff.capture.pcapng import PcapngReader
 from kwiresniff.capture.sources import Reader, segments_of
 from kwiresniff.errors import CaptureError
 from kwiresniff.model import Problem, Segment
@@ -75,8 +76,6 @@ def open_reader(stream: Stream, decoder: PacketDecoder, reference: int, report: 
     if magic in MAGICS:
         return PcapReader(stream, decoder, reference, report)
     if magic == PCAPNG_MAGIC:
-        from kwiresniff.capture.pcapng import PcapngReader  # imported with the first such file
-
         return PcapngReader(stream, decoder, reference, report)
     raise NotACapture(f"{stream.name} is not a capture: {_explain(stream)}")
 

@@ -1,16 +1,17 @@
-"""Link layers: where the network layer starts in a captured packet.
+"""Link layers: what the header of a captured packet carries, and where that starts.
 
-Every function here takes ``(buffer, start, end)`` and returns ``(ethertype, offset)`` of what the link layer
-carries, with ethertype ``NOTHING`` for a packet that is too short or carries nothing we know. Ethertypes are
-the IEEE numbers; link types the numbers of the tcpdump.org list of LINKTYPE_ values.
+Every layer here, in ``tags``, ``capture_headers`` and ``tunnels`` is a function that takes ``(buffer, start, end)`` and
+returns ``(ethertype, offset)`` of what the layer carries, with ethertype ``NOTHING`` for a packet that is too short or
+carries nothing we know; it raises NoSegment to have the packet counted under another name. Tags between the link layer
+and IP have ethertypes and are layers of their own (``tags``). Ethertypes are the IEEE numbers; link types the numbers
+of the tcpdump.org list of LINKTYPE_ values.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-
-from kwiresniff.base.light_typing import TypeAlias
+from typing import TypeAlias
 
 LinkLayer: TypeAlias = Callable[[bytes, int, int], tuple[int, int]]
 
@@ -20,56 +21,26 @@ IPV6 = 0x86DD
 BRIDGED = 0x6558  # an Ethernet frame ("transparent Ethernet bridging")
 NOTHING = -1
 
-_VLAN_TYPES = frozenset((0x8100, 0x88A8, 0x9100, 0x9200))
-_MPLS_TYPES = frozenset((0x8847, 0x8848))
-_PPPOE_SESSION = 0x8864
-_LOWEST_ETHERTYPE = 0x0600  # below it the field is an IEEE 802.3 length and LLC follows
-_SNAP = b"\xaa\xaa\x03\x00\x00\x00"
+MPLS = 0x8847
+LOWEST_ETHERTYPE = 0x0600  # below it the field is an IEEE 802.3 length and LLC follows
 #: Address families of the null and loopback link types: IPv4 is 2 everywhere; IPv6 differs by system
 #: (Linux 10, NetBSD and OpenBSD 24, FreeBSD 28, macOS 30).
 _FAMILIES = {2: IPV4, 10: IPV6, 24: IPV6, 28: IPV6, 30: IPV6}
-_PPP_PROTOCOLS = {0x0021: IPV4, 0x0057: IPV6}
+_PPP_PROTOCOLS = {0x0021: IPV4, 0x0057: IPV6, 0x0281: MPLS, 0x0283: MPLS}
+_PPP_BRIDGED = 0x0031  # RFC 3518: flags and the type of the address, then an Ethernet frame
 
-_u16 = struct.Struct(">H").unpack_from
+u16 = struct.Struct(">H").unpack_from
+
+
+class NoSegment(Exception):
+    """A packet that gives no TCP segment; the message is the short name it is counted under."""
 
 
 def ethernet(buffer: bytes, start: int, end: int) -> tuple[int, int]:
     """IEEE 802.3: two addresses and the ethertype."""
     if end - start < 14:
         return NOTHING, end
-    kind = buffer[start + 12] << 8 | buffer[start + 13]
-    if kind in (IPV4, IPV6):
-        return kind, start + 14
-    return _ethertype(buffer, start + 12, end)
-
-
-def _ethertype(buffer: bytes, offset: int, end: int) -> tuple[int, int]:
-    """The ethertype at ``offset``, past any VLAN tags, MPLS labels, PPPoE and LLC headers."""
-    kind = _u16(buffer, offset)[0]
-    offset += 2
-    while kind in _VLAN_TYPES:
-        if end - offset < 4:
-            return NOTHING, end
-        kind = _u16(buffer, offset + 2)[0]
-        offset += 4
-    if kind in _MPLS_TYPES:
-        return _mpls(buffer, offset, end)
-    if kind == _PPPOE_SESSION:
-        return ppp(buffer, offset + 6, end)
-    if kind < _LOWEST_ETHERTYPE:
-        if end - offset >= 8 and buffer.startswith(_SNAP, offset):
-            return _u16(buffer, offset + 6)[0], offset + 8
-        return NOTHING, end
-    return kind, offset
-
-
-def _mpls(buffer: bytes, offset: int, end: int) -> tuple[int, int]:
-    """Skip labels to the one with the bottom-of-stack bit; what follows is known by its version (RFC 4928)."""
-    while end - offset > 4:
-        offset += 4
-        if buffer[offset - 2] & 1:
-            return raw_ip(buffer, offset, end)
-    return NOTHING, end
+    return buffer[start + 12] << 8 | buffer[start + 13], start + 14
 
 
 def raw_ip(buffer: bytes, start: int, end: int) -> tuple[int, int]:
@@ -96,17 +67,14 @@ def linux_cooked(buffer: bytes, start: int, end: int) -> tuple[int, int]:
     """LINUX_SLL, 16 bytes: packet type, ARPHRD type, address length, 8 bytes of address, protocol."""
     if end - start < 16:
         return NOTHING, end
-    return _ethertype(buffer, start + 14, end)
+    return u16(buffer, start + 14)[0], start + 16
 
 
 def linux_cooked_v2(buffer: bytes, start: int, end: int) -> tuple[int, int]:
     """LINUX_SLL2, 20 bytes: the protocol first, then interface, ARPHRD type, packet type and address."""
     if end - start < 20:
         return NOTHING, end
-    kind = _u16(buffer, start)[0]
-    if kind in _VLAN_TYPES:
-        return (_u16(buffer, start + 22)[0], start + 24) if end - start >= 24 else (NOTHING, end)
-    return kind, start + 20
+    return u16(buffer, start)[0], start + 20
 
 
 def ppp(buffer: bytes, start: int, end: int) -> tuple[int, int]:
@@ -117,7 +85,10 @@ def ppp(buffer: bytes, start: int, end: int) -> tuple[int, int]:
         return NOTHING, end
     if buffer[start] & 1:  # the protocol field compressed to one byte
         return _PPP_PROTOCOLS.get(buffer[start], NOTHING), start + 1
-    return _PPP_PROTOCOLS.get(_u16(buffer, start)[0], NOTHING), start + 2
+    protocol = u16(buffer, start)[0]
+    if protocol == _PPP_BRIDGED:
+        return BRIDGED, start + 4
+    return _PPP_PROTOCOLS.get(protocol, NOTHING), start + 2
 
 
 def only_ipv4(buffer: bytes, start: int, end: int) -> tuple[int, int]:

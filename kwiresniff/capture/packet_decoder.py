@@ -7,10 +7,16 @@ IPv6, options, fragments. What is not TCP in the end is counted by a short name 
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, Protocol, TypeAlias
-from kwiresniff.capture.fast_path import Front, front
-from kwiresniff.capture.link_layer import ARP, BRIDGED, IPV4, IPV6, LINK_LAYERS, ethernet
+from kwiresniff.capture.capture_headers import CAPTURE_HEADERS
+from kwiresniff.capture.fast_path import NEVER, Front, front
+from kwiresniff.capture.ip_reassembly import Fragments
+from kwiresniff.capture.link_layer import ARP, IPV4, IPV6, LINK_LAYERS, LinkLayer, NoSegment, u16
+from kwiresniff.capture.tags import TAGS, network_layer
+from kwiresniff.capture.tunnels import IP_TUNNELS, udp_tunnel
+from kwiresniff.capture.unread import ethertype_name, link_type_name
 from kwiresniff.model import Segment
 
 if TYPE_CHECKING:
@@ -18,32 +24,43 @@ if TYPE_CHECKING:
 
 #: Packets inside packets. Clouds nest two or three; a hostile capture could nest a thousand.
 MAX_NESTING = 8
+#: Reasons that packets are counted by; a hostile file can have 65,536 link types.
+MAX_REASONS = 64
 #: IPv6 extension headers in a row. RFC 8200 names seven kinds, each to occur once or twice.
 MAX_EXTENSION_HEADERS = 12
 
 _TCP = 6
 _UDP = 17
-_IPV4_IN_IP = 4
-_IPV6_IN_IP = 41
-_GRE = 47
 _FRAGMENT = 44
 _AUTHENTICATION = 51
 _EXTENSIONS = frozenset((0, 43, 60, 135, 139, 140))  # length byte in units of 8, the first not counted
 _PROTOCOL_NAMES = {1: "icmp", 2: "igmp", 17: "udp", 50: "esp", 58: "icmpv6", 89: "ospf", 112: "vrrp", 132: "sctp"}
+_OTHER_REASONS = "not_read"
 
 _ipv4 = struct.Struct(">BxHHHxB2x8s").unpack_from
 _ipv6 = struct.Struct(">4xHBx32s").unpack_from
 _tcp = struct.Struct(">4sLLBB").unpack_from
 _ipv4_tcp = struct.Struct(">BxH2xHxB2x12sLLBB").unpack_from
 _ipv6_tcp = struct.Struct(">B3xHBx36sLLBB").unpack_from
-_u16 = struct.Struct(">H").unpack_from
 
 #: What lies inside an IP datagram: protocol, addresses, buffer, start, end, bytes missing after the end.
 _Datagram: TypeAlias = tuple[int, bytes, bytes, int, int, int]
 
 
-class _NoSegment(Exception):
-    """A packet that gives no TCP segment; the message is the short name it is counted under."""
+class Choices(NamedTuple):
+    """What the user says of how packets are decoded, as the tables that are looked into.
+
+    Layers by link type, ethertype, UDP port and IP protocol; ``tags`` has those that are known, too.
+    """
+
+    link_types: Mapping[int, LinkLayer] = {}
+    tags: Mapping[int, LinkLayer] = TAGS
+    udp_ports: Mapping[int, LinkLayer] = {}
+    ip_protocols: Mapping[int, LinkLayer] = {}
+
+
+#: What is known, and no more.
+NO_CHOICES: Final = Choices()
 
 
 class PacketDecoder(Protocol):
@@ -67,13 +84,15 @@ class LayerDecoder:
     ``other`` counts the packets that gave no TCP segment, by reason.
     """
 
-    def __init__(self, other: dict[str, int]) -> None:
+    def __init__(self, other: dict[str, int], choices: Choices = NO_CHOICES) -> None:
+        """``choices`` are the user's."""
         self.other = other
+        self._choices = choices
         self._fragments: Fragments | None = None  # made for the first one
 
     def front(self, link_type: int, order: str) -> Front:
         """How the common case looks on ``link_type`` in a file of byte order ``order`` (``<`` or ``>``)."""
-        return front(link_type, order)
+        return NEVER if link_type in self._choices.link_types else front(link_type, order)
 
     def skip_empty(self, link_type: int, count: int) -> None:
         """Count packets without a byte as what one of them is."""
@@ -90,13 +109,12 @@ class LayerDecoder:
         one that has none, which is counted in ``other``.
         """
         try:
-            link = LINK_LAYERS.get(link_type)
-            if link is None:
-                raise _NoSegment(f"link_type_{link_type}")
+            choices = self._choices
+            link = choices.link_types.get(link_type) or LINK_LAYERS.get(link_type) or _capture_header(link_type)
             kind, offset = link(buffer, start, end)
             for _ in range(MAX_NESTING):
-                if kind == BRIDGED:
-                    kind, offset = ethernet(buffer, offset, end)
+                if kind not in (IPV4, IPV6):
+                    kind, offset = network_layer(kind, buffer, offset, end, choices.tags)
                 # IP and TCP headers of the usual form in one step: worth a factor of two on tagged and tunnelled
                 # packets and on IPv6. Whatever is unusual about them is left to the general way below.
                 if kind == IPV4 and end - offset >= 40:
@@ -120,17 +138,18 @@ class LayerDecoder:
                 elif kind == IPV6:
                     datagram = self._ipv6(packet, buffer, offset, end, missing)
                 else:
-                    raise _NoSegment("arp" if kind == ARP else "not_ip")
+                    raise NoSegment("arp" if kind == ARP else ethertype_name(kind))
                 if datagram is None:
                     self._count("ip_fragment")
                     return None
                 protocol, addresses, buffer, offset, end, missing = datagram
                 if protocol == _TCP:
                     return packet, timestamp_ns, *_tcp_segment(addresses, buffer, offset, end, missing)
-                kind, offset = _tunnel(protocol, buffer, offset, end)
-            raise _NoSegment("nested_too_deep")
-        except _NoSegment as reason:
-            self._count(str(reason))
+                kind, offset = _tunnel(protocol, buffer, offset, end, choices)
+            raise NoSegment("nested_too_deep")
+        except NoSegment as reason:
+            name = str(reason)
+            self._count(name if name in self.other or len(self.other) < MAX_REASONS else _OTHER_REASONS)
             return None
 
     def _count(self, name: str) -> None:
@@ -152,8 +171,6 @@ class LayerDecoder:
 
     def _first_fragment(self) -> Fragments:
         """Makes what keeps fragments, when the first one has come."""
-        from kwiresniff.capture.ip_reassembly import Fragments
-
         self._fragments = Fragments()
         return self._fragments
 
@@ -163,28 +180,35 @@ class LayerDecoder:
         None for a fragment that waits for others.
         """
         if end - start < 20:
-            raise _NoSegment("ip_header_cut")
+            raise NoSegment("ip_header_cut")
         version, total, identification, fragment, protocol, addresses = _ipv4(buffer, start)
         header = (version & 15) * 4
         if version >> 4 != 4 or header < 20 or 0 < total < header:
-            raise _NoSegment("ip_header_bad")
+            raise NoSegment("ip_header_bad")
         payload = start + header
         if total:
             missing = start + total - end
             if missing < 0:
                 missing, end = 0, start + total
         if payload > end:
-            raise _NoSegment("ip_header_cut")
+            raise NoSegment("ip_header_cut")
         if fragment & 0x3FFF:  # more fragments follow, or this is not the first
             if missing:
-                raise _NoSegment("ip_fragment_cut")
+                raise NoSegment("ip_fragment_cut")
             key = (addresses, protocol, identification)
             fragments = self._fragments or self._first_fragment()
             data = buffer[payload:end]
             whole = fragments.add(key, packet, (fragment & 0x1FFF) * 8, data, not fragment & 0x2000)
             if whole is None:
                 return None
-            return protocol, addresses, whole, 0, len(whole), 0
+            buffer, payload, end, missing = whole, 0, len(whole), 0
+        if protocol == _AUTHENTICATION:
+            if end - payload < 8:
+                raise NoSegment("ip_header_cut")
+            protocol, size = buffer[payload], buffer[payload + 1] * 4 + 8
+            payload += size
+            if payload > end:
+                raise NoSegment("ip_header_cut")
         return protocol, addresses, buffer, payload, end, missing
 
     def _ipv6(self, packet: int, buffer: bytes, start: int, end: int, missing: int) -> _Datagram | None:
@@ -193,9 +217,9 @@ class LayerDecoder:
         None for a fragment that waits for others.
         """
         if end - start < 40:
-            raise _NoSegment("ip_header_cut")
+            raise NoSegment("ip_header_cut")
         if buffer[start] >> 4 != 6:
-            raise _NoSegment("ip_header_bad")
+            raise NoSegment("ip_header_bad")
         length, protocol, addresses = _ipv6(buffer, start)
         offset = start + 40
         if length:
@@ -204,20 +228,20 @@ class LayerDecoder:
         for _ in range(MAX_EXTENSION_HEADERS):
             if protocol in _EXTENSIONS:
                 if end - offset < 8:
-                    raise _NoSegment("ip_header_cut")
+                    raise NoSegment("ip_header_cut")
                 protocol, size = buffer[offset], buffer[offset + 1] * 8 + 8
             elif protocol == _AUTHENTICATION:
                 if end - offset < 8:
-                    raise _NoSegment("ip_header_cut")
+                    raise NoSegment("ip_header_cut")
                 protocol, size = buffer[offset], buffer[offset + 1] * 4 + 8
             elif protocol == _FRAGMENT:
                 if end - offset < 8:
-                    raise _NoSegment("ip_header_cut")
+                    raise NoSegment("ip_header_cut")
                 protocol, size = buffer[offset], 8
-                fragment = _u16(buffer, offset + 2)[0]
+                fragment = u16(buffer, offset + 2)[0]
                 if fragment & 0xFFF9:  # neither an offset nor more to come: an "atomic" fragment is whole
                     if missing:
-                        raise _NoSegment("ip_fragment_cut")
+                        raise NoSegment("ip_fragment_cut")
                     key = (addresses, protocol, buffer[offset + 4 : offset + 8])
                     data = buffer[offset + 8 : end]
                     fragments = self._fragments or self._first_fragment()
@@ -229,8 +253,8 @@ class LayerDecoder:
                 return protocol, addresses, buffer, offset, end, missing
             offset += size
             if offset > end:
-                raise _NoSegment("ip_header_cut")
-        raise _NoSegment("ip_header_bad")
+                raise NoSegment("ip_header_cut")
+        raise NoSegment("ip_header_bad")
 
 
 def _tcp_segment(
@@ -238,7 +262,7 @@ def _tcp_segment(
 ) -> tuple[bytes, int, int, int, bytes, int, int, int]:
     """A segment from its flow on, out of the TCP header at ``start`` (RFC 9293), which the snap length may cut."""
     if end - start < 14:
-        raise _NoSegment("tcp_header_cut")
+        raise NoSegment("tcp_header_cut")
     ports, seq, ack, words, flags = _tcp(buffer, start)
     words >>= 4
     payload = start + words * 4
@@ -246,24 +270,28 @@ def _tcp_segment(
         missing -= payload - end
         payload = end
     if words < 5 or missing < 0:
-        raise _NoSegment("tcp_header_bad")
+        raise NoSegment("tcp_header_bad")
     return addresses + ports, seq, ack, flags, buffer, payload, end, missing
 
 
-def _tunnel(protocol: int, buffer: bytes, start: int, end: int) -> tuple[int, int]:
+def _capture_header(link_type: int) -> LinkLayer:
+    """The layer of a link type that few captures have; raises NoSegment for one that is not read."""
+    layer = CAPTURE_HEADERS.get(link_type)
+    if layer is None:
+        raise NoSegment(link_type_name(link_type))
+    return layer
+
+
+def _tunnel(protocol: int, buffer: bytes, start: int, end: int, choices: Choices) -> tuple[int, int]:
     """What lies inside an IP payload that is no TCP, by the names of link layers."""
     if protocol == _UDP:
-        from kwiresniff.capture.tunnels import UDP_TUNNELS  # few captures have any
-
-        tunnel = UDP_TUNNELS.get(_u16(buffer, start + 2)[0]) if end - start > 8 else None
-        if tunnel is not None:
-            return tunnel(buffer, start + 8, end)
-    elif protocol == _IPV4_IN_IP:
-        return IPV4, start
-    elif protocol == _IPV6_IN_IP:
-        return IPV6, start
-    elif protocol == _GRE:
-        from kwiresniff.capture.tunnels import gre
-
-        return gre(buffer, start, end)
-    raise _NoSegment(_PROTOCOL_NAMES.get(protocol, "other_ip_protocol"))
+        ports = choices.udp_ports
+        if ports and end - start > 8:
+            chosen = ports.get(u16(buffer, start + 2)[0]) or ports.get(u16(buffer, start)[0])
+            if chosen is not None:
+                return chosen(buffer, start + 8, end)
+        return udp_tunnel(buffer, start, end, choices.tags)
+    tunnel = choices.ip_protocols.get(protocol) or IP_TUNNELS.get(protocol)
+    if tunnel is None:
+        raise NoSegment(_PROTOCOL_NAMES.get(protocol, "other_ip_protocol"))
+    return tunnel(buffer, start, end)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from kwiresniff.base.light_typing import NamedTuple
 from kwiresniff.errors import CaptureError
 
 STANDARD_INPUT = "-"

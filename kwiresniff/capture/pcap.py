@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from kwiresniff.base.fastint import u16, u32, u32_little
-from kwiresniff.base.light_typing import TYPE_CHECKING
 from kwiresniff.capture.file_problems import MAX_PACKET_BYTES
 from kwiresniff.capture.input_stream import Stream
 from kwiresniff.capture.packet_decoder import PacketDecoder
@@ -128,7 +128,9 @@ class PcapReader(FileReader):
                         packet += 1
                         offset = end
                         cut = stop - end if stop > end else 0
-                        stop -= cut
+                        if cut:
+                            stop -= cut
+                            self._snap.cut(packet - self._reference, captured)
                         if sink.segment(packet, timestamp_ns, flow, seq, ack, flags, buffer, payload, stop, cut):
                             needed = 0
                             break
@@ -149,9 +151,12 @@ class PcapReader(FileReader):
             if found is None:
                 if empty < 0 and not captured and not wire:
                     empty = 0
-            elif feed_tuple(sink, found):
-                needed = 0
-                break
+            else:
+                if found[9]:
+                    self._snap.cut(packet - self._reference, captured)
+                if feed_tuple(sink, found):
+                    needed = 0
+                    break
         if empty > 0:
             self._decoder.skip_empty(link_type, empty)
         self._offset, self._needed, self.packets = offset, needed, packet - self._reference

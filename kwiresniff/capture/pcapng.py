@@ -7,9 +7,9 @@ in ``pcapng_blocks``. All other blocks are skipped by their length.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
 from kwiresniff.base.fastint import u16, u32, u32_little
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final
 from kwiresniff.capture.fast_path import NEVER
 from kwiresniff.capture.input_stream import Stream
 from kwiresniff.capture.packet_decoder import PacketDecoder
@@ -142,7 +142,9 @@ class PcapngReader(FileReader):
                             stop = network + total
                             if payload <= stop and payload <= end and words >= 0x50:
                                 cut = stop - end if stop > end else 0
-                                stop -= cut
+                                if cut:
+                                    stop -= cut
+                                    self._snap.cut(packet - self._reference, captured)
                                 if sink.segment(
                                     packet, timestamp_ns, flow, seq, ack, flags, buffer, payload, stop, cut
                                 ):
@@ -151,9 +153,12 @@ class PcapngReader(FileReader):
                                 continue
                     missing = max(0, wire - captured)
                     found = decode(packet, timestamp_ns, interface.link_type, buffer, start, end, missing)
-                    if found is not None and feed_tuple(sink, found):
-                        needed = 0
-                        break
+                    if found is not None:
+                        if found[9]:
+                            self._snap.cut(packet - self._reference, captured)
+                        if feed_tuple(sink, found):
+                            needed = 0
+                            break
                     continue
             self._offset, self.packets, self._timestamp_ns = offset, packet - self._reference, timestamp_ns
             if not self._other_block(sink):
@@ -201,6 +206,8 @@ class PcapngReader(FileReader):
         packet, missing = self._reference + self.packets, max(0, wire - captured)
         stop = start + captured
         found = self._decoder.segment(packet, self._timestamp_ns, interface.link_type, buffer, start, stop, missing)
+        if found is not None and found[9]:
+            self._snap.cut(self.packets, captured)
         return found is None or not feed_tuple(sink, found)
 
 

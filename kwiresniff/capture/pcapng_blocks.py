@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator
+from typing import Final
 
-from kwiresniff.base.light_typing import Final
 from kwiresniff.capture.fast_path import Front
 
 SECTION = 0x0A0D0D0A

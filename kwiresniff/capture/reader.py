@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kwiresniff.capture.file_problems import DamageReporter
+from kwiresniff.capture.file_problems import DamageReporter, SnapReporter
 from kwiresniff.capture.input_stream import Stream
 from kwiresniff.capture.packet_decoder import PacketDecoder
 from kwiresniff.model import Problem, Segment, SegmentSink
@@ -26,6 +26,7 @@ class FileReader:
         self.packets = 0
         self._stream = stream
         self._damage = DamageReporter(stream, report)
+        self._snap = SnapReporter(stream.name, report)
         self._decoder = decoder
         self._reference = reference
         self._base = 0  # offset of the buffer in the stream

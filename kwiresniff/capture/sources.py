@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Protocol
 
-from kwiresniff.base.light_typing import Protocol
 from kwiresniff.model import Problem, Segment, SegmentList, SegmentSink
 
 

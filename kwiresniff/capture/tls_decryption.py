@@ -14,8 +14,8 @@ import os
 import threading
 from collections import deque
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from kwiresniff.base.light_typing import TYPE_CHECKING
 from kwiresniff.capture.capture_set import CaptureSet
 from kwiresniff.capture.keylog import WITHOUT_TSHARK, check_key_log, tshark_is_there
 from kwiresniff.capture.sources import SegmentSource

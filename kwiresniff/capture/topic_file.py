@@ -9,8 +9,8 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from typing import Final
 
-from kwiresniff.base.light_typing import Final
 from kwiresniff.errors import CaptureError
 
 _DESCRIBED: Final = re.compile(r"\bTopic:\s*(\S+)\s+TopicId:\s*(\S+)")

@@ -10,9 +10,9 @@ import contextlib
 from collections import deque
 from collections.abc import Iterator
 from struct import Struct, pack
+from typing import BinaryIO, TypeAlias
 
 from kwiresniff.base.flows import reverse
-from kwiresniff.base.light_typing import BinaryIO, TypeAlias
 from kwiresniff.base.sequence_numbers import SEQ_MASK
 from kwiresniff.base.tls_record import CLIENT_HELLO, HANDSHAKE, SERVER_HELLO
 from kwiresniff.capture.capture_set import CaptureSet

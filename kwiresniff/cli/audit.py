@@ -12,6 +12,7 @@ from kwiresniff.cli.inventory import collect, writer
 from kwiresniff.cli.options import ReadOptions, capture_command, form_option
 from kwiresniff.cli.outcomes import FAILED
 from kwiresniff.errors import SchemaError
+from kwiresniff.export.clients import audit_json
 from kwiresniff.schema import find_release
 
 
@@ -39,7 +40,5 @@ def command(captures: tuple[str, ...], options: ReadOptions, target: str, form: 
             what = "client" if len(rows) - counts[NOT_JUDGED] == 1 else "clients"
             print(f"kwiresniff: Kafka {release}, {what}: {listed}", file=sys.stderr)
     else:
-        from kwiresniff.export.clients import audit_json
-
         print_json((audit_json(row, release, found.source.files) for row in rows), form)
     return found.end(FAILED if any(row.verdict == BREAKS for row in rows) else 0)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from kwiresniff.cli.collect import FORMS_OF_ROWS, print_json
 from kwiresniff.cli.inventory import collect, writer
 from kwiresniff.cli.options import ReadOptions, capture_command, form_option
+from kwiresniff.cli.rows import print_rows
+from kwiresniff.export.clients import client_json
+from kwiresniff.render.one_line import client_columns
 
 
 @capture_command("clients")
@@ -19,12 +22,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     if form == "table":
         writer(found.source).clients(found.clients)
     elif form == "lines":
-        from kwiresniff.cli.rows import print_rows
-        from kwiresniff.render.one_line import client_columns
-
         print_rows(found.clients, client_columns, options)
     else:
-        from kwiresniff.export.clients import client_json
-
         print_json((client_json(one, found.source.files) for one in found.clients), form)
     return found.end()

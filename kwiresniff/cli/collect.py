@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from kwiresniff.analysis.intake import Intake
-from kwiresniff.base.light_typing import Any
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.outcomes import INTERRUPTED
 from kwiresniff.cli.stderr_messages import Messages
+from kwiresniff.export import Output, json_line, json_text
 from kwiresniff.model import Event, Exchange, Problem
 
 FORMS = ("table", "json", "jsonl")
@@ -62,8 +63,6 @@ def end(source: EventSource, finished: bool, messages: Messages, *left_out: str,
 
 def print_json(objects: Iterable[dict[str, Any]], form: str) -> None:
     """One array, or one object a line. One at a time: they may be many, and their text takes more than they do."""
-    from kwiresniff.export import Output, json_line, json_text
-
     with Output("-") as out:
         if form == "jsonl":
             out.stream.writelines(map(json_line, objects))

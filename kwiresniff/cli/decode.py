@@ -1,20 +1,25 @@
-"""``kwiresniff decode``: one message from hex, base64 or a file."""
+"""``kwiresniff decode``: messages from hex, base64, dumps and literals, or a file."""
 
 from __future__ import annotations
 
-import base64
-import binascii
-import re
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from kwiresniff.base.light_typing import TYPE_CHECKING
 from kwiresniff.cli.click_commands import ParamType, remember_traceback
-from kwiresniff.cli.outcomes import FAILED
-from kwiresniff.errors import KwiresniffError
+from kwiresniff.cli.notations import NAMES, NOTATIONS, NotationError, readings
+from kwiresniff.cli.options import MAX_DECOMPRESSED_HELP, SizeType
+from kwiresniff.cli.outcomes import FAILED, one_line
+from kwiresniff.codec.record_limits import decompress_always
+from kwiresniff.errors import DecodeError, KwiresniffError, SchemaError
+from kwiresniff.export import Output, json_line
+from kwiresniff.export.json_objects import single_json
+from kwiresniff.render import TreeWriter, stdout_for
 from kwiresniff.schema.apis import find_api
+from kwiresniff.session import dissect_message
+from kwiresniff.session.standalone import decode_messages
 
 if TYPE_CHECKING:
     from kwiresniff.model import Direction, Exchange
@@ -22,10 +27,8 @@ if TYPE_CHECKING:
 
 #: The longest frame that a connection is taken to carry, twice, for hex.
 MAX_INPUT_BYTES = 2 * (128 << 20)
-
-_HEX = re.compile(rb"(?:0[xX])?[0-9a-fA-F\s:,]*")
-_SEPARATORS = re.compile(rb"[\s:,]|0[xX]")
-_BASE64 = re.compile(rb"[A-Za-z0-9+/_-]+={0,2}")
+#: Of a text that is in no known notation, so much is shown.
+_SHOWN_CHARS = 30
 
 
 class _Api(ParamType):
@@ -55,13 +58,14 @@ class _Api(ParamType):
 @click.option(
     "--input",
     "form",
-    type=click.Choice(["auto", "hex", "base64", "raw"]),
+    type=click.Choice(["auto", *NOTATIONS, "raw"]),
     default="auto",
     show_default=True,
     help="How DATA or the file is written.",
 )
 @click.option("-o", "output", type=click.Choice(["tree", "json"]), default="tree", show_default=True)
 @click.option("--show-secrets", is_flag=True, help="Print SASL, SCRAM, token and config secrets too.")
+@click.option("--max-decompressed", type=SizeType(), metavar="SIZE", help=MAX_DECOMPRESSED_HELP)
 @click.option("-v", "verbose", count=True, callback=remember_traceback, help="Offsets and headers; -vv bytes too.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colours.")
 def command(
@@ -74,43 +78,96 @@ def command(
     form: str,
     output: str,
     show_secrets: bool,
+    max_decompressed: int | None,
     verbose: int,
     color: str,
 ) -> int:
-    """One message from hex, base64 or a file.
+    """Messages from hex, base64, dumps and literals, or a file.
 
-    DATA is hex (colons, commas, spaces and 0x are fine) or base64. A request that begins with its header says what it
-    is; for everything else give --api and --version. The exit code is 1 when the message does not decode to its last
+    DATA is hex (colons, commas, dashes, spaces and 0x are fine), base64, a dump (hexdump, xxd, od, tcpdump -x and -X,
+    Wireshark), a byte array (C, Go, Java, Python, JavaScript), an escaped string, or packets in such a dump. Several
+    messages, each with its length, are decoded one after another. A request that begins with its header says what it
+    is; for everything else give --api and --version. The exit code is 1 when a message does not decode to its last
     byte.
 
     \b
         kwiresniff decode 00120000000000010003636c69
         kwiresniff decode --api Metadata --version 9 --response --file body.bin
     """
-    from kwiresniff.session.standalone import decode_message
-
-    found = decode_message(_bytes(data, file, form), direction, api, version, start, show_secrets=show_secrets)
+    decompress_always(max_decompressed)
+    read = _Reader(direction, api, version, start, show_secrets)
+    notations, where = _readings(data, file, form)
+    found, notation = read.best(notations)
+    if read.others == {notation} == {"packet"}:
+        print(
+            f"kwiresniff: {where} has packets of more connections or directions than the one decoded; text2pcap makes "
+            "a capture of them for kwiresniff read",
+            file=sys.stderr,
+        )
+    elif read.others:
+        others = ", ".join(sorted(read.others))
+        print(f"kwiresniff: {where} is read as {notation}; as {others} it would fit as well: --input", file=sys.stderr)
     if output == "json":
-        from kwiresniff.export import Output, json_line
-        from kwiresniff.export.json_objects import single_json
-
         with Output("-") as out:
-            out.stream.write(json_line(single_json(found, direction)))
+            for one in found:
+                out.stream.write(json_line(single_json(one, direction)))
     else:
-        _draw(found, direction, show_secrets, verbose, color)
-    return FAILED if found.problems else 0
+        for one in found:
+            _draw(one, direction, show_secrets, verbose, color)
+    return 0 if read.is_clean(found) else FAILED
+
+
+class _Reader:
+    """Chooses, of the bytes that a text may stand for, those that decode."""
+
+    def __init__(
+        self, direction: Direction, api: int | None, version: int | None, start: Start | None, show_secrets: bool
+    ) -> None:
+        self._given = (direction, api, version, start)
+        self._show_secrets = show_secrets
+        #: Notations in which it stands for other bytes that decode as well as those that were chosen.
+        self.others: set[str] = set()
+
+    def best(self, notations: list[tuple[str, bytes]]) -> tuple[list[Exchange], str]:
+        """The messages of the first bytes that decode, else of the first that are read in part, and their notation.
+
+        Raises DecodeError and SchemaError when none are.
+        """
+        whole: list[tuple[list[Exchange], str]] = []
+        part: list[tuple[list[Exchange], str]] = []
+        trouble: DecodeError | SchemaError | None = None
+        for name, data in notations:
+            try:
+                found = decode_messages(data, *self._given, show_secrets=self._show_secrets)
+            except (DecodeError, SchemaError) as error:
+                if trouble is None and name not in ("hex", "raw"):
+                    error = type(error)(f"read as {name}: {error}")
+                trouble = trouble or error
+                continue
+            (whole if self.is_clean(found) else part).append((found, name))
+        candidates = whole or part
+        if not candidates:
+            assert trouble is not None
+            raise trouble
+        self.others = {name for _, name in candidates[1:]}
+        return candidates[0]
+
+    @staticmethod
+    def is_clean(found: list[Exchange]) -> bool:
+        """Whether every message decodes to its last byte."""
+        from kwiresniff.session.standalone import is_clean
+
+        return all(map(is_clean, found))
 
 
 def _draw(exchange: Exchange, direction: Direction, show_secrets: bool, verbose: int, color: str) -> None:
-    from kwiresniff.render import TreeWriter, stdout_for
-    from kwiresniff.session import dissect_message
-
     dissection = dissect_message(exchange, direction, show_secrets=show_secrets)
     assert dissection is not None
     TreeWriter(*stdout_for(color), verbose).write_message(exchange, direction, dissection)
 
 
-def _bytes(data: str | None, file: str | None, form: str) -> bytes:
+def _readings(data: str | None, file: str | None, form: str) -> tuple[list[tuple[str, bytes]], str]:
+    """The bytes that the input may stand for, each with its notation, and how the input is called."""
     if (data is None) == (file is None):
         raise click.UsageError("give the message as DATA or with --file FILE, '-' for standard input")
     if data is not None:
@@ -126,32 +183,30 @@ def _bytes(data: str | None, file: str | None, form: str) -> bytes:
         assert file is not None
         with Path(file).open("rb") as stream:
             raw = stream.read(MAX_INPUT_BYTES + 1)
-    where = file if file is not None else "the DATA given"
+    where = {None: "the DATA given", "-": "standard input"}.get(file) or str(file)
     if len(raw) > MAX_INPUT_BYTES:
         raise click.UsageError(f"{where}: more than {MAX_INPUT_BYTES >> 20} MB, which no message has")
-    message = _parsed(raw, form, data is None)
-    if message is None:
-        wanted = "hex or base64" if form == "auto" else form
-        raise click.UsageError(f"{where} is not {wanted}")
-    if not message:
+    if not raw.strip() and form != "raw":
         raise click.UsageError(f"{where} is empty")
-    return message
+    text = _text(raw) if form != "raw" else None
+    if text is None:
+        if form not in ("raw", "auto") or data is not None:
+            raise click.UsageError(f"{where} is not text; --file with --input raw reads bytes")
+        return [("raw", raw)], where
+    try:
+        found = readings(text) if form == "auto" else [(form, one) for one in NOTATIONS[form](text) if one]
+    except NotationError as error:
+        raise click.UsageError(f"{where}: {error}") from None
+    if not found:
+        known = f"a notation that is known: {NAMES}" if form == "auto" else form
+        raise click.UsageError(f"{where} is not {known}; it begins {one_line(repr(text.strip()[:_SHOWN_CHARS]))}")
+    return found, where
 
 
-def _parsed(raw: bytes, form: str, may_be_raw: bool) -> bytes | None:
-    """The bytes that the text stands for, or None when it is no such text."""
-    if form == "raw":
-        return raw
-    text = raw.strip()
-    if form in ("hex", "auto") and _HEX.fullmatch(text):
-        digits = _SEPARATORS.sub(b"", text)
-        if len(digits) % 2 == 0:
-            return bytes.fromhex(digits.decode("ascii"))
-    if form in ("base64", "auto"):
-        joined = b"".join(text.split())
-        if _BASE64.fullmatch(joined):
-            try:
-                return base64.b64decode(joined.translate(bytes.maketrans(b"-_", b"+/")) + b"=" * (-len(joined) % 4))
-            except binascii.Error:
-                pass
-    return raw if form == "auto" and may_be_raw else None
+def _text(raw: bytes) -> str | None:
+    """Text in UTF-8, or in UTF-16 with its mark, as PowerShell writes it; None for other bytes."""
+    try:
+        text = raw.decode("utf-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
+    except UnicodeDecodeError:
+        return None
+    return text if all(one.isprintable() or one in "\t\r\n\f" for one in set(text)) else None

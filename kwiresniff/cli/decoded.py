@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 from kwiresniff.base.entities import holds_topics, is_topic_field
-from kwiresniff.base.light_typing import Any
 from kwiresniff.model import Dissection, Node, TopicNames
 from kwiresniff.plugins import Plugins
 
@@ -51,6 +53,4 @@ def _decode(record: Node, topic: str | None, plugins: Plugins) -> None:
 def _text(value: Any) -> str:
     if isinstance(value, str):
         return value[:MAX_TEXT_CHARS]
-    import json
-
     return json.dumps(value, ensure_ascii=False, default=repr)[:MAX_TEXT_CHARS]

@@ -11,6 +11,9 @@ from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions, capture_command, form_option
 from kwiresniff.cli.outcomes import FAILED
 from kwiresniff.cli.plugin_rules import rules_of
+from kwiresniff.export.findings import finding_json
+from kwiresniff.render import stdout_for
+from kwiresniff.render.findings import FindingWriter
 
 
 @capture_command("doctor")
@@ -33,13 +36,8 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str, fail_on:
     finished, messages = read_through(source, CallingIntake(doctor.exchange), doctor.add)
     found = doctor.findings()
     if form == "table":
-        from kwiresniff.render import stdout_for
-        from kwiresniff.render.findings import FindingWriter
-
         FindingWriter(*stdout_for(options.color), source.files).write(found)
     else:
-        from kwiresniff.export.findings import finding_json
-
         print_json((finding_json(one, source.files) for one in found), form)
     counts = {name: sum(one.severity == name for one in found) for name in SEVERITIES}
     listed = ", ".join(f"{count} {name}" for name, count in counts.items() if count)

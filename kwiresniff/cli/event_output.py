@@ -5,14 +5,20 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, TextIO
 
 from kwiresniff.analysis.intake import CallingIntake, Intake
 from kwiresniff.base.depths import Depth
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, TextIO
+from kwiresniff.cli.decoded import decode_dissection
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.interrupts import for_each
+from kwiresniff.cli.line_intake import LineIntake
+from kwiresniff.cli.screen import Screen
 from kwiresniff.cli.stderr_messages import Messages
+from kwiresniff.export import WRITERS, Output, json_text
 from kwiresniff.model import Direction, Dissection, Event, Exchange, Problem
+from kwiresniff.render import SummaryWriter, TreeWriter
+from kwiresniff.session import dissect_message
 
 if TYPE_CHECKING:
     from kwiresniff.capture.live import LiveCapture
@@ -29,8 +35,6 @@ def encode_for(form: str) -> Callable[[Any], bytes] | None:
     """The function that gives the JSON text of a value, for forms that are JSON; else None."""
     if form not in ("jsonl", "json"):
         return None
-    from kwiresniff.export import json_text
-
     return json_text
 
 
@@ -38,8 +42,6 @@ def screen_for(form: str, options: ReadOptions) -> Screen | None:
     """The screen for forms that people read; None for JSON."""
     if form not in ("tree", "summary"):
         return None
-    from kwiresniff.cli.screen import Screen
-
     return Screen(options.color)
 
 
@@ -102,8 +104,6 @@ def print_events(source: EventSource, form: str, screen: Screen | None, live: Li
 def _json_printer(form: str, source: EventSource, stack: ExitStack) -> _Printer:
     """Prints all events as JSON. What it opens is closed with ``stack``."""
     watched = source.live or sys.stdout.isatty()
-    from kwiresniff.export import WRITERS, Output
-
     out = stack.enter_context(Output("-")).stream
     writer = WRITERS[form](out, source.files)
     return _Printer(writer.write, out.flush, writer.close, watched)
@@ -121,8 +121,6 @@ def _printer_of(form: str, source: EventSource, screen: Screen, stack: ExitStack
     at_once = screen.watched or source.live
     if at_once or quick is None:
         return _Printer(write, screen.flush, screen.flush, at_once)
-    from kwiresniff.cli.line_intake import LineIntake
-
     lines = LineIntake(quick, screen.write, write)
 
     def write_in_order(event: Event) -> None:
@@ -142,8 +140,6 @@ _Drawing = tuple[Callable[[Exchange], bytes], "QuickLines | None"]
 
 def _summaries(source: EventSource, screen: Screen) -> _Drawing:
     """What gives an exchange as a line, and what writes most exchanges."""
-    from kwiresniff.render import SummaryWriter
-
     topic_name = source.topic_name
     summary = SummaryWriter(screen.out, screen.width, screen.color, files=source.files, topic_name=topic_name)
     return summary.text, summary.quick
@@ -158,9 +154,6 @@ def tree_of(source: EventSource, out: TextIO, width: int | None, color: bool) ->
     """A function that draws an exchange as a tree for a stream like ``out``, in UTF-8, with what plugins and redaction
     make of it.
     """
-    from kwiresniff.render import TreeWriter
-    from kwiresniff.session import dissect_message
-
     options, topics = source.options, source.analyzer.topics
     plugins, redactor = source.plugins, source.redactor
     tree = TreeWriter(out, width, color, options.verbose, files=source.files, topic_name=topics.name)
@@ -174,10 +167,11 @@ def tree_of(source: EventSource, out: TextIO, width: int | None, color: bool) ->
             exchange, which, topics, show_secrets=options.show_secrets, folded=not options.verbose
         )
         if dissection is not None and redactor is not None:
-            redactor.dissect(dissection)
+            message = exchange.request if which == "request" else exchange.response
+            assert message is not None
+            missing = message.size_bytes - len(message.frame or b"")
+            redactor.dissect(dissection, (exchange.api_key, which), missing)
         elif dissection is not None and plugins.decoders:
-            from kwiresniff.cli.decoded import decode_dissection
-
             decode_dissection(dissection, plugins, topics.name)
         return dissection
 

@@ -6,17 +6,23 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import chain, islice
+from typing import TYPE_CHECKING, Any
 
+from kwiresniff.analysis.body_entities import record_sets
+from kwiresniff.analysis.filter import compile_filter
+from kwiresniff.analysis.redact import Redactor
 from kwiresniff.base.depths import DEPTHS, Depth
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any
 from kwiresniff.base.process_memory import keep_freed_memory
 from kwiresniff.capture import CaptureSet, SegmentSource, open_captures, with_decryption
+from kwiresniff.capture.topic_file import read_topic_file
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.cli.outcomes import FAILED
 from kwiresniff.cli.plugin_loading import load_plugins
 from kwiresniff.cli.problem_count import ProblemCount
 from kwiresniff.cli.progress import Progress
+from kwiresniff.cli.redact_key import redact_key
 from kwiresniff.cli.time_window import TimeWindow
+from kwiresniff.codec.record_limits import decompress_always
 from kwiresniff.model import (
     Connection,
     Event,
@@ -43,17 +49,13 @@ OF_SESSIONS = frozenset({"topic", "partition"})
 def _filter(options: ReadOptions, topic_name: TopicNames, names_known: Callable[[], int]) -> Filter | None:
     if options.filter is None:
         return None
-    from kwiresniff.analysis.filter import compile_filter
-
     return compile_filter(options.filter, topic_name, names_known)
 
 
 def _redactor(options: ReadOptions) -> Redactor | None:
-    if not options.redact and options.redact_key is None:
+    if not options.redact and options.redact_key is None and options.redact_key_file is None:
         return None
-    from kwiresniff.analysis.redact import Redactor
-
-    return Redactor(options.redact_key)
+    return Redactor(redact_key(options.redact_key_file, options.redact_key))
 
 
 class EventSource:
@@ -87,6 +89,7 @@ class EventSource:
         digests: bool | Collection[int] = False,
     ) -> None:
         self.options = options
+        decompress_always(options.max_decompressed)
         self._filter = _filter(options, self.topic_name, lambda: self._analyzer.topics.changes)
         self.redactor = _redactor(options)
         self.plugins = load_plugins(options.plugin)
@@ -97,7 +100,9 @@ class EventSource:
             needed.append("records")
         self.depth = max(needed, key=DEPTHS.index)
         self._captures: SegmentSource = (
-            with_decryption(open_captures(captures, stdin=sys.stdin.buffer), options.keylog)
+            with_decryption(
+                open_captures(captures, stdin=sys.stdin.buffer, decode_as=options.decode_as), options.keylog
+            )
             if isinstance(captures, Sequence)
             else captures
         )
@@ -117,8 +122,6 @@ class EventSource:
             digests=digests if self.redactor is None and not self.plugins.loaded else False,
         )
         if options.topics is not None:
-            from kwiresniff.capture.topic_file import read_topic_file  # few have such a file
-
             self._analyzer.topics.add(read_topic_file(options.topics))
         self._screen = screen
         keep_freed_memory()
@@ -320,15 +323,12 @@ class EventSource:
     def _finish(self, exchange: Exchange) -> None:
         """Plugins and redaction, on what will be shown."""
         plugins, redactor = self.plugins, self.redactor
+        if redactor is not None:  # first: what plugins say may quote what they see
+            redactor.exchange(exchange)
         if plugins.annotators:
             plugins.annotate(exchange)
-        if plugins.decoders or redactor is not None:
-            from kwiresniff.analysis.body_entities import record_sets
-
+        if plugins.decoders and redactor is None:
             for message in (exchange.request, exchange.response):
                 if message is not None and message.body is not None:
-                    if redactor is not None:
-                        redactor.body(message.body)
-                    else:
-                        for topic, _, batches in record_sets(message.body, self.topic_name):
-                            plugins.decode_records(topic, batches)
+                    for topic, _, batches in record_sets(message.body, self.topic_name):
+                        plugins.decode_records(topic, batches)

@@ -9,6 +9,9 @@ from kwiresniff.analysis.intake import CallingIntake
 from kwiresniff.cli.collect import FORMS, end, print_json, read_through
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions, capture_command, form_option
+from kwiresniff.export.groups import group_event_json
+from kwiresniff.render import stdout_for
+from kwiresniff.render.groups import GroupWriter
 
 
 @capture_command("groups")
@@ -25,13 +28,8 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     finished, messages = read_through(source, CallingIntake(timeline.add))
     found = timeline.events()
     if form == "table":
-        from kwiresniff.render import stdout_for
-        from kwiresniff.render.groups import GroupWriter
-
         GroupWriter(*stdout_for(options.color), source.files).write(found)
     else:
-        from kwiresniff.export.groups import group_event_json
-
         print_json((group_event_json(event, source.files) for event in found), form)
     left_out = forgotten = ""
     if timeline.left_out:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 from kwiresniff.analysis.clients import Inventory
 from kwiresniff.analysis.intake import CallingIntake
-from kwiresniff.base.light_typing import TYPE_CHECKING, NamedTuple
 from kwiresniff.cli.collect import end, read_through
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.model import Connection, Event
+from kwiresniff.render import stdout_for
+from kwiresniff.render.clients import ClientWriter
 from kwiresniff.results.clients import Client
 
 if TYPE_CHECKING:
@@ -53,7 +56,4 @@ def collect(captures: tuple[str, ...], options: ReadOptions) -> Collected:
 
 def writer(source: EventSource) -> ClientWriter:
     """What writes clients to standard output."""
-    from kwiresniff.render import stdout_for
-    from kwiresniff.render.clients import ClientWriter
-
     return ClientWriter(*stdout_for(source.options.color), source.files)

@@ -7,8 +7,7 @@ import re
 import select
 import sys
 from types import TracebackType
-
-from kwiresniff.base.light_typing import Any, Self
+from typing import Any, Self
 
 #: Keys typed between two looks; more is somebody leaning on the keyboard.
 _MAX_BYTES = 64

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from librt.strings import BytesWriter
 
 from kwiresniff.analysis.intake import Intake
-from kwiresniff.base.light_typing import Final
 from kwiresniff.model import Exchange
 from kwiresniff.render.quick_lines import QuickLines
 

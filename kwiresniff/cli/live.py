@@ -12,11 +12,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Literal
 
 from kwiresniff.analysis.filter import Filter, compile_filter
 from kwiresniff.analysis.stats import StatsTable
 from kwiresniff.base.depths import DEPTHS
-from kwiresniff.base.light_typing import Literal
 from kwiresniff.capture.live import LiveCapture
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.interrupts import for_each

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from kwiresniff.base.light_typing import NamedTuple
 from kwiresniff.capture.live import LiveCapture
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.panels import REFRESH_SECONDS, SAMPLES, Panel

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from typing import Literal
 
 from kwiresniff.analysis.stats_keys import Key
-from kwiresniff.base.light_typing import Literal
 from kwiresniff.cli.live_counts import LiveCounts
 from kwiresniff.cli.panels import ORDERS, Panel
 from kwiresniff.cli.recent import ExchangeRenderer, LastExchanges

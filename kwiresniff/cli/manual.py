@@ -21,7 +21,7 @@ problems. 2 wrong usage. 130 interrupted, after what was decoded so far has been
 What long output of read goes through on a terminal; less by default.
 .TP
 .B KWIRESNIFF_REDACT_KEY
-The key of \\-\\-redact\\-key.
+The key of \\-\\-redact\\-key; a file that \\-\\-redact\\-key\\-file names comes before it.
 .TP
 .B NO_COLOR, FORCE_COLOR, CLICOLOR, CLICOLOR_FORCE
 Whether output has colours where \\-\\-color does not say.

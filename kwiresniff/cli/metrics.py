@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import click
 
 from kwiresniff import __version__
 from kwiresniff.analysis.metrics import Metrics
 from kwiresniff.analysis.topic_metrics import TopicMetrics
-from kwiresniff.base.light_typing import Any
 from kwiresniff.capture.live import LiveCapture
 from kwiresniff.cli.click_commands import ParamType
 from kwiresniff.cli.event_source import EventSource
+from kwiresniff.export.prometheus import MetricsServer
 from kwiresniff.model import Event
 from kwiresniff.results.metrics import Metric
 
@@ -37,11 +38,15 @@ class AddressType(ParamType):
 
 @contextmanager
 def served_metrics(
-    live: LiveCapture, source: EventSource, address: tuple[str, int], series: int, *, topics: bool = False
+    live: LiveCapture,
+    source: EventSource,
+    address: tuple[str, int],
+    series: int,
+    *,
+    topics: bool = False,
+    names: Sequence[str] = (),
 ) -> Iterator[None]:
-    """Serves metrics of ``source`` at ``address``, and says where that is. Raises ExportError."""
-    from kwiresniff.export.prometheus import MetricsServer
-
+    """Serves metrics of ``source`` at ``address``, also asked for by ``names``, and says where. Raises ExportError."""
     metrics = Metrics(series, source.topic_name)
     by_topic = TopicMetrics(series, source.topic_name) if topics else None
 
@@ -61,7 +66,7 @@ def served_metrics(
         yield _plain("connections_started", "counter", "Connections recognised.", source.analyzer.connections)
         yield Metric("build_info", "The version that runs.", "gauge", ("version",), [((__version__,), 1)])
 
-    server = MetricsServer(*address, collect)
+    server = MetricsServer(*address, collect, names)
     source.on_event = on_event if topics else metrics.add
     if not source.options.quiet:
         print(f"kwiresniff: metrics at http://{server.address}/metrics", file=sys.stderr)

@@ -8,8 +8,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import click
 
-from kwiresniff.analysis.parse_units import duration_ns, time_ns, time_of_day_ns
+from kwiresniff.analysis.parse_units import duration_ns, size_bytes, time_ns, time_of_day_ns
 from kwiresniff.base.time_units import DAY_NS
+from kwiresniff.capture.decode_as import rule_of
 from kwiresniff.cli.click_commands import ParamType, SharedOption, TrafficCommand, remember_traceback
 
 _Work: TypeAlias = Callable[..., Any]
@@ -56,26 +57,58 @@ class MomentType(ParamType):
         return Moment(absolute, "epoch")
 
 
+class DecodeAsType(ParamType):
+    """A rule of ``--decode-as``; its value is the text."""
+
+    name = "rule"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        try:
+            rule_of(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        return str(value)
+
+
+class SizeType(ParamType):
+    """A number of bytes: ``64KiB``, ``10MB``."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        found = value if isinstance(value, int) else size_bytes(value)
+        if found is None:
+            self.fail(f"{value!r} is no size like 64KiB or 10MB", param, ctx)
+        return found
+
+
 class ReadOptions(NamedTuple):
     """The shared options: how captures are read, whatever is done with the result."""
 
     filter: str | None = None
     port: tuple[int, ...] = ()
+    decode_as: tuple[str, ...] = ()
     keylog: str | None = None
     since: Moment | None = None
     until: Moment | None = None
     topics: str | None = None
     limit: int | None = None
     packets: int | None = None
+    max_decompressed: int | None = None
     plugin: tuple[str, ...] = ()
     redact: bool = False
     redact_key: str | None = None
+    redact_key_file: str | None = None
     show_secrets: bool = False
     strict: bool = False
     quiet: bool = False
     verbose: int = 0
     no_progress: bool = False
     color: str = "auto"
+
+
+#: What ``--max-decompressed`` says of itself, wherever it is.
+MAX_DECOMPRESSED_HELP = "Read so many decompressed bytes of each message, however few it has itself  [default: 64KiB]."
 
 
 def form_option(forms: Sequence[str], default: str = "table", text: str | None = None) -> Callable[[_Work], _Work]:
@@ -109,17 +142,27 @@ _OF_FILES = (
 #: What has a meaning for live captures, too.
 _OF_TRAFFIC = (
     _shared("-Y", "--filter", metavar="EXPR", help="Only exchanges like 'api == Fetch and latency > 100ms'."),
+    _shared(
+        "-d",
+        "--decode-as",
+        type=DecodeAsType(),
+        multiple=True,
+        metavar="RULE",
+        help="What packets hold, like udp.port==8473,vxlan or link_type==147,ethernet; may be repeated.",
+    ),
     _shared("--keylog", metavar="FILE", help="TLS keys (SSLKEYLOGFILE format) to decrypt with, through tshark."),
     _shared("--topics", metavar="FILE", help="Names of topic ids, as kafka-topics --describe prints them."),
     _shared("--limit", type=click.IntRange(1), metavar="N", help="Stop after N exchanges."),
+    _shared("--max-decompressed", type=SizeType(), metavar="SIZE", help=MAX_DECOMPRESSED_HELP),
     _shared("--plugin", multiple=True, metavar="PATH", help="A Python file with plugin hooks; may be repeated."),
-    _shared("--redact", is_flag=True, help="Record keys, values and headers as length and keyed hash."),
+    _shared("--redact", is_flag=True, help="Records and errors' texts as length and keyed hash."),
     _shared(
         "--redact-key",
         envvar="KWIRESNIFF_REDACT_KEY",
         metavar="TEXT",
-        help="Key of those hashes; random without it.",
+        help="Key of those hashes; random without it. Other users see it (ps).",
     ),
+    _shared("--redact-key-file", metavar="FILE", help="File with that key, which nobody else sees."),
     _shared("--show-secrets", is_flag=True, help="Print SASL, SCRAM, token and config secrets too."),
     _shared("--strict", is_flag=True, help="Exit with 1 when there was any problem."),
     _shared("-q", "quiet", is_flag=True, help="No problems on stderr."),

@@ -8,11 +8,14 @@ shows colours, and leaves on the screen what it showed.
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
+import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-
-from kwiresniff.base.light_typing import TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import subprocess
@@ -24,9 +27,6 @@ def pager() -> str | None:
     """The command line of the pager to use on this terminal; None when there is none."""
     if os.environ.get("TERM") == "dumb":
         return None
-    import shlex  # these two, and subprocess, are for terminals alone
-    import shutil
-
     command = os.environ.get("KWIRESNIFF_PAGER", os.environ.get("PAGER", DEFAULT)).strip()
     if command in ("", "cat") or (command == DEFAULT and shutil.which(DEFAULT) is None):
         return None
@@ -46,8 +46,6 @@ def paged(command: str | None) -> Iterator[None]:
     if command is None:
         yield
         return
-    import subprocess
-
     environment = {"LESS": "FRX", "LV": "-c", **os.environ}
     sys.stdout.flush()
     process = subprocess.Popen(command, shell=True, stdin=subprocess.PIPE, env=environment)
@@ -70,8 +68,6 @@ def paged(command: str | None) -> Iterator[None]:
 
 def _wait(process: subprocess.Popen[bytes]) -> None:
     """Ctrl-C is the pager's now: in less it ends a search."""
-    import signal
-
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         process.wait()

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import click
 
-from kwiresniff.base.light_typing import Any
+from kwiresniff.capture.keylog import check_key_log
 from kwiresniff.cli.click_commands import SuggestingGroup
 from kwiresniff.cli.outcomes import FAILED, one_line
 from kwiresniff.cli.pipeline_options import (
@@ -24,6 +25,15 @@ from kwiresniff.cli.pipeline_options import (
     output_options,
 )
 from kwiresniff.cli.pipeline_progress import bar, counter, summary
+from kwiresniff.export import Output, json_line
+from kwiresniff.pipeline.columns import WRITABLE
+from kwiresniff.pipeline.hadoop import HadoopInputs, is_remote
+from kwiresniff.pipeline.sql_check import check_sql
+from kwiresniff.render import console, plain_table
+
+_fresh_option = click.option(
+    "--resume/--fresh", default=True, help="Keep what was done into DIR before (default), or do all of it again."
+)
 
 
 @click.group("pipeline", cls=SuggestingGroup, no_args_is_help=False)
@@ -44,7 +54,7 @@ def command() -> None:
     "--both-ends", is_flag=True, help="Tell a connection once that several hosts captured; reads all packets twice."
 )
 @click.option("--keylog", metavar="FILE", help="TLS keys to decrypt with, through tshark; workers must see it.")
-@click.option("--resume/--fresh", default=True, help="Keep what earlier runs did (default), or do all of it again.")
+@_fresh_option
 @output_options
 def run_command(
     inputs: tuple[str, ...],
@@ -63,9 +73,7 @@ def run_command(
     Files of one rotation are read as one, so connections go on from file to file. Run again it only does what is
     new; stopped in the middle it goes on where it was.
     """
-    from kwiresniff.capture.keylog import check_key_log
     from kwiresniff.pipeline.batch_run import Run
-    from kwiresniff.pipeline.hadoop import HadoopInputs, is_remote
     from kwiresniff.pipeline.output_store import OutputStore
 
     if keylog is not None:
@@ -90,7 +98,7 @@ def run_command(
         manifest = run.execute(cluster.start_for_work, step)
     if not quiet:
         print(f"kwiresniff: {one_line(out)}: {summary(manifest)}", file=sys.stderr)
-    return FAILED if manifest["failed"] else 0
+    return FAILED if manifest["failed"] or not manifest["total"]["files"] else 0
 
 
 @command.command("watch")
@@ -105,6 +113,7 @@ def run_command(
 @duration_option("--idle", default="1h", help="Connections silent for so long, by the captures' clock, are ended.")
 @click.option("--once", is_flag=True, help="Read what is there and stop; connections stay open for the next time.")
 @click.option("--finish", is_flag=True, help="The same, and it was all: every file is finished, connections end.")
+@_fresh_option
 @output_options
 def watch_command(
     folder: str,
@@ -116,13 +125,14 @@ def watch_command(
     idle: str,
     once: bool,
     finish: bool,
+    resume: bool,
     quiet: bool,
     progress: bool,
 ) -> int:
     """Decodes captures as they arrive in DIR, like those of a tcpdump that rotates its files.
 
     Connections go on from file to file. Stopped, killed and started again it goes on where it was, with nothing twice
-    and nothing left out; Ctrl-C stops it. Options are to stay the same from one time to the next. TLS is told as such:
+    and nothing left out; Ctrl-C stops it. Options must stay the same from one time to the next. TLS is told as such:
     "pipeline run" decrypts it.
     """
     from kwiresniff.pipeline.watch import Watch
@@ -137,12 +147,14 @@ def watch_command(
         finish=finish,
         tables=decoding.tables,
         grouping=decoding.grouping,
+        fresh=not resume,
+        private=cluster.is_local,
     )
     with counter(enabled=progress) as step:
         manifest = watch.execute(cluster.start_for_work, step)
     if not quiet:
         print(f"kwiresniff: {one_line(out)}: {summary(manifest)}", file=sys.stderr)
-    return FAILED if manifest["this_run"]["failed"] else 0
+    return FAILED if manifest["this_run"]["failed"] or not manifest["total"]["files"] else 0
 
 
 @command.command("query")
@@ -157,10 +169,8 @@ def query_command(folder: str, sql: str, form: str, variant: bool, cluster: Clus
     Tables: exchanges, connections, problems, records, errors, clients, topics, audit, and latency and topic_latency,
     whose histograms add up: SELECT api, percentile_ns(collect_list(latency), 0.99) FROM latency GROUP BY api.
     """
-    from kwiresniff.pipeline.columns import WRITABLE
     from kwiresniff.pipeline.output_store import OutputStore
     from kwiresniff.pipeline.query import query
-    from kwiresniff.pipeline.sql_check import check_sql
 
     OutputStore(folder).check()
     check_sql(sql, WRITABLE)
@@ -182,14 +192,10 @@ def _warehouse(remote: str | None) -> Iterator[dict[str, str]]:
 
 def _print(names: list[str], rows: Iterator[list[Any]], form: str) -> None:
     if form == "jsonl":
-        from kwiresniff.export import Output, json_line
-
         line = json_line
         with Output("-") as out:
             out.stream.writelines(line(dict(zip(names, row, strict=True))) for row in rows)
         return
-    from kwiresniff.render import console, plain_table
-
     console().print(plain_table(names, [[_cell(value) for value in row] for row in rows]))
 
 

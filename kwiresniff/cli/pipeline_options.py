@@ -7,14 +7,23 @@ import secrets
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial, wraps
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from kwiresniff.analysis.filter import compile_filter
 from kwiresniff.analysis.parse_units import duration_ns
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, NamedTuple
+from kwiresniff.base.current_folder import outside_current_folder
+from kwiresniff.capture.topic_file import read_topic_file
 from kwiresniff.cli.click_commands import remember_traceback
+from kwiresniff.cli.options import MAX_DECOMPRESSED_HELP, DecodeAsType, SizeType
+from kwiresniff.cli.redact_key import redact_key
 from kwiresniff.errors import SchemaError
 from kwiresniff.pipeline.columns import WRITABLE, WRITTEN
+from kwiresniff.pipeline.plan import file_at
+from kwiresniff.pipeline.spark_session import make_paths_absolute, start_session
+from kwiresniff.pipeline.unit_reader import Settings
+from kwiresniff.schema import find_release
 
 if TYPE_CHECKING:
     from kwiresniff.pipeline.unit_reader import Settings
@@ -35,10 +44,11 @@ class Cluster(NamedTuple):
     verbose: bool = False
 
     def start(self, **settings: str) -> Any:
-        """The session; ``settings`` as of ``kwiresniff.pipeline.session``."""
-        from kwiresniff.pipeline.spark_session import start_session
-
-        return start_session(self.master, remote=self.remote, ui=self.verbose, numpy=False, **settings)
+        """The session; ``settings`` as of ``kwiresniff.pipeline.session``. Relative paths in its SQL begin at the root
+        folder."""
+        make_paths_absolute()
+        with outside_current_folder():  # where Java stays, and the workers that it starts
+            return start_session(self.master, remote=self.remote, ui=self.verbose, numpy=False, **settings)
 
     def start_for_work(self) -> Any:
         """The session of who wants no SQL of it; says where its page is when that is asked for."""
@@ -48,9 +58,14 @@ class Cluster(NamedTuple):
         return spark
 
     @property
+    def is_local(self) -> bool:
+        """Whether all of it runs on this machine, as this user."""
+        return self.remote is None and self.master.startswith("local")
+
+    @property
     def slots(self) -> int:
         """How many tasks can run at once as far as the master's name tells."""
-        if self.remote is not None or not self.master.startswith("local"):
+        if not self.is_local:
             return CLUSTER_SLOTS
         inside = self.master.removeprefix("local").strip("[]").split(",")[0]
         return int(inside) if inside.isdigit() else 1 if not inside else os.cpu_count() or 1
@@ -65,34 +80,40 @@ class Decoding(NamedTuple):
     where: str | None = None
     topics: str | None = None
     port: tuple[int, ...] = ()
+    decode_as: tuple[str, ...] = ()
     redact: bool = False
     redact_key: str | None = None
+    redact_key_file: str | None = None
+    max_decompressed: int | None = None
 
     def settings(self, keylog: str | None = None) -> Settings:
         """The options as ``Settings`` of the pipeline; raises for wrong ones here, before Spark is started."""
-        from kwiresniff.pipeline.plan import file_at
-        from kwiresniff.pipeline.unit_reader import Settings
-
         if self.where is not None:
-            from kwiresniff.analysis.filter import compile_filter
-
             compile_filter(self.where)
         topics = None
         if self.topics is not None:
-            from kwiresniff.capture.topic_file import read_topic_file
-
             read_topic_file(self.topics)
             topics = file_at(self.topics)
         audit = self.audit
         if audit is not None:
-            from kwiresniff.schema import find_release
-
             try:
                 audit = find_release(audit)
             except SchemaError as error:
                 raise click.BadParameter(str(error), param_hint="'--audit'") from error
-        redact_key = secrets.token_hex(16) if self.redact and self.redact_key is None else self.redact_key
-        return Settings("records", self.port, redact_key, audit, keylog, self.where, topics=topics)
+        key = redact_key(self.redact_key_file, self.redact_key)
+        if self.redact and key is None:
+            key = secrets.token_hex(16)
+        return Settings(
+            "records",
+            self.port,
+            key,
+            audit,
+            keylog,
+            self.where,
+            topics=topics,
+            decode_as=self.decode_as,
+            max_decompressed=self.max_decompressed,
+        )
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -138,8 +159,23 @@ _DECODING = (
         help="Names of topic ids, as kafka-topics --describe prints them; workers must see it.",
     ),
     click.option("--port", type=click.IntRange(1, 65535), multiple=True, help="A port brokers listen on: a hint."),
-    click.option("--redact", is_flag=True, help="Record keys, values and headers as length and keyed hash."),
-    click.option("--redact-key", metavar="TEXT", envvar="KWIRESNIFF_REDACT_KEY", help="Key of those hashes."),
+    click.option(
+        "-d",
+        "--decode-as",
+        metavar="RULE",
+        multiple=True,
+        type=DecodeAsType(),
+        help="What packets hold, like udp.port==8473,vxlan or link_type==147,ethernet; may be repeated.",
+    ),
+    click.option("--redact", is_flag=True, help="Records and errors' texts as length and keyed hash."),
+    click.option(
+        "--redact-key",
+        metavar="TEXT",
+        envvar="KWIRESNIFF_REDACT_KEY",
+        help="Key of those hashes. Other users see it (ps).",
+    ),
+    click.option("--redact-key-file", metavar="FILE", help="File with that key, which nobody else sees."),
+    click.option("--max-decompressed", type=SizeType(), metavar="SIZE", help=MAX_DECOMPRESSED_HELP),
 )
 _OUTPUT = (
     click.option("-q", "quiet", is_flag=True, help="No summary on stderr."),

@@ -5,8 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any
+from kwiresniff.cli.outcomes import one_line
+from kwiresniff.render import console
+
+#: Files that are named at the end of a run; manifest.json names all of them.
+MAX_NAMED_FILES = 5
 
 if TYPE_CHECKING:
     from kwiresniff.pipeline.batch_run import Job
@@ -18,12 +23,20 @@ def summary(manifest: dict[str, Any]) -> str:
     exchanges = run["rows"].get("exchanges", 0)
     # A file counts with the first task that reads it; an earlier run may have done that one.
     read = "files that were begun before" if exchanges and not run["files"] else f"{run['files']} files"
-    new = f"{exchanges} exchanges from {read}"
+    new = f"{exchanges} exchanges from {read}" if total["files"] else "nothing was read"
     done = f"; {total['rows'].get('exchanges', 0)} exchanges in all" if total != _only_totals(run) else ""
     problems = total["rows"].get("problems", 0)
     problem_text = f", {problems} problems (table problems)" if problems else ""
     failed = f"; failed: {', '.join(manifest['failed'])}" if manifest.get("failed") else ""
-    return new + done + problem_text + failed
+    return new + done + problem_text + _named("not read", run["not_read"]) + failed
+
+
+def _named(what: str, files: list[str]) -> str:
+    """Some of the files, and how many there are besides."""
+    if not files:
+        return ""
+    more = f" and {len(files) - MAX_NAMED_FILES} more" if len(files) > MAX_NAMED_FILES else ""
+    return f"; {what}: {', '.join(map(one_line, files[:MAX_NAMED_FILES]))}{more}"
 
 
 def _only_totals(run: dict[str, Any]) -> dict[str, Any]:
@@ -41,8 +54,6 @@ def bar(job: Job, *, enabled: bool) -> Iterator[Callable[[dict[str, Any]], None]
         yield lambda _: None
         return
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
-    from kwiresniff.render import console
 
     with Progress(
         TextColumn("{task.description}"),
@@ -62,7 +73,5 @@ def counter(*, enabled: bool) -> Iterator[Callable[[dict[str, Any]], None]]:
     if not (enabled and sys.stderr.isatty()):
         yield lambda _: None
         return
-    from kwiresniff.render import console
-
     with console("auto", stderr=True).status("starting Spark") as status:
         yield lambda done: status.update(_counts(done))

@@ -6,8 +6,10 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from importlib import util
+from pathlib import Path
+from typing import Any
 
-from kwiresniff.base.light_typing import Any
 from kwiresniff.errors import PluginError
 from kwiresniff.model import Problem
 from kwiresniff.plugins import Hooks, Plugin, Plugins, described
@@ -41,7 +43,7 @@ def _entry_points() -> Iterable[Any]:
     """
     if not any(map(_may_offer, sys.path)):
         return ()
-    from importlib import metadata
+    from importlib import metadata  # brings the library of mail: a quarter of a start
 
     return metadata.entry_points(group=ENTRY_POINTS)
 
@@ -67,9 +69,6 @@ def _may_offer(folder: str) -> bool:
 
 
 def _load_file(path: str) -> Plugin:
-    from importlib import util
-    from pathlib import Path
-
     file = Path(path)
     if not file.is_file():
         raise PluginError(f"plugin {path}: no such file; give the path of a Python file")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import islice
+from typing import Any
 
 from kwiresniff.analysis.doctor import SEVERITIES, Context, Rule
-from kwiresniff.base.light_typing import Any
 from kwiresniff.errors import PluginError
 from kwiresniff.model import Connection, ConnectionAttempt, Exchange, Problem
 from kwiresniff.plugins import Hook, Plugins

@@ -7,6 +7,8 @@ import sys
 import click
 
 from kwiresniff.cli.plugin_loading import ENTRY_POINTS, load_plugins
+from kwiresniff.export import json_line
+from kwiresniff.render import console, plain_table
 
 
 @click.command("plugins")
@@ -23,12 +25,8 @@ def command(plugin: tuple[str, ...], form: str) -> int:
     for problem in plugins.take_problems():
         print(f"kwiresniff: {problem.message}", file=sys.stderr)
     if form == "json":
-        from kwiresniff.export import json_line
-
         sys.stdout.buffer.write(json_line(rows))
     elif rows:
-        from kwiresniff.render import console, plain_table
-
         screen = console()
         screen.print(plain_table(list(rows[0]), [list(row.values()) for row in rows]))
     else:

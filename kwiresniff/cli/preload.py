@@ -11,6 +11,8 @@ from contextlib import suppress
 from importlib import import_module
 
 import kwiresniff
+from kwiresniff.render.line_wrapping import cells
+from kwiresniff.schema.apis import keep_data
 
 #: Rooms, and parts of them, that a live capture never enters; some bring large libraries.
 _ELSEWHERE = (
@@ -68,8 +70,5 @@ def preload() -> None:
     for name in (*(one for one in ours if not one.startswith(_ELSEWHERE)), *_OTHERS):
         with suppress(ImportError):
             import_module(name)
-    from kwiresniff.render.line_wrapping import cells
-    from kwiresniff.schema.apis import keep_data
-
     cells("漢 ✓")  # rich loads its table of widths when it first meets what is not ASCII
     keep_data()

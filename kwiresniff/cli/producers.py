@@ -7,6 +7,9 @@ from kwiresniff.analysis.producer_ledger import ProducerLedger
 from kwiresniff.cli.collect import FORMS, end, print_json, read_through
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions, capture_command, form_option
+from kwiresniff.export.producers import producer_json
+from kwiresniff.render import stdout_for
+from kwiresniff.render.producer_blocks import ProducerWriter
 
 
 @capture_command("producers")
@@ -23,13 +26,8 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     finished, messages = read_through(source, CallingIntake(ledger.exchange))
     found = ledger.producers()
     if form == "table":
-        from kwiresniff.render import stdout_for
-        from kwiresniff.render.producer_blocks import ProducerWriter
-
         ProducerWriter(*stdout_for(options.color), source.files).producers(found, ledger.last_ns)
     else:
-        from kwiresniff.export.producers import producer_json
-
         print_json((producer_json(one, source.files) for one in found), form)
     left_out = f"{ledger.left_out} producers or names found no room and are not listed" if ledger.left_out else ""
     return end(source, finished, messages, left_out)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from types import TracebackType
+from typing import TYPE_CHECKING, Self
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, Self
+from kwiresniff.render import console
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
@@ -40,8 +41,6 @@ class Progress:
         if self._total is not None:
             from rich.progress import BarColumn, DownloadColumn, TimeRemainingColumn, TransferSpeedColumn
             from rich.progress import Progress as RichProgress
-
-            from kwiresniff.render import console
 
             self._bar = RichProgress(
                 BarColumn(),

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
+from typing import Final
 
 import click
 
 from kwiresniff.base.api_keys import API_VERSIONS, FETCH, PRODUCE
-from kwiresniff.base.light_typing import Final
 from kwiresniff.cli.event_output import DEPTH_OF_FORM, encode_for, print_events, screen_for
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions, capture_command, form_option
 from kwiresniff.cli.outcomes import INTERRUPTED
+from kwiresniff.cli.pager import paged, pager
 
 #: The messages whose bodies a summary does not always look into: of all others it tells what no digest has.
 PUT_OFF: Final = frozenset({PRODUCE, FETCH, API_VERSIONS})
@@ -40,8 +41,6 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str, no_pager
     if no_pager or screen is None or "-" in captures or not sys.stdout.isatty():
         finished = print_events(source, form, screen)
     else:
-        from kwiresniff.cli.pager import paged, pager
-
         with paged(pager()):
             finished = print_events(source, form, screen)
     return source.exit_code() if finished else INTERRUPTED

@@ -11,6 +11,8 @@ from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions, capture_command
 from kwiresniff.cli.outcomes import one_line
 from kwiresniff.cli.plugin_rules import rules_of
+from kwiresniff.export import Output
+from kwiresniff.render.page import check, page
 
 
 @capture_command("report")
@@ -21,9 +23,6 @@ def command(captures: tuple[str, ...], options: ReadOptions, output: str, title:
 
     It needs no network and no script to be read. It shows names, counts and times, never record keys or values.
     """
-    from kwiresniff.export import Output
-    from kwiresniff.render.page import check, page
-
     check()
     source = EventSource(captures, options, "bodies", screen=False, sessions=True, attempts=True, digests=True)
     reporter = Reporter(source.topic_name, rules_of(source.plugins))

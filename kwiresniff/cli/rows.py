@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
-from kwiresniff.base.light_typing import TypeVar
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.render import stdout_for
 from kwiresniff.render.one_line import Column, write_lines

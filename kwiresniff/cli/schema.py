@@ -6,18 +6,28 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
-from kwiresniff.base.light_typing import Any
 from kwiresniff.cli.click_commands import SuggestingGroup
 from kwiresniff.errors import SchemaError
-from kwiresniff.schema.apis import apis, data_index, find_api
+from kwiresniff.render import console, plain_table
+from kwiresniff.schema.apis import DATA, apis, data_index, find_api
+from kwiresniff.schema.check import differences
 from kwiresniff.schema.enums import API_KEY
 from kwiresniff.schema.grammar import grammar
+from kwiresniff.schema.importer import (
+    in_order_of_age,
+    merge_sources,
+    read_files,
+    read_releases,
+    read_source,
+    write_files,
+)
 from kwiresniff.schema.index import Api
 from kwiresniff.schema.registry import definitions
-from kwiresniff.schema.release_table import release_history
+from kwiresniff.schema.release_table import FILE, release_history, with_release
 from kwiresniff.schema.resolve import resolve
 from kwiresniff.schema.types import MessageVersion, WireField
 
@@ -39,8 +49,6 @@ def list_command(form: str) -> None:
     if form != "table":
         _write_json(rows, form)
         return
-    from kwiresniff.render import console, plain_table
-
     titles = ("key", "name", "versions", "flexible", "added", "removed", "older names")
     cells = [
         (
@@ -99,8 +107,6 @@ def _is_key(text: str) -> bool:
 def _messages(api: str | None, version: int | None, directions: tuple[str, ...]) -> Iterator[MessageVersion]:
     """What was asked for; raises SchemaError when that is nothing."""
     if api is not None and api.endswith(".json"):
-        from kwiresniff.schema.importer import read_source
-
         found = [message for message in read_source(Path(api)) if version is None or version in message.versions]
     elif api is not None and api in data_index().files:
         found = [message for message in definitions(data_index().files[api]) if message.name == api]
@@ -167,17 +173,6 @@ def import_command(sources: tuple[Path, ...], out: Path | None) -> None:
     oldest release, so versions that Kafka dropped stay. The table of releases, where the folder has one, learns what
     the brokers of a new release offer from its kafka-clients jar.
     """
-    from kwiresniff.schema.apis import DATA
-    from kwiresniff.schema.importer import (
-        in_order_of_age,
-        merge_sources,
-        read_files,
-        read_releases,
-        read_source,
-        write_files,
-    )
-    from kwiresniff.schema.release_table import FILE, with_release
-
     folder, paths = out or Path(DATA), in_order_of_age(sources)
     releases = [read_files(folder), *(read_source(path) for path in paths)]
     files = merge_sources(releases)
@@ -200,9 +195,6 @@ def check_command(source: Path, verbose: bool) -> int:
     Exit code 1 when anything differs. Compared are names, order, types, nullability, tags, defaults and flexible
     versions of every message in every version that the release has.
     """
-    from kwiresniff.schema.check import differences
-    from kwiresniff.schema.importer import read_source
-
     messages = [message for message in read_source(source) if message.versions]
     found = known = 0
     for difference in differences(messages):

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TextIO
 
-from kwiresniff.base.light_typing import TextIO
 from kwiresniff.render import printable, use_color, width_of
 
 #: Bytes that are collected before they are written, when nobody watches. A page for a pager is not more.

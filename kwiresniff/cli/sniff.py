@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import sys
 from contextlib import ExitStack, closing
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kwiresniff.analysis.metrics import DEFAULT_SERIES
 from kwiresniff.analysis.parse_units import duration_ns
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any
 from kwiresniff.capture import SegmentSource
 from kwiresniff.capture.live import (
     DecryptedLive,
@@ -167,6 +167,13 @@ def _list_interfaces(ctx: click.Context, param: click.Parameter, wanted: bool) -
     help="Serve Prometheus metrics there while it runs.",
 )
 @click.option(
+    "--metrics-host",
+    "metrics_hosts",
+    metavar="NAME",
+    multiple=True,
+    help="A name that metrics are collected by, if not by an IP address or as in --metrics; may be repeated.",
+)
+@click.option(
     "--metrics-series",
     type=click.IntRange(1, 10_000),
     default=DEFAULT_SERIES,
@@ -201,6 +208,7 @@ def command(
     snap_length: int,
     buffer_size: int,
     address: tuple[str, int] | None,
+    metrics_hosts: tuple[str, ...],
     metrics_series: int,
     topic_metrics: bool,
 ) -> int:
@@ -220,6 +228,7 @@ def command(
         count=count,
         duration_ns=duration,
         delay_ms=CALM_DELAY_MS if view.is_summed_up() else DEFAULT_DELAY_MS,
+        decode_as=options.decode_as,
     )
     with ExitStack() as stack:
         live = open_and_hand_over(wanted, options, user, write, Rotation(file_size, seconds, files), mode)
@@ -231,7 +240,8 @@ def command(
         screen = None if view.is_summed_up() else screen_for(view.form, options)
         source = view.event_source(segments, options, screen, topics=address is not None)
         if address is not None:
-            stack.enter_context(served_metrics(live, source, address, metrics_series, topics=topic_metrics))
+            served = served_metrics(live, source, address, metrics_series, topics=topic_metrics, names=metrics_hosts)
+            stack.enter_context(served)
         stack.enter_context(ready(live.stop))
         if not (view.watched or options.quiet):
             _print_listening(live, wanted.expression)

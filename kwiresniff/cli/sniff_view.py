@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from kwiresniff.analysis.stats import StatsTable
-from kwiresniff.base.light_typing import TYPE_CHECKING, NamedTuple
 from kwiresniff.capture import SegmentSource
 from kwiresniff.capture.live import LiveCapture
 from kwiresniff.cli.event_output import DEPTH_OF_FORM, print_events

@@ -12,6 +12,7 @@ from kwiresniff.cli.collect import FORMS, end, print_json, read_through
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions, capture_command, form_option
 from kwiresniff.cli.tables import ByType, needs_bodies, print_tables
+from kwiresniff.export import stat_json
 
 #: At the foot of tables without them.
 HOW_TO_COUNT_RECORDS = "Records are not counted: --records counts them."
@@ -56,6 +57,4 @@ def _print(tables: Sequence[StatsTable], form: str, options: ReadOptions, notes:
     if form == "table":
         print_tables(tables, options, notes)
         return
-    from kwiresniff.export import stat_json
-
     print_json((stat_json(row) for table in tables for row in table.rows()), form)

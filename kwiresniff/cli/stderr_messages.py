@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from itertools import islice
 
+from kwiresniff.capture.unread import MAX_SHOWN, in_words, is_worth_a_line
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.model import Problem
+from kwiresniff.render import escape
+from kwiresniff.render.problems import problem_line
 
 #: A folder may hold thousands; the line should still be read.
 MAX_FILES_NAMED = 3
@@ -39,6 +43,8 @@ class Messages:
         """One problem of the capture."""
         if problem.code == "not_kafka":
             self._others.append(problem)
+        elif (problem.details or {}).get("cut"):
+            return  # the snap length was told
         elif not (self._elsewhere or self._quiet):
             self._print_problem(problem)
 
@@ -46,7 +52,11 @@ class Messages:
         """Prints what was kept for the end."""
         if not self._source.exchanges:
             self._print(self._no_kafka())
-        elif not self._elsewhere:
+            return
+        for name, count in self._source.other_packets.items():
+            if is_worth_a_line(name):
+                self._print(f"{_many(count, 'packet')} {in_words(name)}")
+        if not self._elsewhere:
             for problem in self._others:
                 self._print_problem(problem)
             if self._source.encrypted:
@@ -54,8 +64,6 @@ class Messages:
 
     def _print_problem(self, problem: Problem) -> None:
         if self._line is None:
-            from kwiresniff.render.problems import problem_line  # most captures have none
-
             self._line = problem_line
         self._print(self._line(problem))
 
@@ -68,8 +76,6 @@ class Messages:
         return _NOT_DECRYPTED if self._source.options.keylog is not None else _HOW_TO_DECRYPT
 
     def _no_kafka(self) -> str:
-        from kwiresniff.render import escape
-
         counts: dict[str, int] = {}
         for problem in self._others:
             details = problem.details or {}
@@ -83,7 +89,9 @@ class Messages:
         bare = self._source.packets - sum(others.values())
         if not found and bare > 0 and limit is None:
             found.append(f"{_many(bare, 'packet')} of TCP without data")
-        found += [f"{_many(count, 'packet')} {what}" for what, count in others.items()]
+        found += [f"{_many(count, 'packet')} {in_words(name)}" for name, count in islice(others.items(), MAX_SHOWN)]
+        if len(others) > MAX_SHOWN:
+            found.append("others")
         files = self._source.files
         where = ", ".join(files[:MAX_FILES_NAMED]) + (", ..." if len(files) > MAX_FILES_NAMED else "")
         there = "there was" if found and found[0].startswith("1 ") else "there were"

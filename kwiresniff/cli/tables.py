@@ -12,6 +12,8 @@ from kwiresniff.analysis.stats import StatsTable
 from kwiresniff.analysis.stats_keys import DIMENSIONS, OF_BODIES
 from kwiresniff.cli.click_commands import ParamType
 from kwiresniff.cli.options import ReadOptions
+from kwiresniff.render import is_unicode, printable, stats_table, use_color, width_of
+from kwiresniff.render.terminal import PIPE_WIDTH
 
 
 class ByType(ParamType):
@@ -43,9 +45,6 @@ def needs_bodies(by: Sequence[Sequence[str]]) -> bool:
 
 def print_tables(tables: Sequence[StatsTable], options: ReadOptions, notes: Sequence[str] = ()) -> None:
     """The tables one after the other on standard output, with ``notes`` at the foot of the last."""
-    from kwiresniff.render import is_unicode, printable, stats_table, use_color, width_of
-    from kwiresniff.render.terminal import PIPE_WIDTH
-
     out = sys.stdout
     for index, table in enumerate(tables):
         lines = stats_table(

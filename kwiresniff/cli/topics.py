@@ -7,6 +7,11 @@ from kwiresniff.analysis.topic_traffic import TopicTraffic
 from kwiresniff.cli.collect import FORMS_OF_ROWS, end, print_json, read_through
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions, capture_command, form_option
+from kwiresniff.cli.rows import print_rows
+from kwiresniff.export.topics import topic_json
+from kwiresniff.render import stdout_for
+from kwiresniff.render.one_line import topic_columns
+from kwiresniff.render.topic_blocks import TopicWriter
 
 
 @capture_command("topics")
@@ -23,18 +28,10 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     finished, messages = read_through(source, CallingIntake(traffic.exchange))
     found = traffic.topics()
     if form == "table":
-        from kwiresniff.render import stdout_for
-        from kwiresniff.render.topic_blocks import TopicWriter
-
         TopicWriter(*stdout_for(options.color)).topics(found)
     elif form == "lines":
-        from kwiresniff.cli.rows import print_rows
-        from kwiresniff.render.one_line import topic_columns
-
         print_rows(found, topic_columns, options)
     else:
-        from kwiresniff.export.topics import topic_json
-
         print_json(map(topic_json, found), form)
     left_out = f"{traffic.left_out} names or rows found no room and are not listed" if traffic.left_out else ""
     return end(source, finished, messages, left_out)

@@ -7,14 +7,15 @@ agrees; at the start of the piece, where the first piece has one, a header that 
 
 from __future__ import annotations
 
+import re
 from functools import cache
+from typing import TYPE_CHECKING
 
 from kwiresniff.base.batch_layout import (
     ATTRIBUTES_AT,
     HEADER_BYTES,
     LOG_OVERHEAD,
 )
-from kwiresniff.base.light_typing import TYPE_CHECKING
 from kwiresniff.codec.batch_libraries import crc32c
 from kwiresniff.codec.record_batch import HEADER
 
@@ -56,6 +57,4 @@ def first_batch(buf: bytes, start: int, end: int) -> int:
 @cache
 def _front() -> re.Pattern[bytes]:
     """The pattern, made for the first snapshot: few captures have one, and all that read records load this module."""
-    import re
-
     return re.compile(_FRONT, re.DOTALL)

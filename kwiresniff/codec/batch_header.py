@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from struct import Struct
+from typing import Any
 
 from kwiresniff.base.batch_layout import (
     HEADER_BYTES,
     LOG_OVERHEAD,
     MAGIC_AT,
 )
-from kwiresniff.base.light_typing import Any
 from kwiresniff.codec.message_set import MIN_MESSAGE_BYTES
 from kwiresniff.codec.record_limits import MAX_BATCH_BYTES
 from kwiresniff.model import Problem

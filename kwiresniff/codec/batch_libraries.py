@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-
-from kwiresniff.base.light_typing import Any
+from typing import Any
 
 
 @cache

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from kwiresniff.base.batch_layout import CODEC_MASK, CONTROL, DELETE_HORIZON, LOG_APPEND_TIME, TRANSACTIONAL
-from kwiresniff.base.light_typing import Any
 from kwiresniff.codec.batch_header import header_fields
 from kwiresniff.codec.compression import codec_name
 from kwiresniff.codec.record_batch import crc_problem

@@ -8,9 +8,9 @@ elements of an array of thousands, and nodes for all take twenty times as long a
 from __future__ import annotations
 
 from struct import Struct
+from typing import TYPE_CHECKING, Any, Final, final
 
 from kwiresniff.base.fastint import i16, i32
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final, final
 from kwiresniff.base.utf8 import first_fault
 from kwiresniff.codec.field_layout import MAX_ENTRIES, MAX_TAGS, smallest_struct
 from kwiresniff.codec.scan_steps import (

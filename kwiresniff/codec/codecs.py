@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from typing import Any, TypeAlias
 
 from kwiresniff import schema
-from kwiresniff.base.light_typing import Any, TypeAlias
 from kwiresniff.codec.body_scanner import BodyScanner
 from kwiresniff.codec.decoder_gen import Decoder, RecordSetDecoder, compile_decoder
+from kwiresniff.codec.dissector import dissect_front
 from kwiresniff.codec.encoder_gen import Encoder, compile_encoder
 from kwiresniff.codec.error_finders import ErrorFinder, compile_error_finder
+from kwiresniff.codec.records import decode_record_set
 from kwiresniff.codec.scan_steps import ScanStep, leaf_steps, record_set_steps
+from kwiresniff.codec.shown_records import decode_shown
 from kwiresniff.codec.text.body_values import PlanDecoder, ValueReader, value_steps
 from kwiresniff.codec.text.content_values import ContentReader
 from kwiresniff.codec.text.digest_bodies import DigestReader
@@ -70,14 +73,10 @@ def _plan_decoder(message: MessageVersion, make: Callable[[], Decoder]) -> Decod
 
 
 def _record_set_decoder() -> RecordSetDecoder:
-    from kwiresniff.codec.records import decode_record_set  # brings the compression codecs
-
     return decode_record_set
 
 
 def _shown_decoder() -> RecordSetDecoder:
-    from kwiresniff.codec.shown_records import decode_shown  # brings the compression codecs
-
     return decode_shown
 
 
@@ -158,6 +157,4 @@ def text_steps(api_key: int, version: int, direction: Direction) -> list[Step] |
 
 def dissect_header(kind: Direction, version: int, frame: bytes) -> Dissection:
     """Annotates the header at the front of a frame, of header ``version``."""
-    from kwiresniff.codec.dissector import dissect_front
-
     return dissect_front(schema.header(kind, version), frame)

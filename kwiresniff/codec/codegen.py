@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from struct import Struct
+from typing import Any
 
-from kwiresniff.base.light_typing import Any
 from kwiresniff.errors import SchemaError
 
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import struct
 import zlib
+from typing import Any
 
 from kwiresniff.base.batch_layout import CODEC_NAMES
-from kwiresniff.base.light_typing import Any
 from kwiresniff.codec.batch_libraries import cramjam
-from kwiresniff.codec.record_limits import MAX_DECOMPRESSED_BYTES
+from kwiresniff.codec.record_limits import MAX_DECOMPRESSED_BYTES, RecordBudget
 from kwiresniff.errors import DecodeError, EncodeError
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
@@ -55,15 +55,68 @@ def decompress(codec: int, data: bytes, limit: int = MAX_DECOMPRESSED_BYTES, *, 
     ``repair_lz4`` accepts the wrong LZ4 header checksum that clients before 0.10 put into message sets. Raises
     DecodeError with code ``unknown_codec``, ``bad_compressed_data`` or ``decompressed_too_large``.
     """
+    return _decompress(codec, data, _Output(limit), repair_lz4)
+
+
+def decompress_within(budget: RecordBudget, codec: int, data: bytes, *, repair_lz4: bool = False) -> bytes:
+    """The decompressed bytes, taken from the ``budget`` of their message; see ``decompress``."""
+    found, too_large = decompress_front(budget, codec, data, repair_lz4=repair_lz4)
+    if too_large is not None:
+        raise too_large
+    return found
+
+
+def decompress_front(
+    budget: RecordBudget, codec: int, data: bytes, *, repair_lz4: bool = False
+) -> tuple[bytes, DecodeError | None]:
+    """As many decompressed bytes as the ``budget`` of their message has left, which they are taken from, and the error
+    that tells of more (``decompressed_too_large``), if there are.
+
+    Bytes that cannot be decompressed to their end take what was made of them until then. Raises DecodeError for those,
+    and for all where nothing is left.
+    """
+    output = _Output(budget.decompress_limit())
+    is_last = output.limit == budget.decompressed_bytes
+    try:
+        return _decompress(codec, data, output, repair_lz4), None
+    except DecodeError as error:
+        if error.code != "decompressed_too_large":
+            raise
+        # Another one: this one's traceback would keep what was decompressed.
+        return output.front, budget.too_many_bytes() if is_last else DecodeError(str(error), code=error.code)
+    finally:
+        budget.decompressed_bytes -= output.size
+
+
+class _Output:
+    """What is decompressed: ``size`` bytes so far, or a few more, of at most ``limit``. ``front`` are the first bytes
+    of what is longer than that.
+    """
+
+    __slots__ = ("front", "limit", "size")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.size = 0
+        self.front = b""
+
+    def too_large(self, front: bytes) -> DecodeError:
+        """Reports that there are more bytes than the limit, ``front`` first."""
+        self.size = self.limit
+        self.front = front
+        return DecodeError(f"decompresses to more than {self.limit:,} bytes", code="decompressed_too_large")
+
+
+def _decompress(codec: int, data: bytes, output: _Output, repair_lz4: bool) -> bytes:
     try:
         if codec == GZIP:
-            return _gunzip(data, limit)
+            return _gunzip(data, output)
         if codec == SNAPPY:
-            return _unsnappy(data, limit)
+            return _unsnappy(data, output)
         if codec == LZ4:
-            return _into_buffer(cramjam().lz4, _with_correct_lz4_checksum(data) if repair_lz4 else data, limit)
+            return _into_buffer(cramjam().lz4, _with_correct_lz4_checksum(data) if repair_lz4 else data, output)
         if codec == ZSTD:
-            return _into_buffer(cramjam().zstd, data, limit)
+            return _into_buffer(cramjam().zstd, data, output)
     except (cramjam().DecompressionError, zlib.error, struct.error, ValueError) as error:
         raise DecodeError(
             f"the {codec_name(codec)} data cannot be decompressed: {error}", code="bad_compressed_data"
@@ -84,53 +137,62 @@ def compress(codec: int, data: bytes) -> bytes:
     raise EncodeError(f"compression codec {codec} is not known")
 
 
-def _too_large(limit: int) -> DecodeError:
-    return DecodeError(f"decompresses to more than {limit:,} bytes", code="decompressed_too_large")
+def _first_guess(data: bytes, limit: int) -> int:
+    """The bytes that ``data`` may well be decompressed to."""
+    return min(limit, max(_FIRST_GUESS_BYTES, _FIRST_GUESS_RATIO * len(data)))
 
 
-def _gunzip(data: bytes, limit: int) -> bytes:
+def _gunzip(data: bytes, output: _Output) -> bytes:
     """Every gzip member, as Java's reader takes them. zlib stops by itself at a size, and measures fastest."""
-    out = b""
+    parts: list[bytes] = []
+    step = max(1, _first_guess(data, output.limit))  # zlib takes 0 for no limit
     for _ in range(_MAX_GZIP_MEMBERS):
         member = zlib.decompressobj(wbits=31)
-        out += member.decompress(data, limit + 1 - len(out))
-        if len(out) > limit:
-            raise _too_large(limit)
-        if not member.eof:
-            raise ValueError("the stream ends too early")
+        while not member.eof:
+            room = output.limit - output.size
+            most = min(step, room + 1)
+            output.size += most  # so many bytes may have been made when it fails
+            part = member.decompress(data, most)
+            if len(part) > room:
+                raise output.too_large(b"".join((*parts, part[:room])))
+            output.size -= most - len(part)
+            parts.append(part)
+            data = member.unconsumed_tail
+            if not member.eof and len(part) < most:
+                raise ValueError("the stream ends too early")
+            step *= _GUESS_GROWTH
         data = member.unused_data
         if not data:
-            return out
+            return b"".join(parts)
     raise ValueError(f"more than {_MAX_GZIP_MEMBERS} members")
 
 
-def _into_buffer(library: Any, data: bytes, limit: int) -> bytes:
+def _into_buffer(library: Any, data: bytes, output: _Output) -> bytes:
     """Decompress into a buffer that grows only up to the limit: the library cannot write past its end."""
     if not data:
         raise ValueError("there are no bytes")
-    size = min(limit, max(_FIRST_GUESS_BYTES, _FIRST_GUESS_RATIO * len(data)))
+    output.size = _first_guess(data, output.limit)
     while True:
-        buffer = bytearray(size)
+        buffer = bytearray(output.size)
         try:
-            length = library.decompress_into(data, buffer)
+            output.size = library.decompress_into(data, buffer)
         except cramjam().DecompressionError as error:
             if "write whole buffer" not in str(error):
                 raise
-            if size >= limit:
-                raise _too_large(limit) from error
-            size = min(limit, size * _GUESS_GROWTH)
+            if output.size >= output.limit:
+                raise output.too_large(bytes(buffer)) from error
+            output.size = min(output.limit, output.size * _GUESS_GROWTH)
         else:
-            return bytes(memoryview(buffer)[:length])
+            return bytes(memoryview(buffer)[: output.size])
 
 
-def _unsnappy(data: bytes, limit: int) -> bytes:
+def _unsnappy(data: bytes, output: _Output) -> bytes:
     """Either snappy-java's stream of blocks, each led by its INT32 size, or one raw snappy block."""
     if not data.startswith(_XERIAL_MAGIC):
-        return _unsnappy_block(data, limit)
+        return _unsnappy_block(data, output, [])
     if len(data) < len(_XERIAL_HEADER):
         raise ValueError("the stream ends inside its header")
     pos = 0
-    room = limit
     blocks: list[bytes] = []
     while pos < len(data):
         if data.startswith(_XERIAL_MAGIC, pos):  # streams may be joined end to end
@@ -140,16 +202,16 @@ def _unsnappy(data: bytes, limit: int) -> bytes:
         pos += 4
         if size < 0 or pos + size > len(data):
             raise ValueError(f"a block of {size} bytes where {len(data) - pos} are left")
-        block = _unsnappy_block(data[pos : pos + size], room)
-        room -= len(block)
-        blocks.append(block)
+        blocks.append(_unsnappy_block(data[pos : pos + size], output, blocks))
         pos += size
     return b"".join(blocks)
 
 
-def _unsnappy_block(data: bytes, limit: int) -> bytes:
-    if cramjam().snappy.decompress_raw_len(data) > limit:
-        raise _too_large(limit)
+def _unsnappy_block(data: bytes, output: _Output, before: list[bytes]) -> bytes:
+    size = cramjam().snappy.decompress_raw_len(data)
+    if size > output.limit - output.size:
+        raise output.too_large(b"".join(before))
+    output.size += size
     return bytes(cramjam().snappy.decompress_raw(data))
 
 

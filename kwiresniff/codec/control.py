@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import struct
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from kwiresniff import schema
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any
+from kwiresniff.codec.decoder_gen import compile_decoder
 from kwiresniff.errors import KwiresniffError
 
 if TYPE_CHECKING:
@@ -65,6 +66,4 @@ def _stored_message(name: str, version: int, value: bytes) -> dict[str, Any] | N
 @lru_cache(KEPT)
 def _decoder(name: str, version: int) -> Decoder:
     """The decoder of a stored message; raises SchemaError for any other."""
-    from kwiresniff.codec.decoder_gen import compile_decoder  # imported here: control records are rare
-
     return compile_decoder(schema.data_message(name, version))

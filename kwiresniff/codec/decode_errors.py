@@ -7,8 +7,8 @@ same words.
 from __future__ import annotations
 
 import struct
+from typing import Any
 
-from kwiresniff.base.light_typing import Any
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Problem
 

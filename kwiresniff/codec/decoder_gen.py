@@ -16,9 +16,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from struct import Struct
+from typing import Any
 
 from kwiresniff.base.body_members import UNKNOWN_TAGS
-from kwiresniff.base.light_typing import Any
 from kwiresniff.codec.codegen import literal
 from kwiresniff.codec.field_layout import (
     NULLABLE_STRUCT_MARK,
@@ -123,7 +123,7 @@ class _DecoderSource(ReaderSource):
                 f"{self.message.name} v{self.message.version} holds record sets, which nothing opens here"
             )
         self.namespace |= {"decode_records": self.record_set_decoder(), "RecordBudget": RecordBudget}
-        self.line("budget = RecordBudget()")
+        self.line("budget = RecordBudget(len(b))")
 
     def structure(self, fields: tuple[WireField, ...], path: str) -> str:
         """Add the code that reads a structure; returns the expression of its dict, good after a ``flush``."""

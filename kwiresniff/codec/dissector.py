@@ -12,8 +12,9 @@ no offsets in a tree, and nobody to say what is wrong with a message.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, Final
+
 from kwiresniff.base.body_members import UNKNOWN_TAGS
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final
 from kwiresniff.base.utf8 import first_fault
 from kwiresniff.codec import decode_errors
 from kwiresniff.codec.field_facts import FieldFacts, structure_facts
@@ -21,6 +22,7 @@ from kwiresniff.codec.field_layout import UNALIGNED, check_nesting, default_valu
 from kwiresniff.codec.node_types import ARRAY, STRUCT, TAGGED_FIELDS
 from kwiresniff.codec.primitives import read_uvarint, too_many_tags
 from kwiresniff.codec.record_limits import MAX_NODES, RecordBudget
+from kwiresniff.codec.records import dissect_record_set
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Dissection, Node, Problem, TopicNames
 from kwiresniff.schema.types import MessageVersion, WireField
@@ -125,7 +127,7 @@ class Dissector:
         self.topic_name = read.topic_name
         self.problems: list[Problem] = []
         self.nodes: i64 = 0
-        self.budget = RecordBudget()
+        self.budget = RecordBudget(len(read.frame))
         self.says_meanings = True
         self.failure = _NONE
         self.details = read.details
@@ -295,8 +297,6 @@ class Dissector:
         if not self.records or self.nodes > MAX_NODES:
             node.value = {"size_bytes": self.position - start}
             return
-        from kwiresniff.codec.records import dissect_record_set  # imported here: it brings the compression codecs
-
         folded = self.folded_records()
         children, problems = dissect_record_set(
             self.frame, start, self.position, self.budget, unaligned=unaligned, folded=folded

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from kwiresniff.base.body_members import UNKNOWN_TAGS
-from kwiresniff.base.light_typing import Any
 from kwiresniff.codec.codegen import SourceCode, literal
 from kwiresniff.codec.field_layout import (
     NULLABLE_STRUCT_MARK,
@@ -28,6 +28,7 @@ from kwiresniff.codec.field_layout import (
 )
 from kwiresniff.codec.invalid_values import misfit
 from kwiresniff.codec.primitives import WRITERS, write_uvarint, writer_of
+from kwiresniff.codec.records import encode_record_set
 from kwiresniff.errors import EncodeError
 from kwiresniff.model import Body
 from kwiresniff.schema.types import MessageVersion, WireField
@@ -205,8 +206,6 @@ def _raw_bytes(value: Any) -> bytes:
 def _record_bytes(value: Any) -> bytes:
     if isinstance(value, bytes):
         return value
-    from kwiresniff.codec.records import encode_record_set
-
     return encode_record_set(_entries(value))
 
 

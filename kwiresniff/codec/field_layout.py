@@ -6,7 +6,8 @@ forms and tagged fields; KIP-893 for nullable structures.
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import Any, Final
+from typing import Any, Final
+
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema.types import MessageVersion, WireField
 from kwiresniff.schema.wire_types import BY_DEFINITION, BY_GUIDE, FIXED, Fixed

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from struct import iter_unpack
+from typing import TYPE_CHECKING, Any
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any
 from kwiresniff.base.tree_sizes import ELEMENTS_SHOWN, RANGES_SHOWN, SCALARS_SHOWN, is_range
 from kwiresniff.codec.body_scanner import FAILED, GARBLED, LOADED, RECORDED, ElementSkipper
 from kwiresniff.codec.codecs import element_reader
@@ -28,7 +28,9 @@ from kwiresniff.codec.field_layout import regular
 from kwiresniff.codec.node_types import ELEMENTS, STRUCT
 from kwiresniff.codec.node_values import plain
 from kwiresniff.codec.primitives import reader_of
+from kwiresniff.codec.record_dissector import Folded
 from kwiresniff.codec.record_limits import MAX_NODES
+from kwiresniff.codec.records import decode_record_set, decode_sound
 from kwiresniff.codec.scan_steps import element_steps
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Body, Dissection, Node, Problem, RecordsMode, TopicNames
@@ -172,8 +174,6 @@ class _Checked(_Folding):
         self.says_meanings = False
 
     def folded_records(self) -> Folded:
-        from kwiresniff.codec.record_dissector import Folded  # imported here: it brings the compression codecs
-
         return Folded(FOLDED, 0)
 
 
@@ -202,8 +202,6 @@ class _Shown(_Folding):
         return wrong > ELEMENTS_SHOWN  # as many are shown, and one more tells that there are others
 
     def folded_records(self) -> Folded:
-        from kwiresniff.codec.record_dissector import Folded  # imported here: it brings the compression codecs
-
         self.folded.append(Folded(FOLDED))
         return self.folded[-1]
 
@@ -226,8 +224,6 @@ class _Valued(_Folding):
 
     def record_set(self, node: Node, start: int, path: str, *, unaligned: bool) -> None:
         if self.records and self.nodes <= MAX_NODES:
-            from kwiresniff.codec.records import decode_sound  # imported here: it brings the compression codecs
-
             found = decode_sound(self.frame, start, self.position, self.budget, unaligned=unaligned)
             if found is not None:
                 node.value, nodes = found
@@ -315,6 +311,4 @@ def _decoder(element: _By) -> Decoder:
 
 
 def _record_set_decoder() -> RecordSetDecoder:
-    from kwiresniff.codec.records import decode_record_set  # brings the compression codecs
-
     return decode_record_set

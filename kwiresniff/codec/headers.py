@@ -8,9 +8,9 @@ version it does not know (KIP-482, KIP-511). Response header v0 is correlation_i
 from __future__ import annotations
 
 from struct import Struct
+from typing import NamedTuple
 
 from kwiresniff.base.header_fields import unpack_request_header_v0
-from kwiresniff.base.light_typing import NamedTuple
 from kwiresniff.codec.decode_errors import bad_length, invalid_utf8, truncated
 from kwiresniff.codec.primitives import skip_tags
 from kwiresniff.errors import DecodeError

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from kwiresniff.base.body_members import UNKNOWN_TAGS
-from kwiresniff.base.light_typing import Any
 from kwiresniff.codec.field_layout import is_compact, is_records, is_string, may_be_null, single
 from kwiresniff.codec.primitives import writer_of
 from kwiresniff.schema.types import MessageVersion, WireField

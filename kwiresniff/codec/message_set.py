@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from typing import Any
 
 from kwiresniff.base.batch_layout import (
     CODEC_MASK,
@@ -16,8 +17,7 @@ from kwiresniff.base.batch_layout import (
     LOG_APPEND_TIME,
     LOG_OVERHEAD,
 )
-from kwiresniff.base.light_typing import Any
-from kwiresniff.codec.compression import codec_name, compress, decompress
+from kwiresniff.codec.compression import codec_name, compress, decompress_within
 from kwiresniff.codec.decode_errors import bad_inner_crc, bytes_in_message, nested_too_deep
 from kwiresniff.codec.record import wrapped
 from kwiresniff.codec.record_batch import crc_problem
@@ -112,9 +112,7 @@ def inner_set(codec: int, value: bytes | None, budget: RecordBudget) -> bytes:
     """The message set that a message holds, compressed by ``codec`` (1 to 4). Raises DecodeError."""
     if value is None:
         raise DecodeError("a compressed message without a value", code="bad_compressed_data")
-    inner = decompress(codec, value, budget.decompress_limit(len(value)), repair_lz4=True)
-    budget.decompressed_bytes -= len(inner)
-    return inner
+    return decompress_within(budget, codec, value, repair_lz4=True)
 
 
 def split_set(data: bytes, budget: RecordBudget) -> tuple[list[tuple[int, int, int, int]], DecodeError | None]:

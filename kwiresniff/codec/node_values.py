@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import Any
+from typing import Any
+
 from kwiresniff.codec.node_types import ARRAY, ELEMENTS, STRUCT, TAGGED_FIELDS
+from kwiresniff.codec.record_values import plain_batches
 from kwiresniff.model import Node
 
 
@@ -29,8 +31,6 @@ def plain(node: Node) -> Any:
                 values.append(plain(child))
         return values
     if node.type in ("RECORDS", "COMPACT_RECORDS"):
-        from kwiresniff.codec.record_values import plain_batches  # brings the compression codecs
-
         return plain_batches(node.children)
     return node.value
 

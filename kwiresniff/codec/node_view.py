@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from kwiresniff import schema
 from kwiresniff.base.body_members import DECODED
-from kwiresniff.base.light_typing import Any
 from kwiresniff.codec.codecs import dissect_header
 from kwiresniff.codec.dissector import FOLDED, FOLDED_VALUE, count_nodes, dissect
 from kwiresniff.codec.embedded.embedded_format import Content, Contents

@@ -7,12 +7,15 @@ compact types and tagged fields, KIP-482. VARINT and VARLONG are zigzag-encoded 
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64decode
+from binascii import Error as Base64Error
+from binascii import b2a_base64
 from collections.abc import Callable
 from functools import lru_cache
 from math import isfinite
+from typing import Any
 
 from kwiresniff.base.body_members import UNKNOWN_TAGS
-from kwiresniff.base.light_typing import Any
 from kwiresniff.codec.decode_errors import bad_count, bad_varint, truncated
 from kwiresniff.codec.field_layout import MAX_TAGS
 from kwiresniff.errors import DecodeError, SchemaError
@@ -72,16 +75,11 @@ _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 @lru_cache(UUID_CACHE_SIZE)
 def uuid_text(raw: bytes) -> str:
     """16 bytes (most significant first) as Kafka prints them: URL-safe base64 without padding, 22 characters."""
-    from binascii import b2a_base64  # a library that many captures need nothing of
-
     return b2a_base64(raw)[:22].translate(_URL_SAFE).decode()
 
 
 def uuid_bytes(text: str) -> bytes:
     """The 16 bytes of Kafka's text form; raises ValueError for anything else."""
-    from base64 import urlsafe_b64decode
-    from binascii import Error as Base64Error
-
     try:
         raw = urlsafe_b64decode(f"{text}==")
     except (Base64Error, ValueError) as error:

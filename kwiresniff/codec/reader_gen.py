@@ -9,9 +9,9 @@ length below zero is accepted.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from kwiresniff.base.body_members import UNKNOWN_TAGS
-from kwiresniff.base.light_typing import Any
 from kwiresniff.codec import decode_errors, primitives
 from kwiresniff.codec.codegen import SourceCode, made_when_called
 from kwiresniff.codec.field_layout import (

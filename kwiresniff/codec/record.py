@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import repeat
+from typing import Any, TypeAlias
 
-from kwiresniff.base.light_typing import Any, TypeAlias
 from kwiresniff.codec.decode_errors import bad_records_count, bytes_after_records, missing_records
-from kwiresniff.codec.record_limits import RecordBudget, too_many_records
+from kwiresniff.codec.record_limits import RecordBudget
 from kwiresniff.codec.record_reader import MIN_RECORD_BYTES, VARINT_BYTES, VARLONG_BYTES, RecordReader
 from kwiresniff.errors import DecodeError
 
@@ -27,7 +27,9 @@ _ZIGZAG = tuple((byte >> 1) ^ -(byte & 1) for byte in range(128))
 def decode_records(
     data: bytes, pos: int, end: int, batch: dict[str, Any], records: list[dict[str, Any]], budget: RecordBudget
 ) -> None:
-    """Append the records of ``data[pos:end]``; raises DecodeError at the first one that does not fit."""
+    """Append the records of ``data[pos:end]``, at most as many as the ``budget`` has, and take their headers from it;
+    raises DecodeError at the first one that does not fit.
+    """
     declared = batch["records_count"]
     if declared < 0:
         raise bad_records_count(declared, pos - 4)
@@ -37,21 +39,28 @@ def decode_records(
     sane = -_HALF_INT64 < base_offset < _HALF_INT64 and -_HALF_INT64 < base_timestamp < _HALF_INT64
     while len(records) < count:
         if sane:
-            pos = _decode_fast(data, pos, end, count - len(records), base_offset, base_timestamp, records)
+            pos = _decode_fast(data, pos, end, count - len(records), base_offset, base_timestamp, records, budget)
             if len(records) == count:
                 break
         if pos == end:
             raise missing_records(declared, len(records), pos)
-        record, pos = _decode_record(data, pos, end, base_offset, base_timestamp)
+        record, pos = _decode_record(data, pos, end, base_offset, base_timestamp, budget)
         records.append(record)
     if count < declared:
-        raise too_many_records()
+        raise budget.too_many_records()
     if pos != end:
         raise bytes_after_records(end - pos, declared, pos)
 
 
 def _decode_fast(
-    data: bytes, pos: int, end: int, count: int, base_offset: int, base_timestamp: int, records: list[dict[str, Any]]
+    data: bytes,
+    pos: int,
+    end: int,
+    count: int,
+    base_offset: int,
+    base_timestamp: int,
+    records: list[dict[str, Any]],
+    budget: RecordBudget,
 ) -> int:
     """Append up to ``count`` records; returns the end of the last one that was read without any doubt.
 
@@ -136,8 +145,9 @@ def _decode_fast(
                 pos = cut
             if data[pos]:
                 headers, pos = _headers_fast(data, pos)
-                if pos != stop:
+                if pos != stop or len(headers) > budget.headers:
                     return start
+                budget.headers -= len(headers)
                 append({"offset": offset, "timestamp": timestamp, "key": key, "value": value, "headers": headers})
                 continue
             pos += 1
@@ -195,10 +205,10 @@ def _length(data: bytes, pos: int) -> tuple[int, int]:
 
 
 def _decode_record(
-    data: bytes, pos: int, end: int, base_offset: int, base_timestamp: int
+    data: bytes, pos: int, end: int, base_offset: int, base_timestamp: int, budget: RecordBudget
 ) -> tuple[dict[str, Any], int]:
     """One record with every check, and its end. Raises DecodeError."""
-    length, _, timestamp_delta, offset_delta, key, value, headers = record_fields(data, pos, end)
+    length, _, timestamp_delta, offset_delta, key, value, headers = record_fields(data, pos, end, budget)
     record = {
         "offset": wrapped(base_offset + offset_delta[4]),
         "timestamp": wrapped(base_timestamp + timestamp_delta[4]),
@@ -217,8 +227,8 @@ RecordField: TypeAlias = tuple[str, str, int, int, Any]
 RecordHeader: TypeAlias = tuple[int, "str | bytes", int, "bytes | None", int]
 
 
-def record_fields(data: bytes, start: int, end: int) -> Iterator[RecordField]:
-    """The seven fields of the record at ``start``, checked one after the other.
+def record_fields(data: bytes, start: int, end: int, budget: RecordBudget) -> Iterator[RecordField]:
+    """The seven fields of the record at ``start``, checked one after the other; headers are taken from the ``budget``.
 
     Who goes through them has those before the first that does not fit, for which it raises DecodeError.
     """
@@ -241,10 +251,10 @@ def record_fields(data: bytes, start: int, end: int) -> Iterator[RecordField]:
     yield ("offset", "VARINT", offset_at, pos, reader.offset_delta)
     for name in ("key", "value"):
         start = pos
-        raw, pos = read_bytes(data, start, stop)
+        raw, pos = read_bytes(reader, data, start, stop)
         yield (name, "BYTES", start, pos, raw)
     start = pos
-    headers, pos = _read_headers(data, start, stop)
+    headers, pos = _read_headers(data, start, stop, budget)
     yield ("headers", "ARRAY", start, pos, headers)
     if pos != stop:
         raise DecodeError(f"{stop - pos} bytes are left in the record", code="bad_record", offset=pos)
@@ -273,12 +283,15 @@ def bad_varint(pos: int, most: int, end: int) -> DecodeError:
     return DecodeError(f"a varint {why}", code="bad_record", offset=pos)
 
 
-def read_bytes(data: bytes, pos: int, stop: int) -> tuple[bytes | None, int]:
+def read_bytes(reader: RecordReader, data: bytes, pos: int, stop: int) -> tuple[bytes | None, int]:
     """Bytes behind their zigzag VARINT length, None for a negative one, and the position after them. Raises
     DecodeError.
     """
     at = pos
-    length, pos = read_varint(data, pos, VARINT_BYTES, stop)
+    length = reader.varint(data, pos, stop, VARINT_BYTES)
+    pos = reader.pos
+    if pos < 0:
+        raise bad_varint(at, VARINT_BYTES, stop)
     if length < 0:
         return None, pos
     if pos + length > stop:
@@ -286,20 +299,22 @@ def read_bytes(data: bytes, pos: int, stop: int) -> tuple[bytes | None, int]:
     return data[pos : pos + length], pos + length
 
 
-def _read_headers(data: bytes, pos: int, stop: int) -> tuple[list[RecordHeader], int]:
+def _read_headers(data: bytes, pos: int, stop: int, budget: RecordBudget) -> tuple[list[RecordHeader], int]:
     """The headers of a record, and the position after them."""
     at = pos
     count, pos = read_varint(data, pos, VARINT_BYTES, stop)
     if count < 0 or count > (stop - pos) // 2:
         raise DecodeError(f"{count} headers where {stop - pos} bytes are left", code="bad_record", offset=at)
+    budget.take_headers(count)
+    reader = RecordReader()
     headers: list[RecordHeader] = []
     for _ in range(count):
         at = pos
-        raw, pos = read_bytes(data, pos, stop)
+        raw, pos = read_bytes(reader, data, pos, stop)
         if raw is None:
             raise DecodeError("a header key is null", code="bad_record", offset=at)
         key_stop = pos
-        value, pos = read_bytes(data, pos, stop)
+        value, pos = read_bytes(reader, data, pos, stop)
         headers.append((at, header_key(raw), key_stop, value, pos))
     return headers, pos
 

@@ -8,6 +8,7 @@ Sources: KIP-98, protocol guide ("Record Batch", "Record"), KIP-534 (delete hori
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 from kwiresniff.base.batch_layout import (
     ATTRIBUTES_AT,
@@ -18,9 +19,8 @@ from kwiresniff.base.batch_layout import (
     LOG_APPEND_TIME,
     TRANSACTIONAL,
 )
-from kwiresniff.base.light_typing import Any
 from kwiresniff.codec.batch_libraries import crc32c
-from kwiresniff.codec.compression import codec_name, decompress
+from kwiresniff.codec.compression import codec_name, decompress_front
 from kwiresniff.codec.control import control_of
 from kwiresniff.codec.record import decode_records
 from kwiresniff.codec.record_limits import RecordBudget, problem
@@ -69,15 +69,19 @@ def decode_batch(
     batch["records"] = records
     if actual_crc != crc:
         issues.append(crc_problem(crc, actual_crc, pos + CRC_AT))
+    too_large: DecodeError | None = None
     try:
         if codec:
             batch["uncompressed_size_bytes"] = None
-            data = decompress(codec, buf[start:stop], budget.decompress_limit(stop - start))
+            data, too_large = decompress_front(budget, codec, buf[start:stop])
             start, end = 0, len(data)
-            budget.decompressed_bytes -= end
-            batch["uncompressed_size_bytes"] = end
+            if too_large is None:
+                batch["uncompressed_size_bytes"] = end
         decode_records(data, start, end, batch, records, budget)
+        if too_large is not None:
+            raise too_large
     except DecodeError as error:
+        error = what_ended(error, too_large)
         if data is not buf:
             error.offset = None  # counts inside the decompressed bytes
         issues.append(problem(error, pos + (HEADER_BYTES if codec else 0)))
@@ -89,6 +93,13 @@ def decode_batch(
         for record in records:
             record["control"] = control_of(record["key"], record["value"])
     return batch
+
+
+def what_ended(error: DecodeError, too_large: DecodeError | None) -> DecodeError:
+    """The reason why reading the records of a batch ended with ``error``: where the batch is ``too_large`` to be
+    decompressed as a whole, they end too early for no other reason.
+    """
+    return error if too_large is None or error.code == "too_many_records" else too_large
 
 
 def crc_problem(declared: int, actual: int, offset: int) -> Problem:

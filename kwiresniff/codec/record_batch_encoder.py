@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 from kwiresniff.base.batch_layout import (
     ATTRIBUTES_AT,
@@ -15,7 +16,6 @@ from kwiresniff.base.batch_layout import (
     LOG_OVERHEAD,
     TRANSACTIONAL,
 )
-from kwiresniff.base.light_typing import Any
 from kwiresniff.codec.batch_libraries import crc32c
 from kwiresniff.codec.compression import compress
 from kwiresniff.codec.primitives import write_varlong

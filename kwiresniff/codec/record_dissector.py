@@ -7,6 +7,8 @@ where their deltas are and hold the absolute values. Sources: those of ``record_
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from kwiresniff.base.batch_layout import (
     ATTRIBUTES_AT,
     CODEC_MASK,
@@ -16,18 +18,18 @@ from kwiresniff.base.batch_layout import (
     LOG_APPEND_TIME,
 )
 from kwiresniff.base.body_members import CUT_SHORT
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any
 from kwiresniff.base.tree_sizes import RECORDS_SHOWN
 from kwiresniff.codec.alignment import first_batch
 from kwiresniff.codec.batch_header import batch_span
 from kwiresniff.codec.batch_libraries import crc32c
 from kwiresniff.codec.batch_nodes import append_time_meaning, attributes_meaning, bytes_meaning, child_of, joined
-from kwiresniff.codec.compression import decompress
+from kwiresniff.codec.compression import decompress_front
 from kwiresniff.codec.control import control_of
 from kwiresniff.codec.decode_errors import bad_records_count, bytes_after_records, missing_records
 from kwiresniff.codec.message_set import CRC_START
 from kwiresniff.codec.message_set_dissector import MESSAGE, MessageNodes
 from kwiresniff.codec.record import RecordField, RecordHeader, header_key, record_fields, wrapped
+from kwiresniff.codec.record_batch import what_ended
 from kwiresniff.codec.record_limits import HEADER_NODES, RECORD_NODES, RecordBudget
 from kwiresniff.codec.record_reader import VARLONG_BYTES, RecordReader
 from kwiresniff.errors import DecodeError
@@ -55,7 +57,7 @@ def dissect_record_set(
     in the place of records that a tree does not show, and counts what they would have been made of. As little does such
     a tree show what numbers mean, so nothing says it.
     """
-    dissection = _RecordSetDissector(buf, budget or RecordBudget(), folded)
+    dissection = _RecordSetDissector(buf, budget or RecordBudget(end - start), folded)
     pos = first_batch(buf, start, end) if unaligned else start
     if pos > start:
         dissection.batches.append(Node("[0]", RECORD_BATCH, start, pos - start, meaning=CUT_SHORT))
@@ -85,6 +87,7 @@ class _RecordSetDissector(MessageNodes):
     def __init__(self, buf: bytes, budget: RecordBudget, folded: Folded | None = None) -> None:
         super().__init__(buf, budget, says_meanings=folded is None)
         self.folded = folded
+        self.too_large: DecodeError | None = None  # of the batch that is being read
         self.reader = RecordReader()
 
     def leave(self, pos: int, end: int, why: Problem | None) -> None:
@@ -129,13 +132,16 @@ class _RecordSetDissector(MessageNodes):
         self.check_crc(node, crc.value, crc32c()(self.buf[node.offset + ATTRIBUTES_AT : stop]), path)
         records = self.add(node, "records", "ARRAY", start, stop - start)
         data, at = self.buf, start
+        self.too_large = None
         try:
             if codec:
-                data, at = decompress(codec, self.buf[start:stop], self.budget.decompress_limit(stop - start)), 0
+                (data, self.too_large), at = decompress_front(self.budget, codec, self.buf[start:stop]), 0
                 stop = len(data)
-                self.budget.decompressed_bytes -= stop
-                self.uncompressed(node, records, codec, stop)
+                if self.too_large is None:
+                    self.uncompressed(node, records, codec, stop)
             self.records(records, data, at, stop, fields, f"{path}.records")
+            if self.too_large is not None:
+                raise self.too_large
         except DecodeError as error:
             offset = start if codec or error.offset is None else error.offset
             self.fail(records, error, error.path or f"{path}.records", offset)
@@ -149,9 +155,10 @@ class _RecordSetDissector(MessageNodes):
             raise bad_records_count(declared, pos - 4)
         folded = self.folded
         for index in range(declared):
-            self.budget.take_records(1)
+            if not self.budget.records:
+                raise self.budget.too_many_records()
             if pos == end:
-                raise missing_records(declared, index, pos)
+                raise what_ended(missing_records(declared, index, pos), self.too_large)
             if self.is_full():
                 parent.meaning = f"{parent.meaning}, only the first {index:,} shown".removeprefix(", ")
                 return
@@ -159,15 +166,18 @@ class _RecordSetDissector(MessageNodes):
                 stop = self.fold(folded, parent, data, pos, end, fields)
                 if stop >= 0:
                     pos = stop
+                    self.budget.records -= 1
                     continue
             record = Node(f"[{index}]", RECORD, pos, 0, derived=data is not self.buf)
             parent.children.append(record)
             try:
                 pos = self.record(record, data, pos, end, fields)
-            except DecodeError as error:
+            except DecodeError as failure:
+                error = what_ended(failure, self.too_large)
                 record.problem = str(error)
                 error.path = f"{path}[{index}]"
-                raise
+                raise error from failure
+            self.budget.records -= 1
         if pos != end:
             raise bytes_after_records(end - pos, declared, pos)
 
@@ -176,8 +186,9 @@ class _RecordSetDissector(MessageNodes):
         if fields["attributes"] & CONTROL:
             return -1
         headers = headers_of_sound(self.reader, data, pos, end)
-        if headers < 0:
+        if headers < 0 or headers > self.budget.headers:
             return -1
+        self.budget.headers -= headers
         nodes = RECORD_NODES + HEADER_NODES * headers - 1  # what stands for it is one
         self.nodes += nodes
         folded.nodes += nodes
@@ -187,7 +198,9 @@ class _RecordSetDissector(MessageNodes):
     def record(self, node: Node, data: bytes, pos: int, end: int, fields: dict[str, int]) -> int:
         """Add the fields of the record at ``pos`` to its node; returns where it ends."""
         found: dict[str, Any] = {}
-        for field in sound_fields(self.reader, data, pos, end) or record_fields(data, pos, end):
+        for field in sound_fields(self.reader, data, pos, end, self.budget) or record_fields(
+            data, pos, end, self.budget
+        ):
             name, _, _, stop, value = field
             found[name] = value
             if name == "length":
@@ -244,7 +257,9 @@ class _RecordSetDissector(MessageNodes):
             self.tree(node, inner, place, entry)
 
 
-def sound_fields(reader: RecordReader, data: bytes, start: i64, end: i64) -> list[RecordField] | None:
+def sound_fields(
+    reader: RecordReader, data: bytes, start: i64, end: i64, budget: RecordBudget
+) -> list[RecordField] | None:
     """What ``record_fields`` gives of the record at ``start``; None where anything is wrong with it."""
     size: i64 = len(data)
     pos: i64 = reader.front(data, start, end if end < size else size, VARLONG_BYTES)
@@ -273,6 +288,9 @@ def sound_fields(reader: RecordReader, data: bytes, start: i64, end: i64) -> lis
     began = pos
     count: i64 = reader.header_count(data, pos, stop)
     pos = reader.pos
+    if count > budget.headers:
+        return None
+    number: int = count
     headers: list[RecordHeader] = []
     while count > 0:
         at = pos
@@ -295,6 +313,7 @@ def sound_fields(reader: RecordReader, data: bytes, start: i64, end: i64) -> lis
         count -= 1
     if count < 0 or pos != stop:
         return None
+    budget.headers -= number
     fields.append(("headers", "ARRAY", began, pos, headers))
     return fields
 

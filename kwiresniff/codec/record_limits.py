@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import Final
+from typing import ClassVar, Final
+
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Problem
 
@@ -22,6 +23,21 @@ HEADER_NODES: Final = 3
 #: records of 100 bytes, four times that when they compress well; two million of the smallest are 1 GB of Python.
 MAX_RECORDS = 2_000_000
 
+#: The bytes of the shortest record, decompressed: what is not compressed has no more records than fit.
+LEAST_RECORD_BYTES: Final = 7
+
+#: Records for each byte of the message, in a message of few bytes. The offsets of a batch's records differ, so no codec
+#: makes little of them: of 10,000 equal records with the same timestamp each takes 0.9 bytes with zstd, 1.8 with gzip,
+#: 4.2 with lz4 and snappy; where timestamps differ, three times as many.
+RECORDS_A_BYTE = 2
+
+#: Records of a message in which they take less than ``LEAST_RECORD_BYTES`` each: a quarter of a GB of Python.
+MAX_DENSE_RECORDS = 500_000
+
+#: Headers for each record that a message may have, whichever records they are in. A header takes two bytes at least,
+#: decompressed, and all of a kind can be the same in each record, so that their bytes are no measure.
+HEADERS_A_RECORD = 2
+
 #: Batches and outer messages of one message. Producers that do not wait send batches of one record, 350,000 of which
 #: fill the 50 MiB of a fetch; a million of them are 1 GB of Python.
 MAX_BATCHES = 1_000_000
@@ -33,13 +49,23 @@ MAX_DECOMPRESSED_BYTES = 100 * 1024 * 1024
 #: Decompressed bytes of one message: four times what a consumer takes at a time by default.
 MAX_MESSAGE_DECOMPRESSED_BYTES = 2 * MAX_DECOMPRESSED_BYTES
 
-#: Bytes that each compressed byte may become: the most that gzip makes of one (RFC 1951, 258 bytes of two bits).
-#: Only zstd packs more densely, and no producer's data but that of a few bytes repeated for ever.
-MAX_EXPANSION = 1_032
+#: Decompressed bytes for each byte of a large message: what gzip and zstd make of a log whose lines differ.
+ORDINARY_EXPANSION = 8
 
-#: Bytes that any batch may become, however few it is compressed to: four times the largest request of a producer by
-#: default (max.request.size, before compression).
-ALWAYS_DECOMPRESSED_BYTES = 4 * 1024 * 1024
+#: Decompressed bytes for each byte of a message of few bytes. Of a log in which much comes again gzip -9 makes a 40th,
+#: zstd -19 a 60th, and of the same stack trace again and again gzip a 130th.
+MAX_EXPANSION = 100
+
+#: Decompressed bytes of a message that is packed more densely than a large one may be. Each can become six characters,
+#: and be held several times by who writes them: as Parquet, 1.5 GB.
+MAX_DENSE_BYTES = 64 * 1024 * 1024
+
+#: Decompressed bytes that any message may have, however few bytes it takes itself: four batches of a Java producer
+#: (batch.size).
+ALWAYS_DECOMPRESSED_BYTES = 64 * 1024
+
+#: What follows in the problem of a message of which more could be read.
+_HOW_TO_READ_MORE: Final = "; --max-decompressed reads more"
 
 #: Compressed message sets inside compressed message sets. Kafka's clients never nest one in another; two levels
 #: more than that cost nothing.
@@ -49,23 +75,69 @@ MAX_NESTING = 3
 #: batch that was cut short.
 MAX_BATCH_BYTES: Final = 1 << 30
 
+#: The largest size that can be asked for: with it all counts are still 64-bit numbers.
+_MOST_ASKED_BYTES: Final = 1 << 50
+
+
+class _Always:
+    """What has been asked for of all messages."""
+
+    size_bytes: ClassVar[int | None] = None
+
+
+def decompress_always(size_bytes: int | None) -> None:
+    """Sets, for this process, how many decompressed bytes any message may have, and as many records as these hold;
+    None for ``ALWAYS_DECOMPRESSED_BYTES``.
+
+    All readers of a message must agree on what is read of it, so it is no argument of each of them.
+    """
+    _Always.size_bytes = None if size_bytes is None else min(size_bytes, _MOST_ASKED_BYTES)
+
 
 class RecordBudget:
-    """What may still be decoded of one record set, or of all those of one message: batches, records, decompressed
+    """What may still be decoded of a message of ``size_bytes``: batches, records, headers of records, decompressed
     bytes.
+
+    It follows from the size of the message alone: what is read of a message is the same wherever it is read.
     """
 
-    __slots__ = ("batches", "decompressed_bytes", "records")
+    __slots__ = ("batches", "decompressed_bytes", "headers", "most_bytes", "most_headers", "most_records", "records")
 
-    def __init__(self) -> None:
+    def __init__(self, size_bytes: int) -> None:
+        asked = _Always.size_bytes
+        most = max(
+            ALWAYS_DECOMPRESSED_BYTES if asked is None else asked,
+            min(MAX_EXPANSION * size_bytes, MAX_DENSE_BYTES),
+            min(ORDINARY_EXPANSION * size_bytes, MAX_MESSAGE_DECOMPRESSED_BYTES),
+        )
+        records = max(
+            (asked or 0) // LEAST_RECORD_BYTES,
+            min(RECORDS_A_BYTE * size_bytes, MAX_DENSE_RECORDS, MAX_RECORDS),
+            min(size_bytes // LEAST_RECORD_BYTES, MAX_RECORDS),
+        )
         self.batches = MAX_BATCHES
-        self.records = MAX_RECORDS
-        self.decompressed_bytes = MAX_MESSAGE_DECOMPRESSED_BYTES
+        self.records = self.most_records = records
+        self.headers = self.most_headers = HEADERS_A_RECORD * records
+        self.decompressed_bytes = self.most_bytes = most
 
-    def decompress_limit(self, compressed_bytes: int) -> int:
-        """The most bytes that the next batch of ``compressed_bytes`` may decompress to."""
-        dense = max(ALWAYS_DECOMPRESSED_BYTES, MAX_EXPANSION * compressed_bytes)
-        return min(dense, MAX_DECOMPRESSED_BYTES, self.decompressed_bytes)
+    def state(self) -> tuple[int, int, int, int]:
+        """What is left now, for ``restore``."""
+        return self.batches, self.records, self.headers, self.decompressed_bytes
+
+    def restore(self, state: tuple[int, int, int, int]) -> None:
+        """Gives back what has been taken since ``state``."""
+        self.batches, self.records, self.headers, self.decompressed_bytes = state
+
+    def decompress_limit(self) -> int:
+        """The most bytes that the next batch may decompress to. Raises DecodeError when there are none left."""
+        if self.decompressed_bytes <= 0:
+            raise self.too_many_bytes()
+        return min(self.decompressed_bytes, max(MAX_DECOMPRESSED_BYTES, _Always.size_bytes or 0))
+
+    def too_many_bytes(self) -> DecodeError:
+        """More decompressed bytes in the message than it may have."""
+        what = f"more than {self.most_bytes:,} decompressed bytes in one message{_HOW_TO_READ_MORE}"
+        return DecodeError(what, code="decompressed_too_large")
 
     def take_batch(self, offset: int) -> Problem | None:
         """A problem when there are more batches than may still be decoded."""
@@ -77,13 +149,22 @@ class RecordBudget:
     def take_records(self, count: int) -> None:
         """Raises DecodeError when there are more than may still be decoded."""
         if count > self.records:
-            raise too_many_records()
+            raise self.too_many_records()
         self.records -= count
 
+    def take_headers(self, count: int) -> None:
+        """Raises DecodeError when a record has more headers than may still be decoded."""
+        if count > self.headers:
+            raise _too_many_records(f"{self.most_headers:,} headers of records")
+        self.headers -= count
 
-def too_many_records() -> DecodeError:
-    """More records in one message than may be decoded."""
-    return DecodeError(f"more than {MAX_RECORDS:,} records in one message", code="too_many_records")
+    def too_many_records(self) -> DecodeError:
+        """More records in the message than may be decoded."""
+        return _too_many_records(f"{self.most_records:,} records")
+
+
+def _too_many_records(what: str) -> DecodeError:
+    return DecodeError(f"more than {what} in one message{_HOW_TO_READ_MORE}", code="too_many_records")
 
 
 def problem(error: DecodeError, offset: int) -> Problem:

@@ -9,7 +9,7 @@ zigzag. Source: KIP-98, protocol guide ("Record").
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from kwiresniff.base.batch_layout import (
     CODEC_MASK,
@@ -11,7 +12,6 @@ from kwiresniff.base.batch_layout import (
     TRANSACTIONAL,
 )
 from kwiresniff.base.body_members import CUT_SHORT
-from kwiresniff.base.light_typing import Any
 from kwiresniff.codec.compression import codec_name
 from kwiresniff.model import Node
 

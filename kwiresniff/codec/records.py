@@ -8,9 +8,9 @@ sets").
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from kwiresniff.base.batch_layout import MAGIC_AT
-from kwiresniff.base.light_typing import Any
 from kwiresniff.codec.alignment import first_batch
 from kwiresniff.codec.batch_header import LEAST_BYTES, batch_span, header_fields
 from kwiresniff.codec.batch_nodes import are_too_many, node_count
@@ -46,7 +46,7 @@ def decode_record_set(
     if mode == "skip":
         return {"size_bytes": end - start}
     full = mode == "full"
-    budget = budget or RecordBudget()
+    budget = budget or RecordBudget(end - start)
     batches: list[dict[str, Any]] = []
     pos = first_batch(buf, start, end) if unaligned else start
     if pos > start:
@@ -79,14 +79,14 @@ def decode_sound(
 
     It reads messages of magic 0 and 1, control records, and sets of more nodes than it keeps, itself.
     """
-    before = budget.batches, budget.records, budget.decompressed_bytes
+    before = budget.state()
     issues: list[Problem] = []
     batches = decode_record_set(buf, start, end, "full", issues, budget, unaligned=unaligned)
     if not issues and isinstance(batches, list):
         counts = list(map(node_count, batches))
         if 0 not in counts and not are_too_many(sum(counts)):
             return batches, sum(counts)
-    budget.batches, budget.records, budget.decompressed_bytes = before
+    budget.restore(before)
     return None
 
 

@@ -7,8 +7,9 @@ pieces. They are made from definitions; fields of fixed size that nobody asks fo
 from __future__ import annotations
 
 from collections.abc import Callable, Set
+from struct import Struct
+from typing import TYPE_CHECKING, Any, Final, final
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final, final
 from kwiresniff.codec.field_layout import (
     NUMBERS_SHIFT,
     check_nesting,
@@ -22,6 +23,7 @@ from kwiresniff.codec.field_layout import (
     smallest_size,
     tagged,
 )
+from kwiresniff.codec.primitives import reader_of
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema.types import MessageVersion, WireField
 from kwiresniff.schema.wire_types import BY_GUIDE, FIXED
@@ -224,13 +226,9 @@ def joined(steps: list[ScanStep]) -> list[ScanStep]:
 
 def _reader(wire_type: str) -> Callable[[bytes], Any]:
     """What makes the value of a type of fixed size from its bytes, big-endian; the decoder's value."""
-    from struct import Struct
-
     unpack = Struct(f">{FIXED[wire_type].code}").unpack
     if not BY_GUIDE[wire_type].reader:
         return lambda raw: unpack(raw)[0]
-    from kwiresniff.codec.primitives import reader_of
-
     convert = reader_of(wire_type)
     assert convert is not None
     return lambda raw: convert(unpack(raw)[0])

@@ -6,6 +6,8 @@ A fetch brings thousands of records, of which a tree shows ten a batch. What com
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, Final, final
+
 from librt.strings import read_i64_be
 
 from kwiresniff.base.batch_layout import (
@@ -14,7 +16,6 @@ from kwiresniff.base.batch_layout import (
     PRODUCER_EPOCH_AT,
     PRODUCER_ID_AT,
 )
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final, final
 from kwiresniff.base.tree_sizes import BATCHES_SHOWN, HEADERS_SHOWN, RECORDS_SHOWN
 from kwiresniff.codec.record import header_key
 from kwiresniff.codec.record_limits import RecordBudget
@@ -47,13 +48,13 @@ def decode_shown(
     Of a batch there are the first ``RECORDS_SHOWN`` records; behind ``BATCHES_SHOWN`` batches one dict stands for all
     others, with their number (``folded_batches``) and their bytes.
     """
-    before = budget.batches, budget.records, budget.decompressed_bytes
+    before = budget.state()
     try:
         batches = None if unaligned else _ShownRecords(frame, budget).batches(start, end)
     except (IndexError, DecodeError):
         batches = None
     if batches is None:
-        budget.batches, budget.records, budget.decompressed_bytes = before
+        budget.restore(before)
         return decode_record_set(frame, start, end, "full", issues, budget, unaligned=unaligned)
     return batches
 

@@ -6,9 +6,9 @@ pandas to see whether it is given something of it: a quarter of a second. Writte
 
 from __future__ import annotations
 
-from librt.strings import BytesWriter, write_i16_le, write_i32_le, write_i64_le
+from typing import TYPE_CHECKING, Any, Final, final
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final, final
+from librt.strings import BytesWriter, write_i16_le, write_i32_le, write_i64_le
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

@@ -10,8 +10,8 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Sequence
+from typing import Final, final
 
-from kwiresniff.base.light_typing import Final, final
 from kwiresniff.base.packet_references import PACKET_BITS, PACKET_MASK
 from kwiresniff.export.escaping import escape_cell
 from kwiresniff.export.json_objects import file_name
@@ -57,8 +57,8 @@ class CsvLines:
             queued = str(exchange.queued)
         if exchange.held >= 0:
             held = str(exchange.held)
-        if request is not None and response is not None:
-            latency_ns = response.first_ns - request.last_ns
+        latency_ns = exchange.latency_ns
+        if latency_ns is not None:
             latency = str(latency_ns)
             if queued and held:
                 broker = str(latency_ns - exchange.queued - exchange.held)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 from binascii import b2a_base64
+from typing import Any
 
 import orjson
 
-from kwiresniff.base.light_typing import Any
 from kwiresniff.base.utf8 import first_fault
 from kwiresniff.export.escaping import escape_json
 

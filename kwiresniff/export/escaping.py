@@ -7,7 +7,8 @@ came. In JSON the escape is the same value; in CSV, which knows no escapes, it i
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import re
@@ -28,8 +29,6 @@ def escape_json(line: bytes) -> bytes:
     # Looking for the first bytes one after another is 20 times faster than the pattern.
     if line.isascii() or not (b"\xc2" in line or b"\xe2" in line or b"\xd8" in line):
         return line
-    import re
-
     return re.sub(_UTF8, _json_code, line)
 
 
@@ -37,8 +36,6 @@ def escape_text(text: str) -> str:
     """Text with each of them as ``\\x1b`` or ``\\u202e``."""
     if text.isprintable():
         return text
-    import re  # most texts have none of them, and loading it is a sixth of a short run
-
     return re.sub(_TEXT, _text_code, text)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final
 from kwiresniff.base.packet_references import PACKET_BITS, PACKET_MASK
 from kwiresniff.export.column_buffers import Column, NameColumn, NumberColumn, TextColumn
 from kwiresniff.model import Exchange, Message
@@ -153,6 +153,10 @@ class ExchangeColumns:
             broker.add_none()
             return
         latency_ns = response.first_ns - request.last_ns
+        if latency_ns < 0:
+            latency.add_none()
+            broker.add_none()
+            return
         latency.add(latency_ns)
         if queued_ns < 0 or held_ns < 0:
             broker.add_none()

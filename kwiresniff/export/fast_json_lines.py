@@ -8,11 +8,11 @@ dict and encoding it does; uncompiled it would take longer.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, final
 
 from librt.strings import BytesWriter
 
 from kwiresniff.base.json_text import write_fraction, write_number
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final, final
 from kwiresniff.base.packet_references import PACKET_BITS, PACKET_MASK
 from kwiresniff.base.time_units import MAX_NS, SECOND_NS
 from kwiresniff.export.json_objects import SCHEMA_VERSION, errors_json, file_name, frame_problem_json
@@ -79,7 +79,7 @@ class ExchangeLines:
         out.write(b',"outcome":')
         out.write(self._name(exchange.outcome))
         out.write(b',"latency_ns":')
-        both = request is not None and response is not None
+        both = request is not None and response is not None and wait_ns >= 0
         self._number(both, wait_ns)
         out.write(b',"timing":{"request_ns":')
         self._number(request is not None, request_ns)

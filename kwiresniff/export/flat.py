@@ -25,8 +25,8 @@ A value that is not there is an empty field in CSV and null in Parquet.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import IO
 
-from kwiresniff.base.light_typing import IO
 from kwiresniff.export.csv_lines import CsvLines, cells
 from kwiresniff.model import Event, Exchange
 

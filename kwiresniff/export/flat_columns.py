@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from kwiresniff.base.light_typing import Any
 from kwiresniff.export.column_buffers import Column, NameColumn, NumberColumn, TextColumn
 from kwiresniff.export.exchange_columns import ExchangeColumns
 from kwiresniff.export.times import TimeTexts

@@ -7,10 +7,10 @@ encoder is ``bytes`` inside bodies, see ``kwiresniff.export.encode``.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import orjson
 
-from kwiresniff.base.light_typing import Any
 from kwiresniff.export.times import rfc3339
 from kwiresniff.model import Connection, Direction, Event, Exchange, Message, Problem, file_index, packet_number
 from kwiresniff.results.stats import LatencySummary, StatRow

@@ -5,9 +5,10 @@ Written for mypyc.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, final
+
 from librt.strings import BytesWriter, write_i32_le
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, final
 from kwiresniff.export.column_buffers import OFFSET_BYTES, BooleanColumn, Column, NameColumn, NumberColumn, TextColumn
 
 if TYPE_CHECKING:

@@ -8,14 +8,15 @@ it had. What is not a regular file (a FIFO, ``/dev/stdout``) is written to direc
 from __future__ import annotations
 
 import errno
+import gzip
 import io
 import os
 import stat
 import sys
 from contextlib import suppress
 from types import TracebackType
+from typing import IO, Any, BinaryIO, Self
 
-from kwiresniff.base.light_typing import IO, Any, BinaryIO, Self
 from kwiresniff.errors import ExportError
 
 #: Fewer and larger writes: a write costs about 2 us of system call, so a line each would be felt.
@@ -54,8 +55,6 @@ class Output:
         self._layers.append(raw)
         compression = split_name(path)[1]
         if compression == ".gz":
-            import gzip
-
             self._layers.append(gzip.GzipFile("", "wb", GZIP_LEVEL, raw, mtime=0))
         elif compression == ".zst":
             self._layers += [stream := _ZstdStream(raw), io.BufferedWriter(stream, BUFFER_BYTES)]

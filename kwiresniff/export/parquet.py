@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
+from typing import IO
 
-from kwiresniff.base.light_typing import IO
 from kwiresniff.errors import ExportError
 from kwiresniff.export.encode import json_text
 from kwiresniff.export.flat import COLUMNS

@@ -26,11 +26,13 @@ def producer_json(producer: Producer, files: Sequence[str] = ()) -> Json:
         "partitions": producer.partitions,
         "missing_records": sum(flaw.missing_records for flaw in producer.flaws),
         "duplicate_batches": sum(flaw.duplicate_batches for flaw in producer.flaws),
+        "reused_sequences": sum(flaw.reused_sequences for flaw in producer.flaws),
         "flaws": [
             {
                 "partition": flaw.partition,
                 "missing_records": flaw.missing_records,
                 "duplicate_batches": flaw.duplicate_batches,
+                "reused_sequences": flaw.reused_sequences,
             }
             for flaw in producer.flaws
         ],

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from itertools import accumulate
+from typing import Any
 
-from kwiresniff.base.light_typing import Any
 from kwiresniff.errors import ExportError
 from kwiresniff.export.escaping import escape_text
 from kwiresniff.results.metrics import Metric
@@ -21,8 +21,11 @@ NAMESPACE = "kwiresniff_"
 class MetricsServer:
     """Answers at ``address`` until closed, in threads of its own, with what ``collect`` gives at that moment."""
 
-    def __init__(self, host: str, port: int, collect: Callable[[], Iterable[Metric]]) -> None:
-        """``host`` is a name or an IP address, empty for all of them; port 0 is any that is free.
+    def __init__(
+        self, host: str, port: int, collect: Callable[[], Iterable[Metric]], names: Iterable[str] = ()
+    ) -> None:
+        """``host`` is a name or an IP address, empty for all of them; port 0 is any that is free. ``names`` are further
+        names that it is asked by.
 
         Raises ExportError when prometheus_client is missing or the address cannot be had.
         """
@@ -38,7 +41,7 @@ class MetricsServer:
         from kwiresniff.export.metrics_http import HttpServer
 
         try:
-            self._server = HttpServer(host, port, client.make_wsgi_app(registry))
+            self._server = HttpServer(host, port, client.make_wsgi_app(registry), names)
         except (OSError, UnicodeError) as error:
             detail = (getattr(error, "strerror", None) or str(error)).lower()
             raise ExportError(f"--metrics {_endpoint(host, port)}: {detail}; name another address or port") from None

@@ -16,6 +16,8 @@ def topic_json(topic: Topic) -> Json:
         "topic_id": topic.topic_id,
         "produced": _flow(topic.produced, topic.seconds),
         "consumed": _flow(topic.consumed, topic.seconds),
+        "refused": _not_taken(topic.refused),
+        "repeated": _not_taken(topic.repeated),
         "lag": topic.lag,
         "produce_to_consume": None if topic.produce_to_consume is None else latency_json(topic.produce_to_consume),
         "errors": [{"name": name, "count": count} for name, count in topic.errors],
@@ -62,6 +64,11 @@ def _flow(flow: TopicFlow, seconds: float | None = None) -> Json:
     return result
 
 
+def _not_taken(flow: TopicFlow) -> Json:
+    """Counts of batches that a producer sent and no broker appended."""
+    return {"batches": flow.batches, "records": flow.records, "bytes": flow.size_bytes}
+
+
 def _client(client: TopicClient) -> Json:
     name, version = client.software
     return {
@@ -82,6 +89,8 @@ def _producer(client: TopicClient) -> Json:
     return {
         **_client(client),
         "unanswered": client.unanswered,
+        "refused": _not_taken(client.refused),
+        "repeated": _not_taken(client.repeated),
         "acks": list(client.acks),
         "idempotent": client.idempotent,
         "transactional_ids": list(client.transactional_ids),

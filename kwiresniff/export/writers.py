@@ -6,13 +6,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import IO, Protocol
 
-from kwiresniff.base.light_typing import IO, Protocol
 from kwiresniff.errors import ExportError
 from kwiresniff.export.encode import json_line, json_text
 from kwiresniff.export.fast_json_lines import ExchangeLines
+from kwiresniff.export.flat import CsvWriter
 from kwiresniff.export.json_objects import event_json, exchange_json
 from kwiresniff.export.output import split_name
+from kwiresniff.export.parquet import ParquetWriter
 from kwiresniff.model import Event, Exchange
 
 
@@ -73,14 +75,10 @@ class JsonArrayWriter:
 
 
 def _csv(out: IO[bytes], files: Sequence[str]) -> Writer:
-    from kwiresniff.export.flat import CsvWriter
-
     return CsvWriter(out, files)
 
 
 def _parquet(out: IO[bytes], files: Sequence[str]) -> Writer:
-    from kwiresniff.export.parquet import ParquetWriter
-
     return ParquetWriter(out, files)
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from kwiresniff.pipeline.spark_session import start_session
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
@@ -34,8 +36,6 @@ def with_variants(frame: DataFrame) -> DataFrame:
 
 def session(master: str = "local[*]", *, remote: str | None = None, ui: bool = False, **settings: str) -> SparkSession:
     """A Spark session with the data source, see ``kwiresniff.pipeline.spark_session``."""
-    from kwiresniff.pipeline.spark_session import start_session
-
     found: SparkSession = start_session(master, remote=remote, ui=ui, numpy=True, **settings)
     register(found)
     return found

@@ -54,6 +54,8 @@ class _Counts:
         if request is None:
             return
         latency_ns = response.first_ns - request.last_ns
+        if latency_ns < 0:
+            return
         queued_ns, held_ns = exchange.queued, exchange.held
         if queued_ns == 0 and held_ns == 0:
             self.both.add(latency_ns)

@@ -12,8 +12,9 @@ def replace_bytes(path: str | os.PathLike[str], data: bytes, mode: int | None = 
     ``mode`` is its permissions, by default what the process gives all its files.
     """
     temporary = f"{os.fspath(path)}.{uuid.uuid4().hex}"
-    with open(temporary, "xb") as file:
+    permissions = 0o666 if mode is None else mode
+    with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, permissions)) as file:
+        if mode is not None:
+            os.fchmod(file.fileno(), mode)
         file.write(data)
-    if mode is not None:
-        os.chmod(temporary, mode)
     os.replace(temporary, path)

@@ -21,7 +21,7 @@ from kwiresniff.pipeline.plain_values import from_plain
 from kwiresniff.pipeline.plan import CaptureSeries, WorkUnit, grouped, local_files, plan, share_out
 from kwiresniff.pipeline.software import software
 from kwiresniff.pipeline.spark_tasks import observe, run_units
-from kwiresniff.pipeline.task import add_totals, settings_text, totals
+from kwiresniff.pipeline.task import add_totals, options_of, settings_text, totals
 from kwiresniff.pipeline.unit_reader import Settings
 
 
@@ -150,20 +150,25 @@ class Run:
         if remote is not None:
             files += remote.files([one for one in inputs if is_remote(one)])
         self._sources = grouped(files, grouping)
-        self.store.create()
         if os.path.isdir(self.store.watch):
             raise ExportError(f"{out}: holds the output of 'pipeline watch'; name another folder")
         self._fresh = not resume
         self._both_ends = both_ends
+        self._options = {**options_of(settings, tables, grouping), "--both-ends": both_ends}
+        self.store.check_options(self._options, fresh=self._fresh)
         self._done = totals([])
         self.job = self._make_job()
 
     def execute(self, start_session: Callable[[], Any], progress: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
         """Does what is left and returns the manifest. ``progress`` gets the totals of this run from time to time."""
+        self.store.create()
         with self.store.locked():
             if self._both_ends:
                 self._leave_out(start_session)
-            self.store.forget(self.store.commits() if self._fresh else self.job.stale)
+            if self._fresh:
+                self.store.empty()
+            self.store.create(self._options)
+            self.store.forget(self.job.stale)
             self.store.clean()
             if self.job.units:
                 with self._fetched([unit.source for unit in self.job.units]):

@@ -61,12 +61,12 @@ _EXCHANGE_COUNTS = (
     Column("exchanges", "BIGINT", "how many"),
     Column("error_exchanges", "BIGINT", "those with an error code"),
     Column("unanswered", "BIGINT", "those without the answer they should have had"),
-    Column("request_bytes", "BIGINT", "frames without their 4-byte length"),
-    Column("response_bytes", "BIGINT", "frames without their 4-byte length"),
+    Column("request_bytes", "BIGINT", "bytes of frames without their 4-byte length"),
+    Column("response_bytes", "BIGINT", "bytes of frames without their 4-byte length"),
 )
 _LATENCIES = (
-    Column("latency", SKETCH, "of those that were answered"),
-    Column("broker_time", SKETCH, "the broker's own time, of those where something was left to it"),
+    Column("latency", SKETCH, "nanoseconds, of those that were answered"),
+    Column("broker_time", SKETCH, "nanoseconds of the broker's own time, of those where something was left to it"),
 )
 _CLIENT = (
     _SOURCE,
@@ -80,7 +80,7 @@ _CLIENT = (
 )
 _PLACE = (
     _SOURCE,
-    Column("connection", "BIGINT", "number of the connection, unique within its source"),
+    Column("connection_id", "BIGINT", "number of the connection within its source, not that of read"),
     Column("client", "STRING", "ip:port, IPv6 in brackets"),
     _BROKER,
 )
@@ -92,7 +92,7 @@ def _message(direction: str) -> tuple[Column, ...]:
         Column(f"{direction}_file", "STRING", "the file with the first packet"),
         Column(f"{direction}_first_packet", "BIGINT", "1-based, counted in that file"),
         Column(f"{direction}_last_packet", "BIGINT", "1-based, counted in the file it is in"),
-        Column(f"{direction}_size_bytes", "BIGINT", "without the 4-byte length"),
+        Column(f"{direction}_size_bytes", "BIGINT", "bytes, without the 4-byte length"),
         Column(f"{direction}_header_version", "SMALLINT", "version of the header"),
         Column(f"{direction}_body", "STRING", "the decoded body as JSON"),
     )
@@ -102,7 +102,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "exchanges": (
         Column("date", "DATE", "UTC day of the request, of the response when the request is missing"),
         _API,
-        Column("time", "TIMESTAMP", "the same moment in microseconds"),
+        Column("time", "TIMESTAMP", "the same moment"),
         *_PLACE,
         Column("api_key", "SMALLINT", "-1 when the request is missing"),
         Column("api_version", "SMALLINT", "-1 when the request is missing"),
@@ -110,12 +110,12 @@ TABLES: dict[str, tuple[Column, ...]] = {
         _CLIENT_ID,
         Column("outcome", "STRING", "ok, error, no_response_expected, unanswered, request_missing, undecoded"),
         _WAITING,
-        Column("latency_ns", "BIGINT", "last byte of the request to first byte of the response"),
-        Column("queued_ns", "BIGINT", "of it, until the answer before on the connection had gone"),
-        Column("held_ns", "BIGINT", "of it, held back by the broker on purpose"),
-        Column("broker_ns", "BIGINT", "the rest of it, the broker's own time"),
-        Column("request_ns", "BIGINT", "first to last byte of the request"),
-        Column("response_ns", "BIGINT", "first to last byte of the response"),
+        Column("latency_ns", "BIGINT", "nanoseconds, last byte of the request to first byte of the response"),
+        Column("queued_ns", "BIGINT", "nanoseconds of it, until the answer before on the connection had gone"),
+        Column("held_ns", "BIGINT", "nanoseconds of it, held back by the broker on purpose"),
+        Column("broker_ns", "BIGINT", "nanoseconds, the rest of it, the broker's own time"),
+        Column("request_ns", "BIGINT", "nanoseconds, first to last byte of the request"),
+        Column("response_ns", "BIGINT", "nanoseconds, first to last byte of the response"),
         Column("topics", "ARRAY<STRING>", "topics named in either body"),
         Column("partitions", "ARRAY<INT>", "partitions named in either body"),
         Column("groups", "ARRAY<STRING>", "groups named in either body"),
@@ -133,8 +133,8 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("last_time", "TIMESTAMP", "last packet"),
         Column("first_timestamp_ns", "BIGINT", "nanoseconds since the epoch"),
         Column("last_timestamp_ns", "BIGINT", "nanoseconds since the epoch"),
-        Column("to_broker_bytes", "BIGINT", "TCP payload"),
-        Column("to_client_bytes", "BIGINT", "TCP payload"),
+        Column("to_broker_bytes", "BIGINT", "bytes of TCP payload"),
+        Column("to_client_bytes", "BIGINT", "bytes of TCP payload"),
         Column("exchanges", "BIGINT", "exchanges of all outcomes"),
         Column("details", "STRING", "the whole connection as the exported JSON has it"),
     ),
@@ -145,7 +145,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("time", "TIMESTAMP", "when it was seen"),
         Column("code", "STRING", "what kind of problem"),
         Column("message", "STRING", "what a person should read"),
-        Column("connection", "BIGINT", "the connection it belongs to, when it belongs to no exchange"),
+        Column("connection_id", "BIGINT", "the connection it belongs to, when it belongs to no exchange"),
         Column("details", "STRING", "the whole problem as the exported JSON has it"),
     ),
     "records": (
@@ -158,7 +158,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("topic", "STRING", "name; the id when the capture does not tell the name"),
         Column("partition", "INT", "partition index"),
         Column("offset", "BIGINT", "as on the wire: a producer counts from 0 in each batch"),
-        Column("timestamp", "BIGINT", "milliseconds since the epoch"),
+        Column("timestamp", "BIGINT", "of the record: milliseconds since the epoch"),
         Column("key", "BINARY", "as on the wire"),
         Column("value", "BINARY", "as on the wire"),
         Column("headers", "STRING", "as JSON"),
@@ -178,8 +178,8 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("seq", "BIGINT", "TCP sequence number"),
         Column("ack", "BIGINT", "TCP acknowledgement number"),
         Column("flags", "SMALLINT", "FIN 1, SYN 2, RST 4, PSH 8, ACK 16"),
-        Column("size_bytes", "BIGINT", "payload in the capture"),
-        Column("missing_bytes", "BIGINT", "payload that was on the wire and is not in the capture"),
+        Column("size_bytes", "BIGINT", "bytes of payload in the capture"),
+        Column("missing_bytes", "BIGINT", "bytes of payload that was on the wire and is not in the capture"),
     ),
     "latency": (
         _MINUTE,
@@ -237,16 +237,16 @@ TABLES: dict[str, tuple[Column, ...]] = {
                 ("requests", "requests that carried it"),
                 ("batches", "record batches"),
                 ("records", "records; a compressed message set of before Kafka 0.11 counts as one"),
-                ("bytes", "of the batches as they go over the wire"),
+                ("bytes", "bytes of the batches as they go over the wire"),
             )
         ),
         Column("producers", "ARRAY<STRING>", "client ids that produce to it"),
         Column("consumers", "ARRAY<STRING>", "client ids that consume from it, followers too"),
         Column("groups", "ARRAY<STRING>", "groups of those, and groups that commit offsets of it"),
         Column("errors", COUNTS, "its error codes, the most frequent first"),
-        Column("lag", "BIGINT", "high watermarks less positions of consumers; null where neither is known"),
-        Column("produce_to_consume_p50_ns", "BIGINT", "from the answer to a Produce to that of a Fetch with the batch"),
-        Column("produce_to_consume_p99_ns", "BIGINT", "the same"),
+        Column("lag", "BIGINT", "records: high watermarks less positions of consumers; null where neither is known"),
+        Column("produce_to_consume_p50_ns", "BIGINT", "nanoseconds from Produce's answer to the Fetch with the batch"),
+        Column("produce_to_consume_p99_ns", "BIGINT", "the same, 99th percentile"),
         Column("details", "STRING", "the whole topic as the JSON of the command topics has it"),
     ),
     "audit": (
@@ -273,7 +273,7 @@ PARTITIONED_BY: dict[str, tuple[str, ...]] = {"exchanges": ("date",), "records":
 
 #: What of ``exchanges`` is known without a look into bodies.
 HEADER_COLUMNS = frozenset({
-    "date", "api", "time", "source", "connection", "client", "broker", "api_key", "api_version", "correlation_id",
+    "date", "api", "time", "source", "connection_id", "client", "broker", "api_key", "api_version", "correlation_id",
     "client_id", "latency_ns", "request_ns", "response_ns",
     *(f"{side}_{name}" for side in ("request", "response") for name in (
         "timestamp_ns", "file", "first_packet", "last_packet", "size_bytes", "header_version",

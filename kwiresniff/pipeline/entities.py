@@ -71,12 +71,9 @@ class Entities:
 
     def _session(self, fetched: FetchedTopics) -> None:
         topic_name = self._topic_name
-        names, numbers = fetched.names, fetched.numbers
-        for at in range(fetched.topic_count):
-            name = names[at]
+        for name in fetched.topics:
             self._topic(topic_name(name) or name)
-        for at in range(fetched.partition_count):
-            index = numbers[at]
+        for index in fetched.partitions:
             if LEAST_INDEX <= index <= MOST_INDEX:
                 self._partition(index)
 

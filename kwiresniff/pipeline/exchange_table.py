@@ -65,8 +65,10 @@ class ExchangeRows:
     def named(self) -> dict[str, Column]:
         """The columns by their names."""
         lists = ("topics", "partitions", "groups", "error_names", "errors", "problem_codes")
+        named = self.columns.named()
+        named["connection_id"] = named.pop("connection")
         return {
-            **self.columns.named(),
+            **named,
             **dict(zip(lists, self._lists, strict=True)),
             "date": self._date,
             "time": self._time,

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import shutil
+import stat
 import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
 from math import inf
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from zlib import crc32
 
 from kwiresniff.errors import KwiresniffError
@@ -49,9 +53,36 @@ exec "{java}" "$@"
 
 
 def cache_folder() -> Path:
-    """Where things that can be made again are kept for this user."""
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(base) / "kwiresniff"
+    """The folder where things that can be made again are kept for this user; where there is none, a temporary one."""
+    return _lasting_folder() or _temporary_folder()
+
+
+def _lasting_folder() -> Path | None:
+    """The cache of this user, which outlasts the process; None without one that only this user can write to, since
+    programs are started from it."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(base):  # which is to be ignored (XDG Base Directory Specification)
+        base = os.path.join(os.path.expanduser("~"), ".cache")
+    folder = Path(base) / "kwiresniff"
+    if not folder.is_absolute():
+        return None
+    try:
+        existing = next(one for one in (folder, *folder.parents) if one.exists())
+        if existing.stat().st_uid != os.geteuid():
+            return None
+        folder.mkdir(parents=True, exist_ok=True)
+        usable = os.access(folder, os.W_OK | os.X_OK) and not folder.stat().st_mode & stat.S_IWOTH
+    except OSError:
+        return None
+    return folder if usable else None
+
+
+@lru_cache(maxsize=1)
+def _temporary_folder() -> Path:
+    """A folder that goes with this process."""
+    folder = TemporaryDirectory(prefix="kwiresniff-", ignore_cleanup_errors=True)
+    atexit.register(folder.cleanup)
+    return Path(folder.name)
 
 
 def cached(name: str, text: str, *, executable: bool = False) -> Path:
@@ -89,6 +120,8 @@ class Java:
         ``classes`` names what is loaded (see ``fingerprint``): Java refuses an archive of other jars, and then starts
         more slowly than without any. An archive is written when Java exits.
         """
+        if _lasting_folder() is None:
+            return ""
         archive = cache_folder() / f"{classes}-{self._id}.jsa"
         base = self._base_archive()
         # On an archive of our own Java calls every option of Spark's an error, and goes on.

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from glob import escape, glob
 from typing import Any
@@ -58,12 +60,18 @@ class Batch:
 class States:
     """What the connections of a source left open, by round: ``FOLDER/SOURCE/00000007.state``.
 
-    A line of JSON about the source, then the analyzer as ``kwiresniff.session.checkpoint`` writes it.
+    A line of JSON about the source, then the analyzer as ``kwiresniff.session.checkpoint`` writes it. They are open to
+    the users to whom ``FOLDER`` is.
     """
 
     def __init__(self, folder: str, source_id: str) -> None:
-        self._folder = os.path.join(folder, "open", source_id)
-        os.makedirs(self._folder, exist_ok=True)
+        os.makedirs(folder, exist_ok=True)
+        self._mode = stat.S_IMODE(os.stat(folder).st_mode)
+        for name in ("open", source_id):
+            folder = os.path.join(folder, name)
+            with suppress(FileExistsError):
+                os.mkdir(folder, self._mode)
+        self._folder = folder
 
     def before(self, round: int) -> tuple[dict[str, Any], bytes] | None:
         """The newest state of a round before this one; older ones are removed."""
@@ -83,7 +91,7 @@ class States:
     def write(self, round: int, about: dict[str, Any], state: bytes) -> None:
         """The state behind a round."""
         path = os.path.join(self._folder, f"{round:08}.state")
-        replace_bytes(path, json.dumps(about).encode() + b"\n" + state)
+        replace_bytes(path, json.dumps(about).encode() + b"\n" + state, self._mode & 0o666)
 
 
 def sources_with_state(folder: str) -> list[str]:
@@ -171,7 +179,7 @@ class BatchReading(Reading):
         self._counts = counts_of(None)
 
     def counts(self) -> dict[str, Any]:
-        return {**self._counts, "skipped_files": self._skipped}
+        return {**self._counts, "skipped_files": self._skipped, "not_read": self._not_read}
 
     def state(self) -> tuple[dict[str, Any], bytes]:
         """The state of the connections that are left open."""
@@ -207,7 +215,7 @@ class BatchReading(Reading):
 
     def _file(self, path: str) -> Iterator[Event]:
         try:
-            captures = open_captures([path], first_index=self._next)
+            captures = open_captures([path], first_index=self._next, decode_as=self._settings.decode_as)
         except CaptureError as error:  # it was there a moment ago
             yield unreadable(path, error)
             return

@@ -3,6 +3,7 @@
     OUT/exchanges/date=2026-01-02/UNIT-0.parquet
     OUT/latency/UNIT-0.parquet
     OUT/manifest.json
+    OUT/_kwiresniff/made.json              FORMAT, and the options that the folder was made with
     OUT/_kwiresniff/commits/UNIT.json
     OUT/_kwiresniff/watch/                 only of ``pipeline watch``: what has arrived, what connections left open
 
@@ -22,6 +23,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from kwiresniff import __version__
 from kwiresniff.errors import ExportError
 from kwiresniff.pipeline.atomic_files import replace_bytes
 from kwiresniff.pipeline.columns import TABLES
@@ -29,6 +31,9 @@ from kwiresniff.pipeline.hadoop import is_remote, local_path
 from kwiresniff.pipeline.table_writer import TableWriter
 
 Commit = dict[str, Any]
+
+#: The number of the tables' columns and of what stands beside them. Raised with each change that would mix badly.
+FORMAT = 2
 
 
 class OutputStore:
@@ -41,21 +46,72 @@ class OutputStore:
         self._own = os.path.join(self.out, "_kwiresniff")
         self._commits = os.path.join(self._own, "commits")
         self._staging = os.path.join(self._own, "staging")
+        self._made = os.path.join(self._own, "made.json")
         self.inputs = os.path.join(self._own, "inputs")
         self.watch = os.path.join(self._own, "watch")
         self._seen: set[str] = set()
 
-    def create(self) -> None:
-        """Makes the folder; refuses one that holds something else."""
+    def check_options(self, options: dict[str, Any], *, fresh: bool) -> None:
+        """Raises ExportError for a folder that holds something else, or was made by another version or with other
+        options. One that is to be made afresh may hold any output of the pipeline."""
+        self._check_own()
+        if fresh or not os.path.isdir(self._commits) or not (self._units() or os.path.isdir(self.watch)):
+            return
+        before = self._options()
+        names = sorted(name for name in {*before, *options} if before.get(name) != _plain(options.get(name)))
+        if names:
+            said = "; ".join(
+                f"{name} {_shown(before.get(name))} then, {_shown(options.get(name))} now" for name in names
+            )
+            raise ExportError(
+                f"{self.out}: was made with other options ({said}); give the same ones, name another --out, or do it "
+                "all again with --fresh"
+            )
+
+    def _check_own(self) -> None:
         if os.path.isdir(self.out) and not os.path.isdir(self._own) and os.listdir(self.out):
             raise ExportError(f"{self.out}: holds other files already; name an empty or a new folder")
+
+    def create(self, options: dict[str, Any] | None = None) -> None:
+        """Makes the folder, and writes down the options that are given; refuses one that holds something else."""
+        self._check_own()
         os.makedirs(self._commits, exist_ok=True)
         os.makedirs(self._staging, exist_ok=True)
+        if options is not None or not os.path.exists(self._made):
+            replace_json(self._made, {"format": FORMAT, "kwiresniff": __version__, "options": options or {}})
+
+    def create_watch(self, *, private: bool) -> None:
+        """Makes the folder of what ``pipeline watch`` remembers; a ``private`` one is closed to other users."""
+        os.makedirs(self.watch, exist_ok=True)
+        if private:
+            os.chmod(self.watch, 0o700)
+
+    def empty(self) -> None:
+        """Removes the tables and all that is known of them."""
+        self.forget(self._units())
+        self.clean()
+        shutil.rmtree(self.watch, ignore_errors=True)
+
+    def _options(self) -> dict[str, Any]:
+        """The options that the folder was made with; raises ExportError for another format."""
+        made: dict[str, Any] = {}
+        with suppress(FileNotFoundError), open(self._made, encoding="utf-8") as file:
+            made = json.load(file)
+        if made.get("format") != FORMAT:
+            whose = f"kwiresniff {made['kwiresniff']}" if made else "an older kwiresniff"
+            raise ExportError(
+                f"{self.out}: was made by {whose}, whose tables have other columns; name another --out, or do it all "
+                "again with --fresh"
+            )
+        options: dict[str, Any] = made["options"]
+        return options
 
     def check(self) -> None:
-        """Raises ExportError when no run has written here."""
+        """Raises ExportError when no run has written here, or one of another version."""
         if not os.path.isdir(self._commits):
             raise ExportError(f"{self.out}: no output of 'kwiresniff pipeline run' here")
+        if self._units():
+            self._options()
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -87,7 +143,8 @@ class OutputStore:
         return found
 
     def _units(self) -> list[str]:
-        return [name.removesuffix(".json") for name in sorted(os.listdir(self._commits)) if name.endswith(".json")]
+        names = sorted(os.listdir(self._commits)) if os.path.isdir(self._commits) else ()
+        return [name.removesuffix(".json") for name in names if name.endswith(".json")]
 
     def _read(self, units: Iterable[str]) -> dict[str, Commit]:
         return {unit: commit for unit in units if (commit := self.committed(unit)) is not None}
@@ -137,6 +194,18 @@ class OutputStore:
     def writer(self, unit: str) -> TableWriter:
         """A writer for the rows of one attempt at a unit."""
         return TableWriter(self.out, os.path.join(self._staging, f"{unit}-{uuid.uuid4().hex}"), unit)
+
+
+def _plain(value: Any) -> Any:
+    """A value as it comes back from JSON."""
+    return json.loads(json.dumps(value))
+
+
+def _shown(value: Any) -> str:
+    """An option's value as it is typed."""
+    if isinstance(value, list | tuple):
+        return ",".join(map(str, value)) or "none"
+    return "none" if value is None else {True: "on", False: "off"}.get(value, str(value))
 
 
 def numbered(folder: str, ending: str) -> list[tuple[int, str]]:

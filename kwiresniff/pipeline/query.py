@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Iterator
+from datetime import UTC, date, timedelta
 from typing import Any
 
 from kwiresniff.pipeline.aggregate import merged
@@ -58,10 +59,11 @@ def query(spark: Any, out: str, sql: str, *, variants: bool = False) -> tuple[li
 
 
 def _rows(frame: Any) -> Iterator[list[Any]]:
+    kinds = [field.dataType for field in frame.schema.fields]
     # What is wrong with a value shows when its row comes.
     with spark_errors("query"):
         for row in frame.toLocalIterator():
-            yield [_plain(value) for value in row]
+            yield [_plain(value, kind) for value, kind in zip(row, kinds, strict=True)]
 
 
 def _escaped(path: str) -> str:
@@ -69,12 +71,27 @@ def _escaped(path: str) -> str:
     return _PATTERN.sub(r"\\\g<0>", path)
 
 
-def _plain(value: Any) -> Any:
-    """Rows inside rows as mappings; everything else as it is."""
-    if hasattr(value, "asDict"):
-        return {name: _plain(inner) for name, inner in value.asDict().items()}
-    if hasattr(value, "toPython"):  # a VARIANT
+def _plain(value: Any, kind: Any) -> Any:
+    """A value of a Spark SQL type: rows inside rows as mappings, times in UTC (RFC 3339); everything else as it is."""
+    name = kind.typeName()
+    if value is None:
+        return None
+    if name == "struct":
+        fields = zip(kind.fields, value, strict=True)
+        return {field.name: _plain(inner, field.dataType) for field, inner in fields}
+    if name == "array":
+        return [_plain(inner, kind.elementType) for inner in value]
+    if name == "map":
+        inner_kinds = kind.keyType, kind.valueType
+        return {_plain(key, inner_kinds[0]): _plain(inner, inner_kinds[1]) for key, inner in value.items()}
+    if name == "timestamp":  # which Spark gives as the local time of this process
+        return value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+    if name == "timestamp_ntz":
+        return value.isoformat(timespec="microseconds")
+    if name == "variant":
         return value.toPython()
-    if isinstance(value, list):
-        return [_plain(inner) for inner in value]
+    if name == "decimal":
+        return float(value) if kind.scale else int(value)
+    if isinstance(value, date | timedelta):
+        return str(value)
     return bytes(value) if isinstance(value, bytearray) else value

@@ -57,8 +57,7 @@ class Rows:
 
     def connection(self, connection: Connection) -> Row:
         """The row of ``connections``."""
-        details = connection_json(connection)
-        details["connection"] = self._numbers.of(connection.id)
+        details = self._numbered(connection_json(connection))
         return (
             *self._place(connection),
             connection.protocol,
@@ -73,10 +72,7 @@ class Rows:
 
     def problem(self, problem: Problem) -> Row:
         """The row of ``problems`` for what belongs to no exchange."""
-        details = problem_json(problem, self._files)
-        number = details.get("connection")
-        if isinstance(number, int):
-            number = details["connection"] = self._numbers.of(number)
+        details = self._numbered(problem_json(problem, self._files))
         file = details.get("file")
         if file is None and problem.packet is not None:
             file = self._file(problem.packet)
@@ -87,7 +83,7 @@ class Rows:
             None if problem.timestamp_ns is None else micros_of(problem.timestamp_ns),
             problem.code,
             problem.message,
-            number,
+            details.get("connection_id"),
             self._json(details),
         )
 
@@ -192,6 +188,16 @@ class Rows:
     def _bytes(self, value: Any) -> bytes | None:
         """A key or value as it was; redacted ones are objects, and stay readable."""
         return value if value is None or isinstance(value, bytes) else self._line(value)[:-1]
+
+    def _numbered(self, details: Body) -> Body:
+        """Exported JSON with the number that tables have for a connection in place of the exported one."""
+        found = {}
+        for name, value in details.items():
+            if name == "connection":
+                found["connection_id"] = self._numbers.of(value) if isinstance(value, int) else value
+            else:
+                found[name] = value
+        return found
 
     def _place(self, connection: Connection) -> Row:
         return (self._source, self._numbers.of(connection.id), connection.client, connection.broker)

@@ -27,6 +27,8 @@ CONNECT_TIMEOUT_S = 10
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 #: What Spark allows a task on a cluster.
 TASK_ATTEMPTS = 4
+#: Variables of the environment that name a folder or a program to start Spark with.
+_PATHS = ("HADOOP_CONF_DIR", "JAVA_HOME", "PYSPARK_PYTHON", "SPARK_CONF_DIR", "SPARK_HOME")
 _MASTER = re.compile(r"local(\[.*\])?$|local-cluster\[|spark://|k8s://|yarn$")
 #: C1 alone and the serial collector halve the start: no job here runs JVM code long enough to repay more.
 _JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djava.net.preferIPv4Stack=true"
@@ -69,7 +71,7 @@ def start_session(
         builder = _classic(builder, master, ui)
         if not numpy:
             _do_without_numpy()
-    builder = builder.config(PUSHDOWN, "true")
+    builder = builder.config(PUSHDOWN, "true").config("spark.sql.session.timeZone", "UTC")
     for name, value in settings.items():
         builder = builder.config(name.replace("__", "."), value)
     return _started(builder, master) if remote is None else _connected(builder, remote)
@@ -126,18 +128,29 @@ def _check_master(master: str) -> None:
         raise KwiresniffError(f"{master}: no Spark master answers there ({refused[0]})")
 
 
-def _jars() -> Path:
-    """The folder of Spark's jars: that of the installation which ``SPARK_HOME`` names, or of the Python package."""
-    home = os.environ.get("SPARK_HOME")
-    if home:
-        return Path(home) / "jars"
+def make_paths_absolute() -> None:
+    """Makes the relative paths absolute that the environment has for Spark's start, which may happen elsewhere."""
+    for name in _PATHS:
+        value = os.environ.get(name, "")
+        if os.sep in value:  # a program by its name alone is found on PATH
+            os.environ[name] = os.path.abspath(value)
+
+
+def _packaged_home() -> str:
+    """The folder of the Spark that comes with the Python package, or that was downloaded beside it (SPARK-32017).
+
+    Without ``SPARK_HOME`` pyspark takes the folder above the current one for it where that has ``bin/spark-submit``.
+    """
     package = find_spec("pyspark")
     assert package is not None and package.origin is not None
-    return Path(package.origin).parent / "jars"
+    folder = Path(package.origin).parent
+    downloaded = folder / "spark-distribution"
+    return str(downloaded if (downloaded / "jars").is_dir() else folder)
 
 
 def _classic(builder: Any, master: str, ui: bool) -> Any:
     _check_master(master)
+    home = os.environ["SPARK_HOME"] = os.environ.get("SPARK_HOME") or _packaged_home()
     java = find_java()
     os.environ["JAVA_HOME"] = java.home()
     # Workers run what this process runs, not whatever python3 is on the path.
@@ -147,17 +160,22 @@ def _classic(builder: Any, master: str, ui: bool) -> Any:
         master = re.sub(r"^local\[([^,\]]+)\]$", rf"local[\1,{TASK_ATTEMPTS}]", master)
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
-        if "SPARK_HOME" not in os.environ:  # workers have the Spark of this process, where Python finds it
+        if not master.startswith("local-cluster"):  # Spark makes the secret, which stays in its process
+            builder = builder.config("spark.authenticate", "true")
+        if home == _packaged_home():  # workers have the Spark of this process, where Python finds it
             builder = builder.config("spark.python.daemon.module", "kwiresniff.pipeline.worker_daemon")
     level = "error" if ui else "off"
     logging = cached(f"log4j2-{level}.properties", _LOGGING.format(level=level))
     # That folder is on the class path. Java archives classes of jars alone, and refuses where there is anything else.
     archive = ""
+    jars = fingerprint(Path(home) / "jars")
     if "SPARK_CONF_DIR" not in os.environ:
-        archive = java.archive_options(f"spark-{version('pyspark')}-{fingerprint(_jars())}")
+        archive = java.archive_options(f"spark-{version('pyspark')}-{jars}")
     if "AtExit" in archive:
         atexit.register(_leave_writing)
     options = f"{_JVM_OPTIONS} -Dlog4j2.configurationFile={logging} {archive}"
+    if "PYTHONSAFEPATH" in os.environ:  # executors elsewhere do not inherit it
+        builder = builder.config("spark.executorEnv.PYTHONSAFEPATH", os.environ["PYTHONSAFEPATH"])
     return (
         builder.master(master)
         .config("spark.ui.enabled", str(ui).lower())
@@ -165,7 +183,6 @@ def _classic(builder: Any, master: str, ui: bool) -> Any:
         .config("spark.driver.memory", DRIVER_MEMORY)
         .config("spark.driver.extraJavaOptions", options)
         .config("spark.executorEnv.GLIBC_TUNABLES", os.environ.get("GLIBC_TUNABLES", _HUGE_PAGES))
-        .config("spark.sql.session.timeZone", "UTC")
         # Files are named one by one; a job to look at them would take longer than looking.
         .config("spark.sql.sources.parallelPartitionDiscovery.threshold", "10000")
         .config("spark.sql.shuffle.partitions", "2" if master.startswith("local") else "200")

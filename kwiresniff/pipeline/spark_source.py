@@ -7,7 +7,9 @@
 
 Options: ``table`` (exchanges, connections, problems, records, segments), ``columns`` (separated by commas), ``where``
 (a filter expression), ``grouping`` (series, file, one), ``depth`` (headers, errors, bodies, records), ``redactKey``,
-``ports`` (separated by commas), ``keylog``, ``topics``, ``parallelism``; of streams ``state``, ``settle``, ``idle``.
+``ports`` (separated by commas), ``decodeAs`` (rules of ``capture.decode_as``, separated by spaces), ``keylog``,
+``topics``, ``maxDecompressed`` (a size as of ``--max-decompressed``), ``parallelism``; of streams ``state``,
+``settle``, ``idle``.
 """
 
 from __future__ import annotations
@@ -22,9 +24,10 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.types import StructType
 
 from kwiresniff.analysis.filter import compile_filter
-from kwiresniff.analysis.parse_units import duration_ns
+from kwiresniff.analysis.parse_units import duration_ns, size_bytes
 from kwiresniff.base.depths import DEPTHS, Depth
 from kwiresniff.base.process_memory import memory_of_a_pass
+from kwiresniff.capture.choices import choices_of
 from kwiresniff.errors import CaptureError
 from kwiresniff.pipeline.batches import table_batches
 from kwiresniff.pipeline.choice import conditions
@@ -79,6 +82,10 @@ class CaptureSource(DataSource):
         table = self._choice("table", READABLE)
         if "where" in self.options:
             compile_filter(self.options["where"])  # a mistake is told before there are tasks
+        most = self.options.get("maxDecompressed")
+        max_decompressed = None if most is None else size_bytes(most)
+        if most is not None and max_decompressed is None:
+            raise CaptureError(f"option maxDecompressed: {most!r} is no size like 64KiB or 10MB")
         headers = table == "exchanges" and HEADER_COLUMNS.issuperset(columns)
         settings = Settings(
             cast(Depth, self._choice("depth", DEPTHS, "headers" if headers else "records")),
@@ -88,10 +95,20 @@ class CaptureSource(DataSource):
             where=self.options.get("where"),
             software=software(),
             topics=file_at(self.options["topics"]) if "topics" in self.options else None,
+            decode_as=self._rules(),
+            max_decompressed=max_decompressed,
         )
         grouping = self._choice("grouping", ("series", "file", "one"))
         parallelism = int(self.options.get("parallelism", PARALLELISM))
         return Wanted(table, tuple(columns), tuple(map(local_path, found)), grouping, settings, parallelism)
+
+    def _rules(self) -> tuple[str, ...]:
+        rules = tuple(self.options.get("decodeAs", "").split())
+        try:
+            choices_of(rules)  # a mistake is told before there are tasks
+        except ValueError as error:
+            raise CaptureError(f"option decodeAs: {error}") from None
+        return rules
 
     def _choice(self, option: str, choices: Sequence[str], default: str = "") -> str:
         value = str(self.options.get(option, default or choices[0]))

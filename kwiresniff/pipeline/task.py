@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
+from hashlib import blake2b
 from typing import Any
 
 from kwiresniff import __version__
@@ -20,6 +21,24 @@ from kwiresniff.pipeline.unit_tables import UnitTables
 def settings_text(settings: Settings, tables: Sequence[str]) -> str:
     """The settings that two runs must have in common to share their output, as text."""
     return f"{__version__} {settings!r} {sorted(tables)!r}"
+
+
+def options_of(settings: Settings, tables: Sequence[str], grouping: str) -> dict[str, Any]:
+    """The options that all of an output folder must have been made with, by what they are called.
+
+    Of the key of hashes there is a hash.
+    """
+    key = settings.redact_key
+    return {
+        "--write": sorted(tables),
+        "--grouping": grouping,
+        "--where": settings.where,
+        "--audit": settings.audit_target,
+        "--topics": None if settings.topics is None else settings.topics.path,
+        "--port": sorted(set(settings.ports)),
+        "--redact": None if key is None else f"with key {blake2b(key.encode(), digest_size=4).hexdigest()}",
+        "--keylog": settings.keylog,
+    }
 
 
 def run_unit(unit: WorkUnit, settings: Settings, tables: Sequence[str], out: str) -> Commit:
@@ -104,7 +123,8 @@ def _until_failure(reading: Reading, failed: list[str], intake: Intake) -> Itera
 def totals(commits: Sequence[Commit]) -> dict[str, Any]:
     """The counts of several commits added up."""
     result: dict[str, Any] = {
-        "files": 0, "bytes": 0, "packets": 0, "skipped_files": 0, "failed": 0, "rows": {}, "other_packets": {},
+        "files": 0, "bytes": 0, "packets": 0, "skipped_files": 0, "not_read": [], "failed": 0, "rows": {},
+        "other_packets": {},
     }  # fmt: skip
     for commit in commits:
         result = add_totals(result, {**commit["counts"], "failed": int(commit["failed"] is not None)})

@@ -16,6 +16,7 @@ from kwiresniff.capture.capture_set import CaptureSet
 from kwiresniff.capture.formats import NotACapture
 from kwiresniff.capture.sources import SegmentSource
 from kwiresniff.capture.topic_file import read_topic_file
+from kwiresniff.codec.record_limits import decompress_always
 from kwiresniff.errors import CaptureError
 from kwiresniff.export import json_text
 from kwiresniff.model import Event, Exchange, Problem, Segment, SegmentSink
@@ -35,7 +36,8 @@ class Settings:
     Everything is redacted with one key or nothing is: equal values in captures of different hosts stay equal.
     ``audit_target`` is the release of Kafka that clients are held against. ``keylog`` is a file with TLS keys, under
     a path that every executor sees, ``topics`` one with names of topic ids. ``where`` is a filter expression,
-    ``pushed`` what a query wants besides.
+    ``pushed`` what a query wants besides. ``decode_as`` are rules of ``capture.decode_as``, ``max_decompressed`` is
+    that of ``codec.record_limits.decompress_always``.
     ``software`` is what must be installed wherever captures are read, lest one executor understands less than another.
     """
 
@@ -48,6 +50,8 @@ class Settings:
     pushed: tuple[Condition, ...] = ()
     software: tuple[str, ...] = ()
     topics: File | None = None
+    decode_as: tuple[str, ...] = ()
+    max_decompressed: int | None = None
 
     def for_tables(self, tables: Collection[str]) -> Settings:
         """The settings to fill some tables with: records are decoded only for those that show them."""
@@ -60,6 +64,7 @@ class Settings:
         Raises KwiresniffError where not the same software is installed as where the work was planned.
         """
         check_software(self.software)
+        decompress_always(self.max_decompressed)
         plain = self.redact_key is None
         text = text and plain and (choice is None or choice.takes_text)
         depth = self.depth if choice is None else choice.depth(self.depth)
@@ -98,6 +103,7 @@ class Reading:
         self._redactor = None if settings.redact_key is None else Redactor(settings.redact_key)
         self._problems: list[Problem] = []  # of files that cannot be read
         self._skipped = 0
+        self._not_read: list[str] = []
 
     def _topic_name(self, topic_id: str) -> str | None:
         return self._analyzer.topics.name(topic_id)
@@ -114,7 +120,7 @@ class Reading:
         return events if self._redactor is None else _redacted(events, self._redactor)
 
     def counts(self) -> dict[str, Any]:
-        """What was read (``counts_of``), and how many files are no captures."""
+        """What was read (``counts_of``), how many files are no captures, and which files were not read."""
         raise NotImplementedError
 
     def _events(self) -> Iterator[Event]:
@@ -131,6 +137,7 @@ class Reading:
                     self._skipped += 1
                 else:
                     self._problems.append(unreadable(file.path, error))
+                self._not_read.append(file.name)
             else:
                 good.append(file.path)
         return good
@@ -156,8 +163,8 @@ class UnitReader(Reading):
 
     def counts(self) -> dict[str, Any]:
         if not self._first:
-            return {**counts_of(None), "skipped_files": 0}
-        return {**counts_of(self._captures), "skipped_files": self._skipped}
+            return {**counts_of(None), "skipped_files": 0, "not_read": []}
+        return {**counts_of(self._captures), "skipped_files": self._skipped, "not_read": self._not_read}
 
     def segments(self) -> Iterator[Segment]:
         """The TCP segments of the connections of this unit."""
@@ -198,7 +205,7 @@ class UnitReader(Reading):
         if not good:
             return None
         try:
-            captures = open_captures(good)
+            captures = open_captures(good, decode_as=self._settings.decode_as)
         except CaptureError as error:  # it was there a moment ago
             self._problems.append(unreadable(good[0], error))
             return None
@@ -216,7 +223,8 @@ class UnitReader(Reading):
         found: dict[str, SegmentSource] = {}
         for other in self._unit.source.others if isinstance(self._captures, CaptureSet) else ():
             try:
-                found[other.name] = captures = open_captures([file.path for file in other.files], first_index=index)
+                paths, rules = [file.path for file in other.files], self._settings.decode_as
+                found[other.name] = captures = open_captures(paths, first_index=index, decode_as=rules)
                 index += len(captures.files)
             except CaptureError as error:  # the other ends were read a moment ago
                 self._problems.append(unreadable(other.name, error))
@@ -244,9 +252,7 @@ def _other_end(one: LeftOut) -> Problem:
 def _redacted(events: Iterable[Event], redactor: Redactor) -> Iterator[Event]:
     for event in events:
         if isinstance(event, Exchange):
-            for message in (event.request, event.response):
-                if message is not None:
-                    redactor.body(message.body)
+            redactor.exchange(event)
         yield event
 
 

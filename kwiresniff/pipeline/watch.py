@@ -15,7 +15,7 @@ from kwiresniff.pipeline.failures import spark_errors, wait_for
 from kwiresniff.pipeline.hadoop import is_remote, local_path
 from kwiresniff.pipeline.output_store import OutputStore
 from kwiresniff.pipeline.software import software
-from kwiresniff.pipeline.task import add_totals, totals
+from kwiresniff.pipeline.task import add_totals, options_of, totals
 from kwiresniff.pipeline.unit_reader import Settings
 
 #: Spark waits ten seconds for a new Python, which no setting changes: now and then too short on a busy machine. A query
@@ -45,19 +45,26 @@ class Watch:
         finish: bool = False,
         tables: Sequence[str] = WRITTEN,
         grouping: str = "series",
+        fresh: bool = False,
+        private: bool = False,
     ) -> None:
+        """``fresh`` does all of it again. ``private`` is where only one user reads and writes what is remembered."""
         if is_remote(folder):
             raise ExportError(f"{folder}: not a path; watch a folder that workers see as one")
         folder = local_path(folder)
         if not os.path.isdir(folder):
             raise ExportError(f"{folder}: no such folder to watch")
         self.store = OutputStore(out)
-        self.store.create()
         if not os.path.isdir(self.store.watch) and self.store.commits():
             raise ExportError(f"{out}: holds the output of 'pipeline run'; watch into another folder")
         if os.path.commonpath([os.path.abspath(folder), self.store.out]) == os.path.abspath(folder):
             raise ExportError(f"{out}: lies in the folder that is watched; name another")
-        os.makedirs(self.store.watch, exist_ok=True)
+        self._options = {
+            "DIR": os.path.abspath(folder), **options_of(settings, tables, grouping), "--idle": f"{idle_ns / 1e9:g}s",
+        }  # fmt: skip
+        self._fresh = fresh
+        self._private = private
+        self.store.check_options(self._options, fresh=fresh)
         self._every_s = None if finish else every_s
         self._job = {
             "folder": os.path.abspath(folder),
@@ -74,10 +81,15 @@ class Watch:
 
     def execute(self, start_session: Callable[[], Any], progress: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
         """Watches until interrupted, or once; returns the manifest. ``progress`` gets the totals of this watch."""
+        spark = start_session()
+        self.store.create()
         with self.store.locked():
+            if self._fresh:
+                self.store.empty()
+            self.store.create(self._options)
+            self.store.create_watch(private=self._private)
             self.store.clean()
             self._before = self._new_totals()
-            spark = start_session()
             for left in reversed(range(STARTS)):
                 try:
                     with spark_errors():

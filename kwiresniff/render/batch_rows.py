@@ -7,6 +7,8 @@ that were inside it.
 
 from __future__ import annotations
 
+from typing import Any
+
 from kwiresniff.base.batch_layout import (
     CODEC_MASK,
     CODEC_NAMES,
@@ -15,7 +17,6 @@ from kwiresniff.base.batch_layout import (
     TRANSACTIONAL,
 )
 from kwiresniff.base.body_members import CUT_SHORT
-from kwiresniff.base.light_typing import Any
 from kwiresniff.base.tree_sizes import BATCHES_SHOWN, RECORDS_SHOWN
 from kwiresniff.model import Node
 from kwiresniff.render import format_units

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, TextIO
 
-from kwiresniff.base.light_typing import Final, TextIO
 from kwiresniff.base.placeholders import NO_CLIENT_ID
 from kwiresniff.model import file_index, packet_number
 from kwiresniff.render import format_units

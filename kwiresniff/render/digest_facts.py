@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final
+
 from kwiresniff.base.api_keys import FETCH, PRODUCE
 from kwiresniff.base.batch_layout import CODEC_NAMES
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final
 from kwiresniff.digest import Digest, TopicDigest
 from kwiresniff.model import Exchange, TopicNames
 from kwiresniff.render import format_units

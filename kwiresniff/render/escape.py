@@ -11,9 +11,11 @@ The threat is the one of Trojan Source (CVE-2021-42574) and of terminal escape i
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from functools import cache
+from typing import TYPE_CHECKING, Final
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final
 from kwiresniff.base.utf8 import first_fault
 
 if TYPE_CHECKING:
@@ -42,8 +44,6 @@ def escape(text: str) -> str:
     # 60 ns for the usual case; str.isprintable is False for every Cc, Cf, Cs, Co, Cn, Zl, Zp and odd space.
     if text.isascii() and text.isprintable():
         return text
-    import unicodedata  # most captures are of plain names
-
     out = []
     marks = 0
     for char in text:
@@ -86,8 +86,6 @@ def text_of(data: bytes) -> str | None:
 @cache
 def _words() -> Callable[[bytes], list[bytes]]:
     """What finds the words in binary data."""
-    import re  # most captures have none, or nobody looks at it
-
     return re.compile(rb"[ -~]{%d,}" % SHORTEST_WORD).findall
 
 

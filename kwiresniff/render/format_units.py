@@ -9,8 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from functools import lru_cache
-
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Sequence
+from typing import Any, Final, TextIO
 
-from kwiresniff.base.light_typing import Any, Final, TextIO
 from kwiresniff.model import file_index, packet_number
 from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape

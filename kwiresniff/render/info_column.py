@@ -7,11 +7,11 @@ is skipped, because a body may be from any version. Facts are not escaped yet, w
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
 
 from kwiresniff.base.api_keys import API_VERSIONS
 from kwiresniff.base.entities import PARTITION_INDEXES, TOPIC_NAMES
 from kwiresniff.base.field_values import field_text
-from kwiresniff.base.light_typing import Any, Final, TypeAlias
 from kwiresniff.model import Exchange, TopicNames
 from kwiresniff.render import format_units
 from kwiresniff.render.digest_facts import NAMED, NO_RECORDS, NOTHING_NEW, digest_facts

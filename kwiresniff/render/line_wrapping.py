@@ -7,8 +7,8 @@ in a pipe, a line is never broken and never cut.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
-from kwiresniff.base.light_typing import TypeAlias
 from kwiresniff.render.theme import Span
 
 Chunk: TypeAlias = list[Span]

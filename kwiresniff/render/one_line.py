@@ -7,8 +7,8 @@ on a terminal the columns of names share what room there is.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple, TextIO, TypeVar
 
-from kwiresniff.base.light_typing import Final, NamedTuple, TextIO, TypeVar
 from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import cells, fit, pad, pad_left

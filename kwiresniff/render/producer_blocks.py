@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, TextIO
 
-from kwiresniff.base.light_typing import Final, TextIO
 from kwiresniff.model import file_index, packet_number
 from kwiresniff.render import format_units
 from kwiresniff.render.blocks import INDENT, BlockWriter
@@ -48,6 +48,9 @@ class ProducerWriter(BlockWriter):
                 parts.append(
                     [("value", f"{format_units.count(flaw.duplicate_batches, 'batch', 'batches')} sent again")]
                 )
+            if flaw.reused_sequences:
+                reused = format_units.count(flaw.reused_sequences, "batch", "batches")
+                parts.append([("bad", f"{reused} with the sequence of another")])
             yield "sequence", parts
         if len(producer.flaws) > ROWS_SHOWN:
             yield "sequence", [[("dim", f"and {len(producer.flaws) - ROWS_SHOWN:,} more partitions")]]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any, Final
+
 from kwiresniff.base.batch_layout import NO_TIMESTAMP
-from kwiresniff.base.light_typing import Any, Final
 from kwiresniff.base.tree_sizes import HEADERS_SHOWN
 from kwiresniff.model import Node
 from kwiresniff.render import format_units

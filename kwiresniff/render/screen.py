@@ -6,8 +6,7 @@ Control sequences: ECMA-48, and xterm's alternate screen (private mode 1049).
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from kwiresniff.base.light_typing import TextIO
+from typing import TextIO
 
 _ENTER = "\x1b[?1049h\x1b[?25l"
 _LEAVE = "\x1b[?25h\x1b[?1049l"

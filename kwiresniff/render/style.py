@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import NamedTuple
+from typing import NamedTuple
+
 from kwiresniff.render.theme import Glyphs
 
 #: Characters or bytes of one value that are shown before the rest is only counted.

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, Literal, TextIO, TypeAlias
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final, Literal, TextIO, TypeAlias
 from kwiresniff.model import Exchange, TopicNames, file_index, packet_number
 from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape

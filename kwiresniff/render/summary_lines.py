@@ -5,10 +5,11 @@ They are what ``SummaryWriter`` makes, a test holds them equal; what repeats is 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final, final
+
 from librt.strings import BytesWriter
 
 from kwiresniff.base.json_text import write_number, write_padded
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final, final
 from kwiresniff.base.packet_references import PACKET_MASK
 from kwiresniff.base.time_units import MAX_NS, SECOND_NS
 from kwiresniff.model import Connection, Exchange, TopicNames
@@ -71,7 +72,7 @@ class SummaryLines(QuickLines):
             out.write(self._mark(exchange))
         out.write(self._title(exchange, plain, exchange.outcome == "error" and not exchange.is_negotiation))
         waited = queued or exchange.waiting != ""
-        if request is not None and response is not None:
+        if request is not None and response is not None and response.first_ns >= request.last_ns:
             out.write(self._latency(response.first_ns - request.last_ns, waited))
         else:
             out.write(self._latency_text(None, waited))

@@ -6,9 +6,10 @@ of escaped characters, never markup.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Container, Iterable, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final, NamedTuple
 from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.histogram import latency_range, sparkline
@@ -265,8 +266,6 @@ def _caption(rows: Sequence[StatRow], shown: Container[str], glyphs: Glyphs, sca
 def _wrapped(line: str, width: int) -> list[str]:
     if len(line) <= width:
         return [line]
-    import textwrap  # brings regular expressions of its own, and few tables are that narrow
-
     return textwrap.wrap(line, width)
 
 

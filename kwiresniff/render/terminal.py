@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import TYPE_CHECKING, TextIO
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, TextIO
 from kwiresniff.render.theme import ASCII, UNICODE, Glyphs
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ highlighter, because yellow letters vanish on white paper. Nothing is said by co
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 #: Every kind of thing that is shown, and its style in rich's words.
 STYLES: Final[dict[str, str]] = {

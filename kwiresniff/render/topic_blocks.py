@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
-from kwiresniff.base.light_typing import Final
 from kwiresniff.base.placeholders import NO_CLIENT_ID
 from kwiresniff.render import format_units
 from kwiresniff.render.blocks import INDENT, BlockWriter
@@ -38,8 +38,19 @@ def _headline(topic: Topic) -> Iterator[Chunk]:
     for word, flow in (("in", topic.produced), ("out", topic.consumed)):
         if flow.records:
             yield [("value", f"{word} {_records(flow)}{_rate(flow, topic.seconds)}")]
+        elif flow is topic.produced and (topic.refused.batches or topic.repeated.batches):
+            yield [("value", "in no records")]
+    yield from _not_taken(topic.refused, topic.repeated)
     if topic.lag is not None:
         yield [("warn" if topic.lag else "good", f"lag {topic.lag:,}")]
+
+
+def _not_taken(refused: TopicFlow, repeated: TopicFlow) -> Iterator[Chunk]:
+    """What producers sent beside what brokers took."""
+    if refused.batches:
+        yield [("bad", f"refused {_records(refused)}")]
+    if repeated.batches:
+        yield [("warn", f"repeated {_records(repeated)}")]
 
 
 def _records(flow: TopicFlow) -> str:
@@ -87,6 +98,7 @@ def _client(client: TopicClient) -> Iterator[Chunk]:
             f"{flow.records / flow.batches:,.1f} records and {format_units.size(flow.size_bytes // flow.batches)} each"
         )
         yield [("dim", f"in {format_units.count(flow.batches, 'batch', 'batches')} of {each}")]
+    yield from _not_taken(client.refused, client.repeated)
     if any(codec != "none" for codec, _ in client.compression):
         yield [("value", "+".join(escape(codec) for codec, _ in client.compression))]
     if client.role == "producer":

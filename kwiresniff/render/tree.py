@@ -7,8 +7,8 @@ folded to the width of a terminal under their own branch; in a pipe a line is ne
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import TextIO
 
-from kwiresniff.base.light_typing import TextIO
 from kwiresniff.model import (
     Direction,
     Dissection,

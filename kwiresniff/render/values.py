@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, Final
 
-from kwiresniff.base.light_typing import Any, Final
 from kwiresniff.base.tree_sizes import SCALARS_SHOWN
 from kwiresniff.model import Node
 from kwiresniff.render import format_units

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-
-from kwiresniff.base.light_typing import Any, NamedTuple
+from typing import Any, NamedTuple
 
 #: What a finding explains: the codes of its symptoms, and of whom or what they must be, as in ``Finding.scope``.
 Explains = Mapping[str, frozenset[str]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import Any
+from typing import Any
 
 
 class GroupEvent:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-from kwiresniff.base.light_typing import Any, Literal
+from typing import Any, Literal
 
 
 @dataclass(frozen=True, slots=True)

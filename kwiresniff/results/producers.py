@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import NamedTuple
+from typing import NamedTuple
 
 
 class Transaction(NamedTuple):
@@ -38,13 +38,14 @@ class Fencing(NamedTuple):
 
 
 class SequenceFlaw(NamedTuple):
-    """Flaws in the sequence numbers of a partition: records that were never sent as far as the capture tells, and
-    batches that were sent again.
+    """Flaws in the sequence numbers of a partition: records that were never sent as far as the capture tells, batches
+    that were sent again, and those sent with the sequence number of a batch with other bytes.
     """
 
     partition: str
     missing_records: int
     duplicate_batches: int
+    reused_sequences: int = 0
 
 
 class Producer(NamedTuple):

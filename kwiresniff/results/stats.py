@@ -5,7 +5,7 @@ Named tuples, which are made in a fifth of the time that dataclasses take: it is
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import NamedTuple
+from typing import NamedTuple
 
 
 class LatencySummary(NamedTuple):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import NamedTuple
+from typing import Final, NamedTuple
+
 from kwiresniff.results.stats import LatencySummary
 
 
@@ -19,6 +20,9 @@ class TopicFlow(NamedTuple):
     size_bytes: int
 
 
+NO_FLOW: Final = TopicFlow(0, 0, 0, 0)
+
+
 class TopicClient(NamedTuple):
     """A client that produces to a topic or consumes from it: one client id from one address.
 
@@ -29,6 +33,8 @@ class TopicClient(NamedTuple):
     ``groups`` are the groups that the same client speaks for on any connection. ``lag`` is the high watermark less the
     position, summed over the ``partitions`` where both are known, None where they are known of none.
     ``produce_to_consume`` is the time from the answer to a Produce until the answer to a Fetch that carries its batch.
+    ``flow`` of a producer is what brokers took, with what they did not answer; ``refused`` is what they answered with
+    an error, ``repeated`` what they had taken already: batches of an idempotent producer that it sent again.
     """
 
     role: str
@@ -49,6 +55,8 @@ class TopicClient(NamedTuple):
     produce_to_consume: LatencySummary | None
     first_ns: int
     last_ns: int
+    refused: TopicFlow = NO_FLOW
+    repeated: TopicFlow = NO_FLOW
 
 
 class TopicPartition(NamedTuple):
@@ -73,7 +81,8 @@ class Topic(NamedTuple):
     """A topic. ``topic_id`` is None before Kafka 2.8 and where none was seen; ``name`` is the id where no name was.
 
     ``seconds`` is the time between the first and the last exchange of the captures, for rates. ``errors`` are
-    ``(name of the code, how often)``, the most frequent first.
+    ``(name of the code, how often)``, the most frequent first. ``produced`` is what brokers took; ``refused`` and
+    ``repeated`` are those of its producers.
     """
 
     name: str
@@ -90,3 +99,5 @@ class Topic(NamedTuple):
     seconds: float
     first_ns: int
     last_ns: int
+    refused: TopicFlow = NO_FLOW
+    repeated: TopicFlow = NO_FLOW

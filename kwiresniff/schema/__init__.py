@@ -4,7 +4,7 @@ The definition files under ``data/`` are in a small language of our own (``defin
 ``importer.py`` from Kafka's official definitions.
 """
 
-from kwiresniff.schema.aliases import body_names, newer_paths
+from kwiresniff.schema.aliases import body_fields, newer_paths
 from kwiresniff.schema.apis import API_NAMES, api_by_key, api_by_name, apis, find_api, version_range
 from kwiresniff.schema.enums import enum_names, enum_value
 from kwiresniff.schema.errorcodes import KafkaError, error, error_by_name
@@ -31,7 +31,7 @@ __all__ = [
     "api_by_key",
     "api_by_name",
     "apis",
-    "body_names",
+    "body_fields",
     "data_message",
     "data_names",
     "data_versions",

@@ -34,16 +34,25 @@ def newer_paths(api_key: int, direction: Direction, path: Path) -> tuple[Path, .
 
 
 @cache
-def body_names(direction: Direction) -> frozenset[str]:
-    """The names that the outermost fields of bodies have or had, of all APIs together."""
-    fields = (
+def body_fields(direction: Direction) -> tuple[Field, ...]:
+    """The outermost fields of bodies, of all APIs and versions together."""
+    return tuple(
         field
         for api in apis()
         for message in definitions(api.name)
         if message.kind == direction
         for field in message.fields
     )
+
+
+def names_of(fields: tuple[Field, ...]) -> frozenset[str]:
+    """The names that fields have or had."""
     return frozenset(name for field in fields for name in (field.name, *field.aliases))
+
+
+def fields_below(fields: tuple[Field, ...], name: str) -> tuple[Field, ...]:
+    """The fields that stand below those of ``fields`` that have or had this name."""
+    return tuple(child for field in fields if name == field.name or name in field.aliases for child in field.fields)
 
 
 def _paths(fields: tuple[Field, ...], path: Path) -> Iterator[Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from functools import cache
 
@@ -83,8 +84,6 @@ def version_range(api_key: int) -> tuple[int, int]:
 
 def nearest(name: str, names: list[str]) -> str:
     """``; did you mean ...`` with the names most like ``name``, or where to find them all."""
-    import difflib
-
     folded = {fold_name(known): known for known in names}
     close = difflib.get_close_matches(fold_name(name), list(folded), n=3, cutoff=0.6)
     if close:

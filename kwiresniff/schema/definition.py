@@ -10,7 +10,8 @@ Sources: KIP-482 (flexible versions, tagged fields); the README beside Kafka's m
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import Any, NamedTuple
+from typing import Any, NamedTuple
+
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema.wire_types import BY_DEFINITION, STRUCT_DEFINITION
 

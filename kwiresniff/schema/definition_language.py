@@ -36,9 +36,10 @@ of a structure with different versions: the field was moved or changed its type.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from typing import Any
 
-from kwiresniff.base.light_typing import Any
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema.definition import MAX_VERSION, NO_VERSIONS, ROLES, TYPES, Field, Message, Record, Versions
 
@@ -77,8 +78,6 @@ def _default(text: str) -> Any:
     digits = text.removeprefix("-")
     if digits.isascii() and digits.isdecimal() and (digits[0] != "0" or digits == "0"):
         return int(text)
-    import json
-
     return json.loads(text)
 
 
@@ -246,8 +245,6 @@ def print_messages(messages: tuple[Message, ...]) -> str:
 
 
 def _field_lines(fields: tuple[Field, ...], parent: Versions, top: int, depth: int) -> Iterator[str]:
-    import json  # only those who write definitions come here
-
     for field in fields:
         words = [field.name, ("[]" if field.array else "") + field.type]
         if field.versions != parent:

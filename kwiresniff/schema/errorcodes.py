@@ -8,8 +8,8 @@ in 4.4, older names from those of 0.8.2 to 4.0.
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import NamedTuple
 
-from kwiresniff.base.light_typing import NamedTuple
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema.apis import nearest, read_data
 

@@ -8,8 +8,8 @@ importer writes it. A record of an internal topic has its role and number behind
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
-from kwiresniff.base.light_typing import NamedTuple
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema.definition import Message, Record
 

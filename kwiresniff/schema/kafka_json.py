@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from typing import Any, TypeVar
 
-from kwiresniff.base.light_typing import Any, TypeVar
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema.definition import NO_VERSIONS, ROLES, TYPES, Field, Message, Record, Versions
 from kwiresniff.schema.definition_language import parse_versions

@@ -5,7 +5,7 @@ Sources: KIP-482 (flexible versions), the protocol guide's type names.
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import Any, NamedTuple
+from typing import Any, NamedTuple
 
 
 class WireField(NamedTuple):

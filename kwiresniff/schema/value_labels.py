@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from typing import Any
 
 from kwiresniff import schema
 from kwiresniff.base.known_ids import ZERO_UUID
-from kwiresniff.base.light_typing import Any
 from kwiresniff.model import TopicNames
 from kwiresniff.schema.types import WireField
 

@@ -8,8 +8,9 @@ work. All numbers are big-endian. Sources: the protocol guide's "Protocol Primit
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 from kwiresniff.base.known_ids import ZERO_UUID
-from kwiresniff.base.light_typing import Any, NamedTuple
 
 
 class Fixed(NamedTuple):

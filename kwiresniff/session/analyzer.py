@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import chain
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from kwiresniff.base.depths import Depth
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, ClassVar, Final
 from kwiresniff.model import DECRYPTED, FIN, RST, SYN, Event, Exchange, ExchangeSink, RecordsMode, Segment, SegmentSink
 from kwiresniff.session import problems
 from kwiresniff.session.connection import ConnectionAnalyzer
 from kwiresniff.session.connection_table import ConnectionTable
+from kwiresniff.session.decode import BodyDecoder
 from kwiresniff.session.endpoint import Endpoint
-from kwiresniff.session.services import ConnectionServices
+from kwiresniff.session.fetch_sessions import FetchSessions
+from kwiresniff.session.services import NONE_EARLY, ConnectionServices
 from kwiresniff.session.shallow import ShallowReader
 from kwiresniff.session.topic_ids import MAX_TOPIC_NAMES, TopicNameTable
 from kwiresniff.stream.frame_reader import MAX_KEPT_BYTES
@@ -78,15 +80,11 @@ class Analyzer(ConnectionServices):
         output = self.output
         decoded = depth in ("bodies", "records")
         if topics or sessions:
-            from kwiresniff.session.fetch_sessions import FetchSessions  # few ask for topics
-
             output.fetch_sessions = FetchSessions()
         self.keep_request = MAX_KEPT_BYTES if decoded or topics or sessions else FRONT_BYTES
         self.keep_response = RESPONSE_FRONT_BYTES if depth == "headers" and not topics else MAX_KEPT_BYTES
         records: RecordsMode = "headers" if depth != "records" else "shown" if trees else "full"
         if decoded:
-            from kwiresniff.session.decode import BodyDecoder  # brings all that can be inside bodies
-
             output.decoder = BodyDecoder(
                 records,
                 self.topics,
@@ -232,6 +230,10 @@ class Analyzer(ConnectionServices):
             self.output.report(problems.too_many_topic_names(MAX_TOPIC_NAMES, self.topics.forgotten))
             self.topics.forgotten = 0
         self.output.events.extend(self.non_kafka.problems())
+        for by_time, (count, packet, ns, most_ns) in enumerate(self.early):
+            if count:
+                self.output.report(problems.early_responses(bool(by_time), count, packet, ns, most_ns))
+        self.early = [NONE_EARLY, NONE_EARLY]
 
     def forget(self, flow: bytes, other_flow: bytes, counts: list[int]) -> None:
         """Stops following a connection that is not Kafka; further bytes on its flows only add to ``counts``."""

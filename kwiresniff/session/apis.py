@@ -6,9 +6,10 @@ read as, which is nearly always the one asked for.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final
+
 from kwiresniff import schema
 from kwiresniff.base.api_keys import API_VERSIONS, FETCH, JOIN_GROUP, SHARE_FETCH, SYNC_GROUP
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final
 from kwiresniff.model import Direction, Exchange
 
 if TYPE_CHECKING:
@@ -105,13 +106,13 @@ def known_versions() -> dict[int, tuple[int, int]]:
     return _VERSIONS
 
 
-def response_version(api_key: int, version: int, frame: bytes) -> int:
-    """The version that the response frame to a request of this version is read as.
+def response_version(api_key: int, version: int, frame: bytes, body_offset: int = 4) -> int:
+    """The version that the response frame to a request of this version is read as; its body begins at ``body_offset``.
 
     A broker that does not know the version of an ApiVersions request answers in version 0 with
     UNSUPPORTED_VERSION (KIP-511).
     """
-    if api_key == API_VERSIONS and int.from_bytes(frame[4:6], "big") == UNSUPPORTED_VERSION:
+    if api_key == API_VERSIONS and int.from_bytes(frame[body_offset : body_offset + 2], "big") == UNSUPPORTED_VERSION:
         return 0
     return version
 
@@ -121,5 +122,5 @@ def read_version(exchange: Exchange, direction: Direction) -> int:
     facts = api_facts(exchange.api_key, exchange.api_version)
     response = exchange.response
     if direction == "response" and response is not None and response.frame is not None:
-        return response_version(exchange.api_key, facts.read_as, response.frame)
+        return response_version(exchange.api_key, facts.read_as, response.frame, response.body_offset)
     return facts.read_as

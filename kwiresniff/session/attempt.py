@@ -6,8 +6,9 @@ than its packets; only what follows makes a connection of it.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, ClassVar, Final
+
 from kwiresniff.base.flows import endpoints
-from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar, Final
 from kwiresniff.model import ConnectionAttempt
 from kwiresniff.stream.half_stream import COPY_NS
 

@@ -5,10 +5,10 @@ into.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
 from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import API_VERSIONS
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final
 from kwiresniff.codec.body_scanner import MessageSkipper
 from kwiresniff.codec.codegen import made_when_called
 from kwiresniff.codec.embedded import OPENERS, QUICK_LOOKS

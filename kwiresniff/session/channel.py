@@ -7,8 +7,9 @@ before and the muted channel, held back on purpose, and the broker's own time.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, ClassVar, Final
+
 from kwiresniff.base.api_keys import FETCH, JOIN_GROUP, SHARE_FETCH, SYNC_GROUP
-from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar, Final
 from kwiresniff.base.time_units import MILLISECOND_NS
 from kwiresniff.model import UNKNOWN_NS, Exchange, Message
 from kwiresniff.session.apis import ApiFacts
@@ -61,13 +62,14 @@ class Channel:
         """Splits the wait for a response into its parts, which it sets in ``exchange``."""
         sent_ns: int = request.last_ns
         waited_ns: int = response.first_ns - sent_ns
-        exchange.queued = exchange.held = 0
-        if self.free_ns > sent_ns or self.muted_until_ns > sent_ns or self.lost_ns > sent_ns:
-            self._queue(exchange, sent_ns, response.first_ns)
-            if exchange.queued >= 0:
-                waited_ns -= exchange.queued
-            else:
-                exchange.held = UNKNOWN_NS
+        if waited_ns >= 0:  # else no part is known: by its times the capture has them the other way round
+            exchange.queued = exchange.held = 0
+            if self.free_ns > sent_ns or self.muted_until_ns > sent_ns or self.lost_ns > sent_ns:
+                self._queue(exchange, sent_ns, response.first_ns)
+                if exchange.queued >= 0:
+                    waited_ns -= exchange.queued
+                else:
+                    exchange.held = UNKNOWN_NS
         self.free_ns = response.last_ns
         if sent_ns > self.served_ns:
             self.served_ns = sent_ns

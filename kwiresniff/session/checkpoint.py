@@ -21,19 +21,20 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from struct import Struct
 from struct import error as StructError
+from typing import Any, TypeAlias
 
-from kwiresniff.base.light_typing import Any, TypeAlias
 from kwiresniff.errors import KwiresniffError
-from kwiresniff.model import Connection, Exchange, FetchedTopics, Message, Problem
+from kwiresniff.model import Connection, Exchange, FetchedTopics, Message, Problem, SessionIdentity, SessionMembers
 from kwiresniff.session.analyzer import Analyzer
 from kwiresniff.session.attempt import Attempt
 from kwiresniff.session.channel import Channel
 from kwiresniff.session.connection import ConnectionAnalyzer
 from kwiresniff.session.connection_state import UNIDENTIFIED_CONNECTION, Lifecycle
 from kwiresniff.session.connection_table import ConnectionTable
+from kwiresniff.session.credential_blanking import blank_exchange, blank_unfinished
 from kwiresniff.session.detection import ProtocolDetector
 from kwiresniff.session.endpoint import Endpoint
-from kwiresniff.session.fetch_sessions import FetchSession, FetchSessions
+from kwiresniff.session.fetch_sessions import FetchSession, FetchSessions, MemberLog
 from kwiresniff.session.handshake_buffer import HandshakeBuffer
 from kwiresniff.session.in_flight import InFlightRequests
 from kwiresniff.session.non_kafka import NonKafkaTraffic
@@ -83,11 +84,12 @@ EMPTY: dict[type, _Maker] = {
     Exchange: lambda: Exchange(UNIDENTIFIED_CONNECTION, 0, 0, 0, None, None, None),
     FetchSession: lambda: FetchSession(True),
     FetchSessions: FetchSessions,
-    FetchedTopics: lambda: FetchedTopics([], [], True),
+    FetchedTopics: lambda: FetchedTopics(SessionIdentity(), SessionMembers([], [], 0), SessionMembers([], [], 0), True),
     FrameReader: lambda: FrameReader(0, 0, _placeholder().budget),
     HandshakeParser: HandshakeParser,
     HalfStream: _half,
     Lifecycle: lambda: Lifecycle(0, 0),
+    MemberLog: MemberLog,
     Message: lambda: Message(0, 0, 0, 0, 0, None),
     NamedPartition: lambda: NamedPartition(b"", 0, 0, 0),
     OpaqueTokens: OpaqueTokens,
@@ -100,6 +102,8 @@ EMPTY: dict[type, _Maker] = {
     Resynchronizer: lambda: Resynchronizer(0, _placeholder().budget),
     ResyncBuffer: ResyncBuffer,
     SensitiveNames: SensitiveNames,
+    SessionIdentity: SessionIdentity,
+    SessionMembers: lambda: SessionMembers([], [], 0),
     Sasl: lambda: Sasl(UNIDENTIFIED_CONNECTION),
     NonKafkaTraffic: NonKafkaTraffic,
     TlsInspection: TlsInspection,
@@ -124,14 +128,16 @@ class StateError(KwiresniffError):
 
 
 def dump(analyzer: Analyzer) -> bytes:
-    """Everything the analyzer knows, between two segments.
+    """Everything the analyzer knows, between two segments, but the credentials in frames, which are overwritten.
 
     Raises StateError for one that reads no further than error codes or topic names: what a filter has passed over of a
     response is not known any more.
     """
     if analyzer.filters:
         raise StateError("the state of an analyzer that looks for error codes or topic names alone cannot be written")
-    writer = _Writer()
+    for connection in analyzer.table.connections():
+        blank_unfinished(connection)
+    writer = _Writer(analyzer.topics)
     for known in (analyzer, analyzer.topics, analyzer.output):
         writer.number(known)
     objects = [writer.entry(one) for one in writer.pending()]
@@ -158,7 +164,8 @@ def load(analyzer: Analyzer, state: bytes) -> None:
 class _Writer:
     """Gives every object a number when it is first met; ``pending`` are those whose content is still to be written."""
 
-    def __init__(self) -> None:
+    def __init__(self, topics: TopicNameTable) -> None:
+        self._topics = topics
         self._objects: list[Any] = []  # which also keeps their identities from being given to others
         self._numbers: dict[int, int] = {}
         self.pieces: list[bytes] = []
@@ -178,6 +185,8 @@ class _Writer:
         """Class and content of an object."""
         cls = one.__class__
         names = _FIELDS.get(cls)
+        if cls is Exchange:
+            blank_exchange(one, self._topics)
         if names is not None:
             return [cls.__name__, *[self._value(getattr(one, name)) if hasattr(one, name) else ["-"] for name in names]]
         if cls is list or cls is deque:

@@ -6,7 +6,8 @@ they return.
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
 from kwiresniff.base.sequence_numbers import SEQ_MASK
 from kwiresniff.session.attempt import Attempt
 from kwiresniff.session.connection_state import UNIDENTIFIED_CONNECTION
@@ -104,7 +105,7 @@ class ConnectionAnalyzer(TlsPhase):
         identified.
         """
         if self.tls is not None:
-            self.count_encrypted_gap(self.half(side), packet, ns, missing)
+            self.count_encrypted_gap(self.half(side), packet, ns, missing, code)
             return
         self._note_loss(side, ns)
         self.report_gap(self.half(side), packet, ns, missing, skipped, code)
@@ -115,7 +116,7 @@ class ConnectionAnalyzer(TlsPhase):
         """
         half = self.half(side)
         if self.tls is not None:
-            self.count_encrypted_gap(half, packet, ns, 0)
+            self.count_encrypted_gap(half, packet, ns, 0, code)
             return
         self._note_loss(side, ns)
         half.unreported_bytes += dropped
@@ -259,11 +260,12 @@ class ConnectionAnalyzer(TlsPhase):
     def _count_as(self, protocol: str) -> list[int]:
         client, life, preamble = self.client, self.life, self.preamble
         size = client.bytes + self.broker.bytes
+        first = life.first_packet, life.first_ns
         if preamble is None:
-            return self.services.non_kafka.count(protocol, client.flow, life.opened_by_syn, life.first_ns, size)
+            return self.services.non_kafka.count(protocol, client.flow, life.opened_by_syn, *first, size)
         has_rest = any(len(half.resync.buffer) for half in (client, self.broker))
         what = preamble.described(protocol, has_rest)
-        return self.services.non_kafka.count(what, client.flow, True, life.first_ns, size, preamble.dialled())
+        return self.services.non_kafka.count(what, client.flow, True, *first, size, preamble.dialled())
 
     # -- TLS ----------------------------------------------------------------------------------------------------
 
@@ -315,6 +317,8 @@ class ConnectionAnalyzer(TlsPhase):
             for half in (self.client, self.broker, self.broker):
                 half.search(self)  # the other side may have shown since the last search what there is to find
             self._search_in_the_end()
+            if self.phase == UNIDENTIFIED:
+                self._accept_lone_responses()
             self.release_reordered()
         self.closed = True
         if self.preamble is not None and self.preamble.refused is not None and self.phase != UNIDENTIFIED:
@@ -356,6 +360,16 @@ class ConnectionAnalyzer(TlsPhase):
         for half in (client, broker, broker):
             half.search(self)
 
+    def _accept_lone_responses(self) -> None:
+        """Takes what a known broker sent, of whose client there is nothing, for responses where it reads like them."""
+        for half, peer in ((self.broker, self.client), (self.client, self.broker)):
+            if peer.bytes == 0 and half.bytes:
+                offset = self.detector.find_lone_responses(half)
+                if offset >= 0:
+                    self._begin_kafka(peer)
+                    half.resync_at(self, offset)
+                return
+
     def _close_unidentified(self) -> None:
         client, broker = self.client, self.broker
         for half in (client, broker) if self.started else ():
@@ -380,7 +394,9 @@ class ConnectionAnalyzer(TlsPhase):
             buffer = half.resync.buffer
             if not silent.packets and reads_like_responses(buffer.data, buffer.starts()):
                 non_kafka = self.services.non_kafka
-                non_kafka.count(RESPONSES_ALONE, silent.flow, True, self.life.first_ns, half.bytes)
+                non_kafka.count(
+                    RESPONSES_ALONE, silent.flow, True, self.life.first_packet, self.life.first_ns, half.bytes
+                )
                 return
         self._count_as(guess_from_both(client, broker))
 

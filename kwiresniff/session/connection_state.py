@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, ClassVar, Final
+
 from kwiresniff.base.flows import endpoints
 from kwiresniff.base.header_fields import unpack_correlation_id, unpack_request_header
-from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar, Final
 from kwiresniff.model import Connection, ConnectionAttempt, Direction, Unacknowledged
 from kwiresniff.session import problems
 from kwiresniff.session.apis import api_facts
 from kwiresniff.session.phases import UNIDENTIFIED
 from kwiresniff.session.proxy_preamble import ProxyPreamble
 from kwiresniff.session.services import ConnectionServices
-from kwiresniff.stream.frame_handler import LOST_GAP, FrameHandler
+from kwiresniff.stream.frame_handler import FrameHandler
 from kwiresniff.stream.half_stream import HalfStream
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ class ConnectionState(FrameHandler):
         skipped += half.unreported_bytes
         if self.connection is UNIDENTIFIED_CONNECTION:
             half.unreported_bytes = skipped
-            half.note_gap(packet, ns, missing)
+            half.note_gap(packet, ns, missing, code)
             return
         half.unreported_bytes = 0
         self.connection.skipped_bytes[0 if half is self.client else 1] += skipped
@@ -145,9 +146,9 @@ class ConnectionState(FrameHandler):
     def report_counted_gap(self, half: HalfStream) -> None:
         """Report the bytes that were not in the capture and were only counted."""
         if half.unreported_gap is not None:
-            packet, ns, missing = half.unreported_gap
+            packet, ns, missing, code = half.unreported_gap
             half.unreported_gap = None
-            self._report_loss(half, packet, ns, missing, 0, LOST_GAP)
+            self._report_loss(half, packet, ns, missing, 0, code)
 
     def _report_loss(self, half: HalfStream, packet: int, ns: int, missing: int, skipped: int, code: str) -> None:
         direction: Direction = "request" if half is self.client else "response"

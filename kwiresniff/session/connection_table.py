@@ -8,9 +8,9 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Sequence
+from typing import ClassVar, Final
 
 from kwiresniff.base.flows import canonical_flow, reverse
-from kwiresniff.base.light_typing import ClassVar, Final
 from kwiresniff.base.sequence_numbers import SEQ_MASK
 from kwiresniff.model import ACK, DECRYPTED, FIN, RST, SYN, Segment
 from kwiresniff.session.attempt import SYN_TIMEOUT_NS, Attempt

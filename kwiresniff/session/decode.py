@@ -7,17 +7,18 @@ same bytes again to say what, where, and how far it got.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Any, Final
 
 from kwiresniff import codec
 from kwiresniff.base.api_keys import API_VERSIONS, CREATE_TOPICS, FETCH, PRODUCE
 from kwiresniff.base.known_ids import METADATA_TOPIC_ID
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final
 from kwiresniff.codec.embedded import INTERNAL_TOPICS, BodyView
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Body, Direction, Exchange, Message, Problem, RecordsMode
 from kwiresniff.session.apis import MAX_FACTS, read_version
 from kwiresniff.session.body_plan import IN_FIELDS, BodyPlan, Plans
 from kwiresniff.session.error_codes import ErrorCodes, add_errors
+from kwiresniff.session.malformed import MalformedBodies
 from kwiresniff.session.secrets import conceal
 from kwiresniff.session.topic_ids import TopicNameTable, names_topics
 
@@ -130,7 +131,7 @@ class BodyDecoder:
         understood = body is not None
         sound = True
         if body is None or issues or end != len(frame) or side.guess:
-            body, sound = self._malformed.report(exchange, message, direction, body)
+            body, sound = self._malformed.report(exchange, message, direction, body, issues)
         message.body = body
         if side.names_topics and (sound or not side.secrets):
             self._topics.learn(api_key, direction, body)
@@ -235,8 +236,6 @@ class BodyDecoder:
     def _malformed(self) -> MalformedBodies:
         """What reads bodies that do not decode cleanly."""
         if self._closer_look is None:
-            from kwiresniff.session.malformed import MalformedBodies  # brings the dissector
-
             self._closer_look = MalformedBodies(self._records, self._topics)
         return self._closer_look
 

@@ -7,10 +7,11 @@ the answers of clients beyond their quota.
 
 from __future__ import annotations
 
+from typing import Final
+
 from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import FETCH, SHARE_FETCH
 from kwiresniff.base.fastint import i32
-from kwiresniff.base.light_typing import Final
 from kwiresniff.base.time_units import MILLISECOND_NS, OVERRUN_NS
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import UNKNOWN_NS, Exchange, Message

@@ -9,11 +9,11 @@ named them as brokers'.
 from __future__ import annotations
 
 from functools import partial
+from typing import ClassVar
 
 from kwiresniff.base.api_keys import PRODUCE
 from kwiresniff.base.fastint import i16
 from kwiresniff.base.header_fields import unpack_correlation_id, unpack_request_header
-from kwiresniff.base.light_typing import ClassVar
 from kwiresniff.model import Exchange
 from kwiresniff.session.apis import known_versions
 from kwiresniff.session.frame_confirmation import accept_any, confirm_request, is_answered, is_empty_produce
@@ -23,11 +23,13 @@ from kwiresniff.session.frame_search import (
     READ_STEPS,
     READ_STEPS_PER_BYTE,
     REQUEST_FRONT_BYTES,
+    START_STEPS,
     STRONG,
     WEAK,
     find_request_start,
     find_response_start,
     int32,
+    is_private_request,
     response_front,
     score_request_header,
 )
@@ -42,7 +44,7 @@ from kwiresniff.session.readings import (
     read_request,
     read_response,
 )
-from kwiresniff.session.signatures import guess_protocol, is_gssapi_token
+from kwiresniff.session.signatures import MAX_ROWS, guess_protocol, is_gssapi_token
 from kwiresniff.session.tls_record_layer import find_records, hello_sender
 from kwiresniff.stream.frame_reader import FIRST_BYTES, MAX_FRAME_BYTES, SOUND_FRAME_BYTES
 from kwiresniff.stream.half_stream import HalfStream
@@ -126,6 +128,8 @@ class ProtocolDetector:
         if len(data) < min(header_bytes(data), size + 4) and not (self.ending or buffer.ahead):
             return None
         grade = score_request_header(data, 0, known_versions(), opening=True)
+        if grade == NO and self._from_broker[1 - half.side] and is_private_request(data, 0):
+            return None  # the answer decides
         if grade == WEAK:
             grade = self._weigh_opening(half, size)
         if grade == STRONG:
@@ -178,9 +182,51 @@ class ProtocolDetector:
             buffer, other = one.resync.buffer, (peer if one is half else half).resync.buffer
             confirm = accept_any if to_broker else partial(self._confirm_client, buffer, other)
             found = find_request_start(buffer, known_versions(), confirm, known_client=to_broker)
+            if found < 0 and to_broker:
+                found = self._find_private_request(buffer, other)
             if found >= 0:
                 return _kafka(one, found)
         return None
+
+    def _find_private_request(self, buffer: ResyncBuffer, other: ResyncBuffer) -> int:
+        """The offset of a request of a private API to a known broker, which begins and ends with a segment and is
+        answered by another frame that does; else -1.
+        """
+        data, starts = buffer.data, buffer.starts()
+        buffer.steps -= START_STEPS * len(starts)
+        ends = {*starts, len(data)}
+        for offset in starts:
+            if buffer.steps <= 0 or not is_private_request(data, offset):
+                continue
+            self.doubtful = True
+            answers = other.starts()
+            buffer.steps -= START_STEPS * len(answers)
+            answer_ends = {*answers, len(other.data)}
+            for place in answers if offset + 4 + int32(data, offset) in ends else ():
+                same = other.data[place + 4 : place + 8] == data[offset + 8 : offset + 12]
+                if same and place + 4 + int32(other.data, place) in answer_ends:
+                    return offset
+        return -1
+
+    def find_lone_responses(self, half: HalfStream) -> int:
+        """The offset in the bytes of a known broker, of whose client there is nothing, from which on they are
+        responses; -1 where they are not, or it is no known broker.
+
+        They begin with a segment, and their lengths lead to the end of what there is.
+        """
+        if not self._from_broker[half.side] or self._from_broker[1 - half.side]:
+            return -1
+        data, length = half.resync.buffer.data, len(half.resync.buffer)
+        for start in half.resync.buffer.starts()[:MAX_ROWS]:
+            at = start
+            while length - at >= 8:
+                size, correlation_id = response_front(data, at)
+                if not 4 <= size <= SOUND_FRAME_BYTES or correlation_id < 0:
+                    break
+                at += 4 + size
+            if at == length:
+                return start
+        return -1
 
     def _not_kafka(self, shown: HalfStream, client: HalfStream, broker: HalfStream) -> Verdict:
         if guess_protocol(shown.resync.buffer.data[:FIRST_BYTES]) == "tls":

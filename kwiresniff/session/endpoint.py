@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import ClassVar
+from typing import ClassVar
+
 from kwiresniff.session.connection import ConnectionAnalyzer
 from kwiresniff.stream.half_stream import HalfStream
 

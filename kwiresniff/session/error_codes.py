@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, final
+
 from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import ENVELOPE
-from kwiresniff.base.light_typing import TYPE_CHECKING, final
 from kwiresniff.codec.body_scanner import BodyScanner
 from kwiresniff.codec.embedded import ANSWER
 from kwiresniff.model import Body, Exchange, Message

@@ -10,17 +10,16 @@ known as far as its fetches and answers have named something.
 from __future__ import annotations
 
 from functools import lru_cache
-from struct import Struct
 from sys import getsizeof
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from kwiresniff import codec
 from kwiresniff.base.api_keys import FETCH
-from kwiresniff.base.fastint import COMPILED, i32
+from kwiresniff.base.fastint import i32
 from kwiresniff.base.field_values import field_text
 from kwiresniff.base.known_ids import ZERO_UUID
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 from kwiresniff.digest import Digest, TopicDigest
-from kwiresniff.model import Body, Direction, Exchange, FetchedTopics, Message
+from kwiresniff.model import Body, Direction, Exchange, FetchedTopics, Message, SessionIdentity, SessionMembers
 from kwiresniff.session.apis import read_version
 from kwiresniff.session.peek import peek_body
 from kwiresniff.session.repeated_fetches import COMPACT_SINCE, NamedPartition, named_partition
@@ -44,40 +43,62 @@ INITIAL_EPOCH: Final = 0
 FINAL_EPOCH: Final = -1
 
 _ENTRY_BYTES: Final = 130
+#: Changes that a log of a session has room for before it may begin again.
+_LEAST_LOG: Final = 16
 
-#: ``_ids(frame, offset) -> (session_id, session_epoch)``
-_ids = Struct(">ii").unpack_from
 
 #: Broker and session id, or broker, group and member.
 Key: TypeAlias = tuple[str, int] | tuple[str, str, str]
 
 
+class MemberLog:
+    """What came to a session and what went, topics or partition numbers, in this order."""
+
+    STATE: ClassVar[tuple[str, ...]] = ("added", "values")
+    __slots__ = STATE
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self.added: list[bool] = []
+
+    def put(self, value: str | int, added: bool) -> None:
+        """Notes one change."""
+        self.values.append(value)
+        self.added.append(added)
+
+    def members(self, present: dict[Any, Any]) -> SessionMembers:
+        """The members now. The log begins again where it is more than twice as long as they are many."""
+        if len(self.values) > _LEAST_LOG + 2 * len(present):
+            self.values = list(present)
+            self.added = [True] * len(present)
+        return SessionMembers(self.values, self.added, len(present))
+
+
 class FetchSession:
     """One session: topics by name or id with their partitions. ``is_whole`` says that its beginning was seen.
 
-    ``fetched`` is what exchanges get as theirs, made anew when something has changed, of the lists ``names`` and
-    ``numbers``, which are extended, and made anew when some of theirs was forgotten. ``known_numbers`` tells how many
-    topics have a partition of a number. ``repeated`` is the partition that the last fetch named, if it was no more than
-    one. ``size_bytes`` is its memory.
+    ``fetched`` is what exchanges get as theirs, None when something has changed since; ``names`` and ``numbers`` are
+    the logs that it is made of. ``known_numbers`` tells how many topics have a partition of a number. ``repeated`` is
+    the partition that the last fetch named, if it was no more than one. ``size_bytes`` is its memory.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
-        "fetched", "has_fewer_numbers", "has_fewer_topics", "is_whole", "known_numbers", "names", "numbers",
-        "partitions", "repeated", "size_bytes", "topics",
+        "fetched", "identity", "is_whole", "known_numbers", "names", "numbers", "partitions", "repeated", "size_bytes",
+        "topics",
     )  # fmt: skip
     __slots__ = STATE
 
     def __init__(self, is_whole: bool) -> None:
         self.is_whole = is_whole
+        self.identity = SessionIdentity()
         self.repeated: NamedPartition | None = None
         self.topics: dict[str, dict[int, bool]] = {}
         self.partitions = 0  # of all of them
-        self.names: list[str] = []
-        self.numbers: list[int] = []
+        self.names = MemberLog()
+        self.numbers = MemberLog()
         self.known_numbers: dict[int, int] = {}
-        self.has_fewer_topics = self.has_fewer_numbers = False
         self.fetched: FetchedTopics | None = None
-        self.size_bytes = 2 * _ENTRY_BYTES
+        self.size_bytes = 4 * _ENTRY_BYTES
 
     def add(self, topics: list[Body]) -> None:
         """Adds the topics and partitions that the body of a fetch or of its response names."""
@@ -98,7 +119,7 @@ class FetchSession:
             if len(self.topics) >= MAX_SESSION_TOPICS:
                 return
             known = self.topics[name] = {}
-            self.names.append(name)
+            self.names.put(name, True)
             self.fetched = None
         else:
             if not _adds(indexes, known):  # as most fetches do that name what they were answered before
@@ -111,7 +132,7 @@ class FetchSession:
                 topics_with_it = self.known_numbers.get(index, 0)
                 self.known_numbers[index] = topics_with_it + 1
                 if not topics_with_it:
-                    self.numbers.append(index)
+                    self.numbers.put(index, True)
                     self.fetched = None
         self.size_bytes += _topic_bytes(name, known) - before
 
@@ -139,26 +160,21 @@ class FetchSession:
             else:
                 self.size_bytes -= before
                 del self.topics[name]
-                self.has_fewer_topics = True
+                self.names.put(name, False)
+                self.fetched = None
 
     def _forget_number(self, index: int) -> None:
         self.known_numbers[index] -= 1
         if not self.known_numbers[index]:
             del self.known_numbers[index]
-            self.has_fewer_numbers = True
+            self.numbers.put(index, False)
+            self.fetched = None
 
     def content(self) -> FetchedTopics:
         """The topics and partitions that the session has now."""
-        if self.has_fewer_topics:
-            self.has_fewer_topics = False
-            self.fetched = None
-            self.names = list(self.topics)
-        if self.has_fewer_numbers:
-            self.has_fewer_numbers = False
-            self.fetched = None
-            self.numbers = list(self.known_numbers)
         if self.fetched is None:
-            self.fetched = FetchedTopics(self.names, self.numbers, self.is_whole)
+            names, numbers = self.names.members(self.topics), self.numbers.members(self.known_numbers)
+            self.fetched = FetchedTopics(self.identity, names, numbers, self.is_whole)
         return self.fetched
 
 
@@ -187,9 +203,8 @@ class FetchSessions:
         at: i64 = request.body_offset + (13 if exchange.api_version >= WITHOUT_REPLICA_ID_SINCE else 17)
         if at + 9 > len(frame):
             return
-        session_id: int
-        epoch: int
-        session_id, epoch = (i32(frame, at), i32(frame, at + 4)) if COMPILED else _ids(frame, at)
+        session_id: int = i32(frame, at)
+        epoch: int = i32(frame, at + 4)
         broker = exchange.connection.broker
         if epoch == INITIAL_EPOCH or epoch == FINAL_EPOCH:  # noqa: SIM109 - two comparisons when compiled
             if session_id:
@@ -215,7 +230,7 @@ class FetchSessions:
     def _change(self, session: FetchSession, exchange: Exchange, frame: bytes, start: int) -> None:
         """Applies what an incremental fetch adds and forgets, in arrays that begin at ``start``."""
         session.repeated = None
-        parts = _named_parts(exchange) if COMPILED else None
+        parts = _named_parts(exchange)
         if parts is not None:
             session.add_parts(parts)
         elif (body := _body(exchange, "request")) is None or session.change(body):
@@ -346,17 +361,18 @@ def _has_failed(exchange: Exchange) -> bool:
 
 
 @lru_cache(maxsize=1)
-def _digests() -> DigestReader | None:
+def _digests() -> DigestReader:
     return codec.digest_reader(lambda topic_id: False)
 
 
 def _digest(exchange: Exchange, direction: Direction) -> Digest | None:
     """The digest of a message, which takes a tenth of decoding it; None where it has none."""
-    message, digests = exchange.request if direction == "request" else exchange.response, _digests()
-    if message is None or message.frame is None or digests is None:
+    message = exchange.request if direction == "request" else exchange.response
+    if message is None or message.frame is None:
         return None
     if message.digest is not None:
         return message.digest
+    digests = _digests()
     steps = digests.steps(exchange.api_key, read_version(exchange, direction), direction)
     return digests.digest(steps, message.frame, message.body_offset) if steps is not None else None
 

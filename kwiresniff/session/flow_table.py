@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, ClassVar
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar
 from kwiresniff.session.attempt import Attempt
 from kwiresniff.session.connection import ConnectionAnalyzer
 from kwiresniff.session.endpoint import Endpoint

@@ -8,14 +8,15 @@ that follows agrees, or when the frame ends where a segment ends, which is where
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Sequence
 from functools import cache
 from struct import Struct
+from typing import TYPE_CHECKING, Final
 
 from kwiresniff.base.api_keys import CONTROLLED_SHUTDOWN
 from kwiresniff.base.fastint import i16, i32
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final
 from kwiresniff.stream.frame_reader import MAX_FRAME_BYTES, SOUND_FRAME_BYTES
 from kwiresniff.stream.resync_buffer import ResyncBuffer
 
@@ -51,6 +52,11 @@ GRADE_STEPS: Final = 256
 READ_STEPS: Final = 4096
 READ_STEPS_PER_BYTE: Final = 8
 
+#: API keys that Kafka leaves to others, as far as anybody uses them, and the last of their versions that is believed.
+FIRST_PRIVATE_KEY: Final = 10_000
+LAST_PRIVATE_KEY: Final = 19_999
+LAST_PRIVATE_VERSION: Final = 63
+
 #: How much something looks like the header of a request.
 NO: Final = 0
 WEAK: Final = 1
@@ -75,8 +81,6 @@ _REQUEST: Final = rb"(?s)(?=[\x00-\x%02x].{3}\x00.\x00[\x00-\x3f].{4}(?:\xff\xff
 @cache
 def _request_search() -> Callable[..., re.Match[bytes] | None]:
     """What finds the places that look like ``_REQUEST``."""
-    import re  # most connections are seen from their beginning
-
     return re.compile(_REQUEST).search
 
 
@@ -129,6 +133,24 @@ def score_request_header(data: bytes, offset: i64, versions: Versions, *, openin
         if len(client_id) == client_id_length or error.start < len(client_id) - 3:
             return (STRONG if opening else WEAK) if exists else NO
     return STRONG if exists and size <= SOUND_FRAME_BYTES else WEAK
+
+
+def is_private_request(data: bytes, offset: i64) -> bool:
+    """Whether ``data[offset:]`` looks like the length and header of a request of a private API, which no schema has:
+    Confluent's keys begin at ``FIRST_PRIVATE_KEY``. Two small numbers and a text are little, so who asks must know
+    that a broker is meant, and look for an answer.
+    """
+    if len(data) - offset < REQUEST_FRONT_BYTES:
+        return False
+    size, api_key, api_version, correlation_id, client_id_length = request_front(data, offset)
+    if not MIN_REQUEST_BYTES <= size <= SOUND_FRAME_BYTES or not FIRST_PRIVATE_KEY <= api_key <= LAST_PRIVATE_KEY:
+        return False
+    if not 0 <= api_version <= LAST_PRIVATE_VERSION or correlation_id < 0:
+        return False
+    if not -1 <= client_id_length <= min(size - MIN_REQUEST_BYTES, MAX_CLIENT_ID_BYTES):
+        return False
+    client_id = data[offset + REQUEST_FRONT_BYTES : offset + REQUEST_FRONT_BYTES + max(client_id_length, 0)]
+    return client_id.isascii() and client_id.decode().isprintable()
 
 
 def is_near(correlation_id: int, first_correlation_id: int | None) -> bool:

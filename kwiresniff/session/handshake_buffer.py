@@ -8,8 +8,8 @@ first segments are held back until the handshake is there or has had its time, a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
-from kwiresniff.base.light_typing import ClassVar
 from kwiresniff.base.sequence_numbers import SEQ_HALF, SEQ_MASK
 from kwiresniff.model import ACK, FIN, SYN, Segment
 from kwiresniff.stream.out_of_order import GRACE_NS, GRACE_PACKETS

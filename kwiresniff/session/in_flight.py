@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 from kwiresniff.model import Exchange
 from kwiresniff.stream.buffer_budget import EXCHANGE_BYTES
 

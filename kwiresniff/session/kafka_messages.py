@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, ClassVar, Final
+
 from kwiresniff.base.api_keys import API_VERSIONS, PRODUCE, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from kwiresniff.base.fastint import i16, i32
 from kwiresniff.base.header_fields import unpack_correlation_id, unpack_request_header_v0
-from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar, Final
 from kwiresniff.base.sequence_numbers import SEQ_HALF, SEQ_MASK
-from kwiresniff.model import Exchange, Message, Problem
+from kwiresniff.model import Direction, Exchange, Message, Problem
 from kwiresniff.session import problems
 from kwiresniff.session.apis import FACTS, api_facts
 from kwiresniff.session.channel import Channel
@@ -86,6 +87,8 @@ class KafkaMessages(SaslPhase):
         length: i64
         api_key, api_version, correlation_id, length = i16(data, 0), i16(data, 2), i32(data, 4), i16(data, 8)
         facts = FACTS.get((api_key << 16) + api_version) or api_facts(api_key, api_version)
+        if not facts.known and self.is_stray_token(packet, ns, size, data, lost):
+            return
         header_version = facts.request_header_version
         client_id: str | None = None
         problem: Problem | None = None
@@ -117,7 +120,7 @@ class KafkaMessages(SaslPhase):
         if problem is not None:
             exchange.problems.append(problem)
         if lost:
-            exchange.problems.append(missing_bytes("request", lost, size))
+            exchange.problems.append(missing_bytes("request", lost, size, self.client.frames.lost_code))
         if api_key == PRODUCE:
             if acks_of_produce(data, offset, api_version) == 0:
                 exchange.outcome = "no_response_expected"
@@ -153,8 +156,7 @@ class KafkaMessages(SaslPhase):
             self.on_gap(self.client_side, message.first_packet, message.first_ns, 0, size + 4, LOST_BAD_LENGTH)
             return
         if len(data) < 8:
-            packet, ns = message.first_packet, message.first_ns
-            self.services.output.report(problems.lost_message(self.connection, "request", packet, ns, size, lost))
+            self._lost("request", message.first_packet, message.first_ns, size, lost, self.client.frames.lost_code)
             return
         api_key, api_version, correlation_id = unpack_request_header_v0(data)
         facts = api_facts(api_key, api_version)
@@ -164,7 +166,7 @@ class KafkaMessages(SaslPhase):
         if facts.request_header_version:
             exchange.problems.append(Problem("bad_header", "the frame ends inside its header", 8))
         if lost:
-            exchange.problems.append(missing_bytes("request", lost, size))
+            exchange.problems.append(missing_bytes("request", lost, size, self.client.frames.lost_code))
         self._await(exchange)
 
     def _await(self, exchange: Exchange) -> None:
@@ -230,7 +232,7 @@ class KafkaMessages(SaslPhase):
             exchange.outcome = "request_missing"
             self.channel.unpaired(message)
             if lost:
-                exchange.problems.append(missing_bytes("response", lost, size))
+                exchange.problems.append(missing_bytes("response", lost, size, self.broker.frames.lost_code))
             self.services.output.complete(exchange)
             return
         if exchange is not found:
@@ -246,11 +248,20 @@ class KafkaMessages(SaslPhase):
             message.header_version = facts.response_header_version
             message.body_offset = 5 if len(data) > 4 and data[4] == 0 else skip_tagged_fields(data, 4)
         self.channel.answered(exchange, request, message, facts)
+        if ns < request.last_ns or packet < request.last_packet:
+            self._came_early(exchange, request, message)
         if lost:
-            exchange.problems.append(missing_bytes("response", lost, size))
+            exchange.problems.append(missing_bytes("response", lost, size, self.broker.frames.lost_code))
         if api_key in _PEEKED and api_key != API_VERSIONS:
             self.sasl_response(exchange, last_ns)
         self.services.output.complete(exchange)
+
+    def _came_early(self, exchange: Exchange, request: Message, response: Message) -> None:
+        """Counts a response before its request, by its time or else by the order of packets alone."""
+        ahead_ns = request.last_ns - response.first_ns
+        if ahead_ns > 0:
+            exchange.problems.append(problems.early_response(ahead_ns))
+        self.services.count_early(ahead_ns, response.first_packet, response.first_ns)
 
     def _short_response(self, packet: int, ns: int, size: int, lost: int) -> None:
         """A frame without a correlation id: most of it is lost, or it never was one."""
@@ -258,7 +269,11 @@ class KafkaMessages(SaslPhase):
             self.broker.desynchronize(LOST_BAD_LENGTH)
             self.on_gap(self.broker.side, packet, ns, 0, size + 4, LOST_BAD_LENGTH)
         else:
-            self.services.output.report(problems.lost_message(self.connection, "response", packet, ns, size, lost))
+            self._lost("response", packet, ns, size, lost, self.broker.frames.lost_code)
+
+    def _lost(self, direction: Direction, packet: int, ns: int, size: int, lost: int, code: str) -> None:
+        """Reports a frame of which so many bytes are ``lost`` that it belongs to no exchange."""
+        self.services.output.report(problems.lost_message(self.connection, direction, packet, ns, size, lost, code))
 
     def _acknowledges(self, request: Message) -> bool:
         """Whether a response that is being handed on acknowledges a request, as far as that is known.

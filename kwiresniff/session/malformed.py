@@ -5,8 +5,9 @@ Few captures have any: whoever reads bodies imports this, and the dissector with
 
 from __future__ import annotations
 
+from typing import final
+
 from kwiresniff import schema
-from kwiresniff.base.light_typing import final
 from kwiresniff.codec.decode_errors import trailing_bytes
 from kwiresniff.codec.dissector import MessageBytes
 from kwiresniff.codec.embedded import OPENERS
@@ -41,9 +42,14 @@ class MalformedBodies:
         exchange.problems += problems
 
     def report(
-        self, exchange: Exchange, message: Message, direction: Direction, body: Body | None
+        self,
+        exchange: Exchange,
+        message: Message,
+        direction: Direction,
+        body: Body | None,
+        issues: list[Problem],
     ) -> tuple[Body, bool]:
-        """Reports what is wrong with a message, of which ``body`` was decoded.
+        """Reports what is wrong with a message, of which ``body`` was decoded, with these ``issues``.
 
         Returns the body, as far as it can be read where it could not be decoded, and whether what was read can be
         trusted.
@@ -59,6 +65,12 @@ class MalformedBodies:
         elif problems is None:
             problems = problems_of(self._bytes(exchange, message, direction))
         exchange.problems += problems
+        if problems and problems[-1].code == "too_many_fields":  # the dissector may not have come as far
+            known = {problem.code for problem in problems}
+            for issue in issues:
+                if issue.code not in known:
+                    known.add(issue.code)
+                    exchange.problems.append(issue._replace(details={"direction": direction}))
         return body, is_sound(problems, missing)
 
     def dissect(self, exchange: Exchange, message: Message, direction: Direction) -> tuple[list[Problem], Body | None]:

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
+from typing import ClassVar
 
-from kwiresniff.base.flows import endpoints
-from kwiresniff.base.light_typing import ClassVar
+from kwiresniff.base.flows import endpoints, host_of
 from kwiresniff.model import Connection, Problem
 from kwiresniff.session.signatures import RESPONSES_ALONE
 
@@ -16,7 +16,12 @@ from kwiresniff.session.signatures import RESPONSES_ALONE
 MAX_FLOWS = 65_536
 #: Different (protocol, server) pairs counted apart, of each kind; and servers remembered to speak Kafka.
 MAX_SERVERS = 10_000
+#: Hosts named of those that send another protocol to one server, and counted of all servers together.
+MAX_CLIENTS_NAMED = 32
+MAX_CLIENTS = 20_000
 _FURTHER = "further servers"
+#: What is counted without its clients: it may be Kafka of which the capture has too little.
+UNNAMED = frozenset({"unknown", RESPONSES_ALONE})
 #: What is said of protocols by another name than ``signatures`` gives them.
 _WORDS = {
     "unknown": "something other than Kafka",
@@ -27,12 +32,17 @@ _WORDS = {
 class NonKafkaTraffic:
     """Counts of traffic besides Kafka; those of a server are a list: connections, bytes, first packet, its time."""
 
-    STATE: ClassVar[tuple[str, ...]] = ("_answers", "_flows", "_hellos", "_kafka", "_servers")
+    STATE: ClassVar[tuple[str, ...]] = (
+        "_answers", "_clients", "_clients_counted", "_flows", "_hellos", "_kafka", "_servers",
+    )  # fmt: skip
     __slots__ = STATE
 
     def __init__(self) -> None:
         #: (protocol, server) -> connections, first packet, its time, first client, what an alert says
         self._answers: dict[tuple[str, str], tuple[int, int, int, str, str | None]] = {}
+        #: (protocol, server) -> host of a client -> its connections
+        self._clients: dict[tuple[str, str], dict[str, int]] = {}
+        self._clients_counted = 0
         #: server -> connections, packet that closed the first, its time, first client
         self._hellos: dict[str, tuple[int, int, int, str]] = {}
         self._kafka: dict[str, bool] = {}  # servers that have answered Kafka in the clear
@@ -53,7 +63,14 @@ class NonKafkaTraffic:
             self._flows.pop(flow, None)
 
     def count(
-        self, protocol: str, flow: bytes, is_client: bool, first_ns: int, size: int, dialled: str | None = None
+        self,
+        protocol: str,
+        flow: bytes,
+        is_client: bool,
+        first_packet: int,
+        first_ns: int,
+        size: int,
+        dialled: str | None = None,
     ) -> list[int]:
         """One more connection that is not Kafka, of ``size`` bytes; returns the counts of its server.
 
@@ -65,10 +82,20 @@ class NonKafkaTraffic:
         if dialled is not None:
             where = f"{server} for {dialled}"
         key = (protocol, where) if len(self._servers) < MAX_SERVERS else (protocol, _FURTHER)
-        counts = self._servers.setdefault(key, [0, 0, 0, first_ns])
+        counts = self._servers.setdefault(key, [0, 0, first_packet, first_ns])
+        if is_client and protocol not in UNNAMED and not protocol.startswith("PROXY "):  # a balancer's health check
+            self._count_client(key, host_of(client))
         counts[0] += 1
         counts[1] += size
         return counts
+
+    def _count_client(self, key: tuple[str, str], host: str) -> None:
+        clients = self._clients.setdefault(key, {})
+        if host in clients:
+            clients[host] += 1
+        elif len(clients) < MAX_CLIENTS_NAMED and self._clients_counted < MAX_CLIENTS:
+            clients[host] = 1
+            self._clients_counted += 1
 
     def remember(self, flow: bytes, counts: list[int]) -> None:
         """Counts all further bytes of this flow in ``counts``."""
@@ -104,14 +131,25 @@ class NonKafkaTraffic:
         """One problem for each server; the counts begin anew."""
         for (protocol, server), (connections, size, packet, ns) in self._servers.items():
             what = _WORDS.get(protocol, protocol)
+            details: dict[str, object] = {
+                "protocol": protocol, "server": server, "connections": connections, "bytes": size,
+            }  # fmt: skip
+            clients = self._clients.get((protocol, server))
+            if clients and server in self._kafka:
+                details |= {"speaks_kafka": True, "clients": clients}
+                what += f", though it speaks Kafka, from {', '.join(clients)}"
+            else:
+                packet = 0
             yield Problem(
                 "not_kafka",
                 f"{_connections(connections)} to {server} carried {what}, left alone",
                 packet=packet or None,
                 timestamp_ns=ns or None,
-                details={"protocol": protocol, "server": server, "connections": connections, "bytes": size},
+                details=details,
             )
         self._servers.clear()
+        self._clients = {}
+        self._clients_counted = 0
         yield from self._answer_problems()
         yield from self._hello_problems()
 

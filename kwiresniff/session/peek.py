@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from struct import Struct
+from typing import TYPE_CHECKING
 
 from kwiresniff import codec
 from kwiresniff.base.api_keys import (
@@ -17,11 +18,10 @@ from kwiresniff.base.api_keys import (
     STREAMS_GROUP_HEARTBEAT,
 )
 from kwiresniff.base.fastint import i16
-from kwiresniff.base.light_typing import TYPE_CHECKING
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Body, Direction, Exchange, Problem
 from kwiresniff.session.apis import read_version
-from kwiresniff.stream.frame_handler import LOST_GAP
+from kwiresniff.stream.frame_handler import LOST_CUT, LOST_GAP
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -35,8 +35,11 @@ SECRET_REQUESTS = frozenset({
 })  # fmt: skip
 
 
-def missing_bytes(which: str, lost: int, size: int) -> Problem:
-    """The problem of a frame with a gap in it."""
+def missing_bytes(which: str, lost: int, size: int, code: str) -> Problem:
+    """The problem of a frame with a gap in it; ``code`` is LOST_GAP or LOST_CUT."""
+    if code == LOST_CUT:
+        what = f"{lost} of the {which}'s {size} bytes are cut off (snap length)"
+        return Problem(LOST_GAP, what, None, which, None, None, {"missing_bytes": lost, "cut": True})
     what = f"{lost} of the {which}'s {size} bytes are missing from the capture"
     return Problem(LOST_GAP, what, None, which, None, None, {"missing_bytes": lost})
 

@@ -5,7 +5,8 @@ Detection returns the phase as a :class:`Verdict`; the connection goes into it.
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final
+
 from kwiresniff.stream.half_stream import HalfStream
 
 if TYPE_CHECKING:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from kwiresniff.model import Connection, Direction, Problem
+from kwiresniff.stream.frame_handler import LOST_CUT, LOST_GAP
 
 
 def _where(connection: Connection) -> dict[str, object]:
     return {"connection": connection.id, "client": connection.client, "broker": connection.broker}
 
 
-def lost_message(connection: Connection, direction: Direction, packet: int, ns: int, size: int, lost: int) -> Problem:
-    """The problem of a frame of ``size`` bytes of which so many are ``lost`` that it belongs to no exchange."""
-    return Problem(
-        f"lost_{direction}",
-        f"a {direction} of {size} bytes is missing from the capture",
-        packet=packet,
-        timestamp_ns=ns,
-        details={**_where(connection), "size_bytes": size, "present_bytes": size - lost},
-    )
+def lost_message(
+    connection: Connection, direction: Direction, packet: int, ns: int, size: int, lost: int, code: str
+) -> Problem:
+    """The problem of a frame of ``size`` bytes of which so many are ``lost`` that it belongs to no exchange; ``code``
+    is LOST_GAP or LOST_CUT.
+    """
+    details: dict[str, object] = {**_where(connection), "size_bytes": size, "present_bytes": size - lost}
+    if code == LOST_CUT:
+        details["cut"] = True
+    what = f"a {direction} of {size} bytes is missing from the capture"
+    return Problem(f"lost_{direction}", what, packet=packet, timestamp_ns=ns, details=details)
 
 
 def incomplete(
@@ -44,7 +47,7 @@ def lost_bytes(
     text = "a length that no message has" if code == "bad_length" else ""
     if missing:
         text = f"{text}, {missing} bytes" if text else f"{missing} bytes"
-        text += " are missing from the capture"
+        text += " are cut off (snap length)" if code == LOST_CUT else " are missing from the capture"
     if skipped:
         text = f"{text}, {skipped} bytes" if text else f"{skipped} bytes"
         text += " skipped in search of the next message"
@@ -53,8 +56,46 @@ def lost_bytes(
         "connection": connection.id, "client": connection.client, "broker": connection.broker, "direction": direction,
         "missing_bytes": missing, "skipped_bytes": skipped,
     }  # fmt: skip
+    if code == LOST_CUT:
+        code = LOST_GAP
+        details["cut"] = True
     what = f"{way}: {text or 'lost count of the messages'}"
     return Problem(code, what, None, "", packet or None, ns, details)
+
+
+def early_response(ahead_ns: int) -> Problem:
+    """The problem of an exchange whose response has a time ``ahead_ns`` nanoseconds before its request."""
+    what = f"the response has a time {ahead_ns / 1e6:g} ms before its request, so its latency is not known"
+    return Problem("response_before_request", what, None, "", None, None, {"ahead_ns": ahead_ns})
+
+
+def early_responses(by_time: bool, count: int, packet: int, ns: int, most_ns: int) -> Problem:
+    """The problem of all responses of a capture that come before their requests: in the order of its packets alone, or
+    ``by_time``, by up to ``most_ns`` nanoseconds.
+    """
+    responses = f"{count} responses" if count > 1 else "a response"
+    verb = "come" if count > 1 else "comes"
+    if by_time:
+        what = (
+            f"{responses} {verb} before the request by time, up to {most_ns / 1e6:g} ms, so these latencies are not "
+            "known: clocks of two interfaces or queues differ; capture on one interface, or sort a merged capture "
+            "with reordercap"
+        )
+    else:
+        what = f"{responses} {verb} before the request in the order of packets, not by time: sort them with reordercap"
+    details: dict[str, object] = {"responses": count, "by_time": by_time, "ahead_ns": most_ns if by_time else None}
+    return Problem("response_before_request", what, None, "", packet, ns, details)
+
+
+def stray_token(connection: Connection, mechanism: str, wanted: str, packet: int, ns: int) -> Problem:
+    """The problem of a SASL token of ``mechanism`` without a header, where a ``wanted`` request has to come."""
+    return Problem(
+        "stray_sasl_token",
+        f"client to broker: a token of {mechanism} where a {wanted} request has to come",
+        packet=packet,
+        timestamp_ns=ns,
+        details={**_where(connection), "mechanism": mechanism, "wanted": wanted},
+    )
 
 
 def too_many_connections(limit: int, evicted: int, ns: int) -> Problem:

@@ -12,9 +12,10 @@ they come, and those that were read are dropped: a password, and the headers of 
 from __future__ import annotations
 
 import re
+from ipaddress import ip_address
+from typing import Any, ClassVar, Final
 
 from kwiresniff.base.flows import endpoints
-from kwiresniff.base.light_typing import Any, ClassVar, Final
 
 #: PROXY v1: a line, its end included ("maximum line lengths", proxy-protocol.txt section 2.1).
 MAX_PROXY_V1_BYTES: Final = 107
@@ -441,8 +442,6 @@ def _v1_flow(data: bytes) -> bytes | None:
         return None
     if match[1] is None:
         return b""
-    from ipaddress import ip_address  # few captures have it
-
     try:
         source, target = (ip_address(match[index].decode("ascii")) for index in (2, 3))
         ports = [int(match[index]).to_bytes(2, "big") for index in (4, 5)]

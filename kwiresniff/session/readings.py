@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from kwiresniff import codec
 from kwiresniff.base.header_fields import unpack_request_header
-from kwiresniff.base.light_typing import Final
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Direction
 from kwiresniff.session.apis import api_facts, response_version

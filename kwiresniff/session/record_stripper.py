@@ -11,8 +11,9 @@ the rest of the frame is kept as it comes, for others to judge.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from kwiresniff.base.fastint import i16, i32
-from kwiresniff.base.light_typing import TYPE_CHECKING
 from kwiresniff.codec.scan_steps import ARRAY, JUMP, OPTIONAL, RECORDS, SHORT, TAGS, VARINT, ScanStep
 from kwiresniff.stream.frame_buffer import JOINED_BYTES, SMALL_PIECE_BYTES
 from kwiresniff.stream.frame_handler import FrameFilter

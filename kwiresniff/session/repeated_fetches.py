@@ -6,7 +6,7 @@ the one before in numbers of a fixed size alone, where the position is among the
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

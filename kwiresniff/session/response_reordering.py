@@ -7,8 +7,9 @@ back until its request is there or has had its time.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
+
 from kwiresniff.base.header_fields import unpack_correlation_id
-from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 from kwiresniff.session.in_flight import Outstanding
 from kwiresniff.stream.buffer_budget import EXCHANGE_BYTES
 from kwiresniff.stream.out_of_order import GRACE_NS, GRACE_PACKETS

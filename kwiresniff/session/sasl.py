@@ -6,8 +6,10 @@ A connection authenticates once or, when its session is limited (KIP-368), again
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import Any, ClassVar
+from typing import Any, ClassVar
+
 from kwiresniff.model import Body, Connection
+from kwiresniff.session.sasl_tokens import read_token
 
 #: Authentications reported of one connection: the first ones and the last. A session of an hour is renewed every hour.
 MAX_AUTHENTICATIONS = 32
@@ -86,8 +88,6 @@ class Sasl:
 
     def client_token(self, token: bytes) -> None:
         """Takes from a client's token, bare or out of SaslAuthenticate, the facts that it has in the clear."""
-        from kwiresniff.session.sasl_tokens import read_token  # brings base64 and JSON
-
         facts = self._facts()
         identity = read_token(facts["mechanism"] or "", token)
         if identity and all(facts[name] is None for name in identity):

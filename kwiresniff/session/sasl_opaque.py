@@ -6,9 +6,11 @@ GSS-API tokens begin the connection. Only its content distinguishes a token from
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import ClassVar
+from typing import ClassVar
+
 from kwiresniff.session.frame_search import STRONG, WEAK, Versions, score_request_header
 from kwiresniff.session.readings import READS, read_request
+from kwiresniff.session.signatures import is_gssapi_token
 
 #: So much of a frame shows whether it is a request: header and client id.
 _FRONT_BYTES = 1100
@@ -43,3 +45,30 @@ def is_request(size: int, data: bytes, versions: Versions) -> bool:
     """Whether a frame from the client is a request, no token, which shows that the tokens were accepted."""
     grade = score_request_header(size.to_bytes(4, "big") + data[:_FRONT_BYTES], 0, versions)
     return grade == STRONG or (grade == WEAK and read_request(data) == READS)
+
+
+def token_mechanism(frame: bytes) -> str:
+    """The mechanism whose first token a frame is, or an empty text; SCRAM's do not name their hash function.
+
+    To be asked only about frames whose API key and version nobody knows. Sources: RFC 2743 (GSSAPI), RFC 4616 (PLAIN),
+    RFC 5801 with RFC 5802 (SCRAM) and RFC 7628 (OAUTHBEARER).
+    """
+    if is_gssapi_token(frame):
+        return "GSSAPI"
+    front = frame[:_FRONT_BYTES]
+    if front[:2] in (b"n,", b"y,", b"p="):
+        if b",\x01auth=" in front:
+            return "OAUTHBEARER"
+        return "SCRAM" if b",n=" in front and b",r=" in front else ""
+    if frame.count(b"\0") == 2 and len(front) == len(frame):
+        _, user, password = frame.split(b"\0")
+        if user and password and _is_text(frame.replace(b"\0", b"")):
+            return "PLAIN"
+    return ""
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        return data.decode().isprintable()
+    except UnicodeDecodeError:
+        return False

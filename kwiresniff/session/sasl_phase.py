@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from kwiresniff.base.api_keys import SASL_HANDSHAKE
 from kwiresniff.base.header_fields import unpack_correlation_id
-from kwiresniff.base.light_typing import ClassVar
 from kwiresniff.model import Exchange
+from kwiresniff.session import problems
 from kwiresniff.session.apis import known_versions
 from kwiresniff.session.connection_state import ConnectionState
 from kwiresniff.session.frame_search import is_near
@@ -13,7 +15,7 @@ from kwiresniff.session.in_flight import Outstanding
 from kwiresniff.session.peek import peek_body
 from kwiresniff.session.phases import KAFKA, SASL_OPAQUE
 from kwiresniff.session.sasl import MAX_TOKEN_FRAME_BYTES, Sasl
-from kwiresniff.session.sasl_opaque import OpaqueTokens, is_request
+from kwiresniff.session.sasl_opaque import OpaqueTokens, is_request, token_mechanism
 from kwiresniff.session.services import ConnectionServices
 
 
@@ -35,6 +37,26 @@ class SaslPhase(ConnectionState):
         self.sasl = Sasl(self.connection)
         self.sasl.begin("GSSAPI", ns)
         self._expect_opaque_tokens()
+
+    def is_stray_token(self, packet: int, ns: int, size: int, data: bytes, lost: int) -> bool:
+        """Whether a frame of an API that nobody knows is a SASL token where a request has to come; it is taken and
+        reported as that.
+
+        Brokers take a token without a header as the first bytes of a connection, and after SaslHandshake v0. Before
+        any other token there has to be a handshake, and after its v1 a SaslAuthenticate request around it (KIP-152).
+        """
+        if self.sasl is not None and (self.connection.sasl or {}).get("outcome") != "unknown":
+            return False
+        mechanism = token_mechanism(data)
+        if not mechanism:
+            return False
+        wanted = "SaslHandshake" if self.sasl is None else "SaslAuthenticate"
+        if self.sasl is None:
+            self.sasl = Sasl(self.connection)
+            self.sasl.begin(mechanism, ns)
+        self._expect_opaque_tokens()
+        self.services.output.report(problems.stray_token(self.connection, mechanism, wanted, packet, ns))
+        return self.is_token(ns, size, data, lost)
 
     def _expect_opaque_tokens(self) -> None:
         """Takes frames for SASL tokens without a header, until one is a request."""

@@ -1,8 +1,9 @@
 """What the tokens of a SASL mechanism say in the clear: the user, when it expires, which service it is for.
 
 Sources: RFC 4616 (PLAIN), RFC 5802 (SCRAM), KIP-48 (``tokenauth``), RFC 7628 (OAUTHBEARER), RFC 7519 (JSON Web Token),
-RFC 4121 and RFC 4120 (GSS-API with Kerberos). Nothing is verified. Passwords, proofs, bearer tokens and tickets stay
-where they are; all that is taken from a token is bounded in length.
+RFC 4121 and RFC 4120 (GSS-API with Kerberos), the README of aws-msk-iam-auth (AWS_MSK_IAM). Nothing is verified.
+Passwords, proofs, signatures, bearer tokens and tickets stay where they are; all that is taken from a token is bounded
+in length.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ import base64
 import binascii
 import json
 import re
+from typing import Any
 
-from kwiresniff.base.light_typing import Any
 from kwiresniff.session.der import elements
 
 #: The longest name or claim reported. Kafka has no limit of its own; a principal longer than this is an attack.
@@ -26,6 +27,8 @@ _SCRAM_USER = rb"[nyp][^,]*,[^,]*,n=([^,]{1,1024})(?:,|$)"
 _SCRAM_DELEGATION = rb",tokenauth=true(?:,|$)"
 _OAUTH_AUTHZID = rb"n,a=([^,]{1,1024}),"
 _BEARER = rb"\x01auth=[Bb]earer +[\w-]+\.([\w-]{1,21848})\.[\w-]*\x01"
+#: An access key id of IAM (its API allows 16 to 128 word characters), in front of date, region and service.
+_ACCESS_KEY_ID = r"([A-Za-z0-9_]{16,128})/"
 
 _KERBEROS = b"\x06\x09\x2a\x86\x48\x86\xf7\x12\x01\x02\x02"
 _INITIAL_TOKEN, _AP_REQ, _TICKET, _SEQUENCE = 0x60, 0x6E, 0x61, 0x30
@@ -37,10 +40,12 @@ def read_token(mechanism: str, token: bytes) -> dict[str, Any]:
     if mechanism == "PLAIN":
         parts = token.split(b"\x00")  # where there is one more or less, a password may stand in the name's place
         return {"principal": _text(parts[1])} if len(parts) == 3 else {}
-    if mechanism.startswith("SCRAM-"):
+    if mechanism.startswith("SCRAM"):
         return _scram(token)
     if mechanism == "OAUTHBEARER":
         return _bearer(token)
+    if mechanism == "AWS_MSK_IAM":
+        return _iam(token)
     return _kerberos(token) if mechanism == "GSSAPI" else {}
 
 
@@ -71,6 +76,17 @@ def _bearer(token: bytes) -> dict[str, Any]:
     if isinstance(expiry, int | float) and not isinstance(expiry, bool) and 0 <= expiry <= MAX_SECONDS:
         identity["token_expiry_ns"] = round(expiry * 1000) * 1_000_000
     return identity
+
+
+def _iam(token: bytes) -> dict[str, Any]:
+    """The access key id, which names the user; what stands without the scope behind it may be something else."""
+    try:
+        fields = json.loads(token) if len(token) <= MAX_CLAIMS_BYTES else None
+    except (ValueError, RecursionError):
+        return {}
+    credential = fields.get("x-amz-credential") if isinstance(fields, dict) else None
+    found = re.match(_ACCESS_KEY_ID, credential) if isinstance(credential, str) else None
+    return {"principal": found[1]} if found else {}
 
 
 def _claims(payload: bytes) -> dict[str, Any]:

@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
 from functools import cache
+from typing import TYPE_CHECKING, Any
 
-from kwiresniff.base.light_typing import Any
 from kwiresniff.schema.password_configs import PASSWORD, config_type
 
-#: What the names of secrets have in them, however the words are put together: ``clientSecret``, ``client_secret``,
-#: ``client.secret``, ``clientsecret``. A key is one beside a word that says that it opens something.
+if TYPE_CHECKING:
+    import re
+
+#: What the names of secrets contain, in any spelling: ``clientSecret``, ``client_secret``, ``client.secret``. Words
+#: that other words contain (``pin``, ``auth``) count only by themselves; ``ssl.client.auth`` is a mode of TLS.
 _SECRET_WORDS = (
-    r"secret|passw|passphrase|pwd|token|credential|jaas"
-    r"|(?:private|access|api|account|shared|signing|encryption)[^a-z0-9]*keys?"
-    r"|keys?[^a-z0-9]*(?:private|access)"
+    r"pass|pwd|secret|token|credential|authorization|user[^a-z0-9]?info|licen[cs]e|jwt|jaas|cookie|hmac|signature|webhook"
+    r"|sensitive|session[^a-z0-9]?id"
+    r"|(?:private|master|api|access|rsa|account|shared|signing|encryption|kms|ssh|pgp|storage|crypt)[^a-z0-9]?keys?"
+    r"|keys?[^a-z0-9]?(?:private|master|api|access|rsa)"
+    r"|(?<![a-z])(?:pw|pin|sas|salt|oauth|bearer)(?![a-z])"
+    r"|(?<![a-z])(?<!client.)auth(?:[^a-z0-9]?(?:header|info|data|key|code|string))?(?![a-z0-9._-])"
 )
-#: Values that are secrets under any name: a login of JAAS, a pair ``password=...`` among others, a private key.
+#: Where a word begins in the middle of a name: ``dbPw``.
+_WORD_START = r"(?<=[a-z0-9])(?=[A-Z])"
+#: Values that are secrets under any name: a login of JAAS, a pair ``password=...`` or ``"token": ...`` among others (in
+#: JDBC strings and in the queries of URLs, too), Oracle's ``user/password@``, an HTTP credential, a JSON Web Token, a
+#: private key. Repetitions are bounded, so that a search takes time in proportion to the value.
 _SECRET_VALUE = (
-    r"LoginModule\s|(?i:passw(?:or)?d|passphrase|secret|token)[\"']?\s*[=:]\s*\S|-----BEGIN [A-Z ]*PRIVATE KEY"
+    r"LoginModule\s|-----BEGIN [A-Z ]{0,32}PRIVATE KEY|\beyJ[\w-]{8,2048}\.eyJ|\b(?i:basic|bearer)\s{1,8}[\w+/=.-]{8}"
+    r"|(?i:pass|pwd|secret|token|credential|jwt|authorization|signature|(?:private|master|api|access|account)[_.-]?key"
+    r"|\bpw|\bsig)[\w.-]{0,32}[\\\"']{0,4}\s{0,8}[=:]\s{0,8}[^\s&;,]"
+    r"|(?i::thin:)[^/@\s]{1,256}/[^@\s]{1,256}@"
 )
+#: A reference to a secret that a config provider resolves (KIP-297): ``${file:/a:password}`` says where it is.
+_REFERENCE = r"\$\{[\w.-]{1,64}:[^{}]{0,1024}\}"
 #: DescribeConfigsResponse.ConfigType.
 _PASSWORD_TYPE = 9
 
@@ -33,20 +48,43 @@ def is_secret_name(name: Any) -> bool:
     known = config_type(name)
     if known is not None:
         kafkas_type, prefix = known
-        return kafkas_type == PASSWORD or _search(_SECRET_WORDS)(prefix.lower()) is not None
-    return _search(_SECRET_WORDS)(name.lower()) is not None
+        return kafkas_type == PASSWORD or _has_secret_word(prefix)
+    return _has_secret_word(name)
+
+
+def _has_secret_word(name: str) -> bool:
+    words = _compiled(_WORD_START).sub(".", name).lower()
+    search = _compiled(_SECRET_WORDS).search
+    return search(words) is not None or search(name.lower()) is not None
 
 
 def is_secret_config(name: Any, value: Any, sensitive: Any = False, config_type: Any = None) -> bool:
     """Whether the value of a config is a secret; ``sensitive`` and ``config_type`` are what the broker says of it."""
-    if sensitive is True or config_type == _PASSWORD_TYPE or is_secret_name(name):
+    if sensitive is True or config_type == _PASSWORD_TYPE:
         return True
-    return isinstance(value, str) and _search(_SECRET_VALUE)(value) is not None
+    if not isinstance(value, str):
+        return is_secret_name(name)
+    told = _compiled(_REFERENCE).sub("", value) if "${" in value else value
+    return (is_secret_name(name) and (told == value or bool(told.strip(" ,")))) or is_secret_text(told)
+
+
+def is_secret_text(text: str) -> bool:
+    """Whether a text has a credential in it that can be told by its form."""
+    return _has_login(text) or _compiled(_SECRET_VALUE).search(text) is not None
+
+
+def _has_login(text: str) -> bool:
+    """Whether a URL in a text has ``user:password@`` (RFC 3986, section 3.2.1); HTTP's user alone may be a token."""
+    scheme_end = text.find("://")
+    if scheme_end < 0:
+        return False
+    at = text.rfind("@")
+    colon = text.find(":", scheme_end + 3)
+    has_password = 0 <= colon < at - 1
+    return at > scheme_end and (has_password or text[:scheme_end].lower().endswith(("http", "https")))
 
 
 @cache
-def _search(expression: str) -> Callable[[str], object]:
-    """What searches for an expression; made when the first config comes, which few captures have: it takes a while."""
-    import re
-
-    return re.compile(expression).search
+def _compiled(expression: str) -> re.Pattern[str]:
+    """An expression, compiled when the first config comes, which few captures have: it takes a while."""
+    return re.compile(expression)

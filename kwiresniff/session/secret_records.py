@@ -7,11 +7,11 @@ seems, and is withheld.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from kwiresniff.base.body_members import CUT_SHORT
 from kwiresniff.base.entities import RECORD_SETS
 from kwiresniff.base.known_ids import METADATA_TOPIC, METADATA_TOPIC_ID
-from kwiresniff.base.light_typing import Any
 from kwiresniff.model import Body, Node
 from kwiresniff.session.secret_configs import is_secret_config
 from kwiresniff.session.withheld import all_nodes, hide, hide_bytes, hide_text, withheld, without_text
@@ -88,12 +88,12 @@ def _conceal_topic(topic: Node) -> None:
         for node in all_nodes(record_set):
             if node.type == "RECORD":
                 _conceal_record_node(node)
-            elif node.meaning == CUT_SHORT or (node.type in _OPENED and not node.children and node.length):
+            elif node.meaning == CUT_SHORT or (node.type in OPENED and not node.children and node.length):
                 hide_bytes(node)  # nobody can say what is in it
 
 
 #: What has something below it, unless it could not be read.
-_OPENED = frozenset({"RECORDS", "COMPACT_RECORDS", "RECORD_BATCH", "MESSAGE", "ARRAY", "RECORD"})
+OPENED = frozenset({"RECORDS", "COMPACT_RECORDS", "RECORD_BATCH", "MESSAGE", "ARRAY", "RECORD"})
 
 
 def _conceal_record_node(record: Node) -> None:

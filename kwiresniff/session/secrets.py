@@ -1,8 +1,8 @@
 """Credentials inside messages, which must not leave the program: each is replaced by its size.
 
 Covers SASL tokens (KIP-152), SCRAM credentials (KIP-554), delegation-token HMACs (KIP-48), passwords in configs,
-the same messages inside an Envelope (KIP-590), and the SCRAM credentials and passwords of the metadata log (KIP-900).
-What has been decoded of such bytes is covered as well as the bytes.
+the same messages inside an Envelope (KIP-590), the SCRAM credentials and passwords of the metadata log (KIP-900), and
+those of Kafka Connect's config topic. What has been decoded of such bytes is covered as well as the bytes.
 
 In a message that does not read as its definition says, a wrong length may have moved a secret into any other field. So
 of a message that may hold one, and is not sound, no text and no bytes are shown.
@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import cache
 from struct import Struct
+from typing import Any, Final
 
 from kwiresniff.base.api_keys import (
     ALTER_CONFIGS,
@@ -26,15 +27,19 @@ from kwiresniff.base.api_keys import (
     FETCH,
     FETCH_SNAPSHOT,
     INCREMENTAL_ALTER_CONFIGS,
+    PRODUCE,
     RENEW_DELEGATION_TOKEN,
     SASL_AUTHENTICATE,
+    SHARE_FETCH,
     STREAMS_GROUP_DESCRIBE,
     STREAMS_GROUP_HEARTBEAT,
 )
 from kwiresniff.base.body_members import DECODED, UNKNOWN_TAGS
-from kwiresniff.base.light_typing import Any, Final
 from kwiresniff.model import Body, Dissection, Node, Problem
+from kwiresniff.session.connect_secrets import conceal_connect_nodes, conceal_connect_records
 from kwiresniff.session.peek import runs_into_body
+from kwiresniff.session.secret_configs import is_secret_config
+from kwiresniff.session.secret_records import conceal_metadata_nodes, conceal_metadata_records
 from kwiresniff.session.sensitive_names import SensitiveNames
 from kwiresniff.session.withheld import all_nodes, hide, hide_text, withheld, without_text
 
@@ -55,7 +60,9 @@ _CONFIG_APIS = frozenset(
         (CREATE_TOPICS, "response"),
         (DESCRIBE_CONFIGS, "response"),
         (ALTER_CONFIGS, "request"),
+        (ALTER_CONFIGS, "response"),  # its error messages quote values
         (INCREMENTAL_ALTER_CONFIGS, "request"),
+        (INCREMENTAL_ALTER_CONFIGS, "response"),
         (STREAMS_GROUP_HEARTBEAT, "request"),  # the configs of the topics it wants
         (STREAMS_GROUP_DESCRIBE, "response"),
     }
@@ -63,13 +70,18 @@ _CONFIG_APIS = frozenset(
 _TEACHING = frozenset({(CREATE_TOPICS, "response"), (DESCRIBE_CONFIGS, "response")})
 _CONFIG_NAMES: Final = ("name", "config_name", "key")
 _CONFIG_VALUES: Final = ("value", "config_value")
-_FETCHES = frozenset({(FETCH, "response"), (FETCH_SNAPSHOT, "response")})
+#: Where a broker says what is wrong with a config: ``Invalid value ... for configuration ssl.key.password``.
+_EXPLANATION: Final = "error_message"
+#: Messages whose records may be those of the metadata log or of Kafka Connect.
+_WITH_RECORDS = frozenset(
+    {(PRODUCE, "request"), (FETCH, "response"), (FETCH_SNAPSHOT, "response"), (SHARE_FETCH, "response")}
+)
 _api_key = Struct(">h").unpack_from
 
 
 def has_secrets(api_key: int, direction: str) -> bool:
     """Whether such a message may carry secrets at all."""
-    return may_hide(api_key, direction) or (api_key, direction) in _FETCHES
+    return may_hide(api_key, direction) or (api_key, direction) in _WITH_RECORDS
 
 
 def may_hide(api_key: int, direction: str) -> bool:
@@ -81,7 +93,9 @@ def may_hide(api_key: int, direction: str) -> bool:
 def hideable(api_key: int, direction: str) -> frozenset[str]:
     """The names of the fields of a message that may be withheld in a sound one; none for messages of which more is."""
     where = (api_key, direction)
-    return frozenset(_CONFIG_VALUES) if where in _CONFIG_APIS else _SECRET_FIELDS.get(where, frozenset())
+    return (
+        frozenset({*_CONFIG_VALUES, _EXPLANATION}) if where in _CONFIG_APIS else _SECRET_FIELDS.get(where, frozenset())
+    )
 
 
 def teaches(api_key: int, direction: str) -> bool:
@@ -111,10 +125,9 @@ def conceal(
     in wire order: the replacement of each, None where it stays. None when more has been replaced than those.
     """
     where = (api_key, direction)
-    if where in _FETCHES:
-        from kwiresniff.session.secret_records import conceal_metadata_records  # few bodies with records come here
-
+    if where in _WITH_RECORDS:
         conceal_metadata_records(body)
+        conceal_connect_records(body)
     elif not sound and may_hide(api_key, direction):
         without_text(body)
     elif api_key == ENVELOPE:
@@ -172,7 +185,7 @@ class _Concealment:
                 self.structure(value, False)
             elif name in self.names and value and isinstance(value, str | bytes):
                 kept = None
-                if secret:
+                if _config_judge()(value, value) if name == _EXPLANATION else secret:
                     kept = member[name] = withheld(value)
                 self.replaced.append(kept)
 
@@ -203,8 +216,6 @@ def _is_secret(member: Body, value: Any, sensitive: SensitiveNames | None) -> bo
 @cache
 def _config_judge() -> Callable[..., bool]:
     """What says of a config whether it is a secret."""
-    from kwiresniff.session.secret_configs import is_secret_config  # few captures have configs
-
     return is_secret_config
 
 
@@ -222,10 +233,9 @@ def conceal_dissection(
     ``inner_api_key`` is that of the message inside an Envelope, when it is known.
     """
     where = (api_key, direction)
-    if where in _FETCHES:
-        from kwiresniff.session.secret_records import conceal_metadata_nodes
-
+    if where in _WITH_RECORDS:
         conceal_metadata_nodes(dissection.root)
+        conceal_connect_nodes(dissection.root)
     elif not sound and may_hide(api_key, direction):
         hide_text(dissection.root)
     elif api_key == ENVELOPE:
@@ -239,6 +249,8 @@ def conceal_dissection(
                 hide(node)
             elif where in _CONFIG_APIS and node.children:
                 _conceal_config_node(node, sensitive)
+            elif where in _CONFIG_APIS and node.name == _EXPLANATION and _config_judge()(node.value, node.value):
+                hide(node)
 
 
 def _conceal_config_node(node: Node, sensitive: SensitiveNames | None) -> None:

@@ -6,8 +6,9 @@ AlterConfigs and IncrementalAlterConfigs carry the values of such configs, and s
 from __future__ import annotations
 
 from sys import getsizeof
+from typing import Any, ClassVar
 
-from kwiresniff.base.light_typing import Any, ClassVar
+from kwiresniff.schema.password_configs import config_type
 
 #: Memory of them. A cluster's plugins have some tens, of some tens of characters.
 MAX_SENSITIVE_BYTES = 1 << 20
@@ -42,6 +43,4 @@ class SensitiveNames:
             return True
         if not self._full:
             return False
-        from kwiresniff.schema.password_configs import config_type  # few captures have so many
-
         return config_type(name) is None

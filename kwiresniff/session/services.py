@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import ClassVar, Final
 
-from kwiresniff.base.light_typing import ClassVar, Final
 from kwiresniff.model import Exchange, SegmentSink
 from kwiresniff.session.non_kafka import NonKafkaTraffic
 from kwiresniff.session.output import EventOutput
@@ -16,6 +16,8 @@ MAX_CLIENT_IDS = 10_000
 MAX_REMEMBERED_ID_BYTES = 255
 
 
+#: No response before its request; see ``ConnectionServices.early``.
+NONE_EARLY: Final = (0, 0, 0, 0)
 #: Events that wait to be taken when no more is handed on of what came out of order: most come one by one, but 4 MiB
 #: in the queue may be 300,000 of the smallest messages. One takes some kilobyte, if its bodies do not take more.
 MAX_WAITING_EVENTS: Final = 20_000
@@ -31,7 +33,7 @@ class ConnectionServices(SegmentSink):
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
-        "opaque_token_bytes", "budget", "client_ids", "connections", "non_kafka", "now_ns",
+        "opaque_token_bytes", "budget", "client_ids", "connections", "early", "non_kafka", "now_ns",
     )  # fmt: skip
 
     def __init__(
@@ -55,10 +57,20 @@ class ConnectionServices(SegmentSink):
         self.connections = 0  # met so far; each is numbered
         self.opaque_token_bytes = 0
         self.now_ns = 0
+        #: Of responses before their requests, by the order of packets alone and by their times, too: how many, packet
+        #: and time of the first, and the most by which they were early, in nanoseconds.
+        self.early: list[tuple[int, int, int, int]] = [NONE_EARLY, NONE_EARLY]
 
     def forget(self, flow: bytes, other_flow: bytes, counts: list[int]) -> None:
         """Stops following a connection that is not Kafka; further bytes on its flows only add to ``counts``."""
         raise NotImplementedError
+
+    def count_early(self, ahead_ns: int, packet: int, ns: int) -> None:
+        """Counts a response in ``packet``, at ``ns``, whose time is ``ahead_ns`` before that of its request."""
+        kind = 1 if ahead_ns > 0 else 0
+        count, *first, most_ns = self.early[kind]
+        first_packet, first_ns = first if count else (packet, ns)
+        self.early[kind] = count + 1, first_packet, first_ns, max(most_ns, ahead_ns)
 
     def next_number(self) -> int:
         """The number of a connection that has shown what it is."""

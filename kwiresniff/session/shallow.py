@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import API_VERSIONS, ENVELOPE
-from kwiresniff.base.light_typing import Any
 from kwiresniff.codec.body_scanner import BodyScanner
+from kwiresniff.codec.embedded import forwarded_answer
 from kwiresniff.codec.scan_steps import ScanStep, stripping_steps
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Direction, Exchange, Message
@@ -103,8 +105,6 @@ class ShallowReader:
 
     def _enveloped(self, exchange: Exchange) -> list[tuple[str, Any]]:
         """The error codes of the response inside an Envelope that has no error of its own."""
-        from kwiresniff.codec.embedded import forwarded_answer  # brings all that can be inside bytes
-
         answer = forwarded_answer(exchange)
         if answer is None:
             return []

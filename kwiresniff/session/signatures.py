@@ -5,11 +5,13 @@ Sources: for each protocol the fixed bytes that its specification puts first. Wh
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cache
 from struct import Struct
+from typing import TYPE_CHECKING, Final
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final
+from kwiresniff.session.tls_names import alert_name
 from kwiresniff.stream.frame_reader import SOUND_FRAME_BYTES
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ _SIGNATURES: Final = (
     ("mysql", rb"...\x00\x0a."),
     ("postgresql", rb"....(?:\x00\x03\x00\x00|\x04\xd2\x16\x2f)"),
     ("pop3", rb"\+OK [^\r\n]"),  # RFC 1939
-    ("redis", rb"\*[0-9]+\r\n\$|\*[1-3]\r\n|\+PONG|\+OK|-ERR |-NOAUTH "),
+    ("redis", rb"\*[0-9]+\r\n\$|\*[1-3]\r\n|PING\r\n|\+PONG|\+OK|-ERR |-NOAUTH "),
     ("mqtt", rb"\x10.{1,4}\x00(?:\x04MQTT|\x06MQIsdp)"),
     ("amqp", rb"AMQP"),
     ("stomp", rb"(?:CONNECT|CONNECTED|STOMP)\r?\n"),
@@ -45,6 +47,8 @@ _SIGNATURES: Final = (
     ("rocketmq", rb".{4}\x00...\{\""),
     ("thrift", rb".{4}\x80\x01\x00[\x01-\x04]"),
     ("smtp or ftp", rb"[1-5][0-9]{2}[ -]"),  # RFC 5321, RFC 959
+    # Four-letter words of administrators' commands.
+    ("zookeeper", rb"(?:conf|cons|crst|dirs|dump|envi|gtmk|isro|mntr|ruok|srst|srvr|stat|stmk|wch[cps])\s*\Z"),
     ("text", rb"[\t\r\n\x20-\x7e]{4,}"),
 )
 _ALERT: Final = 0x15
@@ -58,8 +62,10 @@ MAX_STEP: Final = 100
 _response_front = Struct(">ii").unpack_from
 _zookeeper_front = Struct(">ii").unpack_from
 
-#: The ASN.1 object identifier of Kerberos V5 (RFC 4121) inside an initial GSS-API token (RFC 2743, section 3.1).
+#: The ASN.1 object identifiers of Kerberos V5 (RFC 4121) and SPNEGO (RFC 4178) inside an initial GSS-API token
+#: (RFC 2743, section 3.1).
 _KERBEROS_OID = bytes.fromhex("06092a864886f712010202")
+_SPNEGO_OID = bytes.fromhex("06062b0601050502")
 
 
 def guess_protocol(first: bytes) -> str:
@@ -79,8 +85,6 @@ def guess_protocol(first: bytes) -> str:
 @cache
 def _patterns() -> list[tuple[str, re.Pattern[bytes]]]:
     """The signatures, ready to be compared: thousands of connections may have to be, with two dozen each."""
-    import re
-
     return [(name, re.compile(pattern, re.DOTALL)) for name, pattern in _SIGNATURES]
 
 
@@ -92,8 +96,6 @@ def response_protocol(first: bytes) -> tuple[str, str | None] | None:
     if name == "unknown":
         return None
     if name == "tls" and first[0] == _ALERT and len(first) >= 7 and first[3:5] == b"\x00\x02":
-        from kwiresniff.session.tls_names import alert_name  # brings tables that few captures need
-
         return name, alert_name(first[6])
     return name, None
 
@@ -108,8 +110,6 @@ def is_certain_response(first: bytes) -> bool:
 
 
 def _begins_http(first: bytes) -> bool:
-    import re
-
     return re.match(rb"HTTP/1\.[01] [1-5][0-9]{2} ", first) is not None
 
 
@@ -151,4 +151,5 @@ def is_zookeeper(first: bytes) -> bool:
 
 def is_gssapi_token(frame: bytes) -> bool:
     """Whether a frame is an initial GSS-API token, which pre-0.10 Kerberos clients send as their first bytes."""
-    return len(frame) > 0 and frame[0] == 0x60 and _KERBEROS_OID in frame[:24]
+    front = frame[:24]
+    return len(front) > 0 and front[0] == 0x60 and (_KERBEROS_OID in front or _SPNEGO_OID in front)

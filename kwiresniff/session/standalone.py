@@ -1,20 +1,150 @@
-"""Decodes one message by itself: bytes from a log, a debugger or a hex dump, without a connection around them."""
+"""Decodes messages by themselves: bytes from a log, a debugger or a hex dump, without a connection around them."""
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
 from kwiresniff import codec, schema
-from kwiresniff.base.light_typing import Literal, TypeAlias
 from kwiresniff.errors import DecodeError, SchemaError
-from kwiresniff.model import Connection, Direction, Exchange, Message
-from kwiresniff.session.apis import api_facts
+from kwiresniff.model import Connection, Direction, Exchange, Message, Problem
+from kwiresniff.session.apis import ApiFacts, api_facts
 from kwiresniff.session.decode import BodyDecoder
 from kwiresniff.session.peek import SECRET_REQUESTS, runs_into_body
 from kwiresniff.session.topic_ids import TopicNameTable
+from kwiresniff.stream.frame_reader import MAX_FRAME_BYTES
 
 #: Where the bytes begin: with the 4-byte length, with the header, or with the body.
 Start: TypeAlias = Literal["length", "header", "body"]
 
 _LENGTH_BYTES = 4
+#: What a response has at the least, its correlation id; a request has more.
+_MIN_FRAME_BYTES = 4
+#: API key and version of a request.
+_VERSION_BYTES = 4
+
+
+def decode_messages(
+    data: bytes,
+    direction: Direction,
+    api_key: int | None,
+    version: int | None,
+    start: Start | None = None,
+    *,
+    show_secrets: bool = False,
+) -> list[Exchange]:
+    """The messages in ``data``, one after another, each as an exchange of which only that side is there.
+
+    Several are read when each begins with its length; the last one may be cut short, its ``size_bytes`` then is more
+    than its frame has. Otherwise there is one, as ``decode_message`` reads it. Raises what that raises.
+    """
+    found: Exchange | None = None
+    trouble: DecodeError | SchemaError | None = None
+    frames = _frames(data) if start in (None, "length") else []
+    if not frames or start is None or _is_whole(frames):
+        try:
+            found = decode_message(data, direction, api_key, version, start, show_secrets=show_secrets)
+        except (DecodeError, SchemaError) as error:
+            trouble = error
+    if frames and (found is None or not is_clean(found)) and not (len(frames) == 1 and _is_whole(frames)):
+        given = api_key is not None and version is not None
+        if given or direction == "request":
+            several = _read_each(data, frames, direction, api_key, version, show_secrets)
+            if several and (found is None or _is_read_as_far_as_it_goes(several[0])):
+                return several
+        if direction == "request" and found is None and not several:
+            trouble = _cut_in_header(data, *frames[0]) or trouble
+    if found is None:
+        assert trouble is not None
+        raise trouble
+    return [found]
+
+
+def is_clean(exchange: Exchange) -> bool:
+    """Whether the message decodes to its last byte, be it as the newest version that is known."""
+    return all(problem.code == "guessed_version" for problem in exchange.problems)
+
+
+def _misfit(exchange: Exchange) -> tuple[bool, int]:
+    """How badly a message fits: bytes left over behind it are less than what cannot be read, the fewer the better."""
+    message = exchange.request if exchange.response is None else exchange.response
+    assert message is not None
+    if all(problem.code in ("trailing_bytes", "guessed_version") for problem in exchange.problems):
+        return False, message.size_bytes - max((problem.offset or 0 for problem in exchange.problems), default=0)
+    return True, len(exchange.problems)
+
+
+def _is_read_as_far_as_it_goes(exchange: Exchange) -> bool:
+    return _is_cut(exchange) or not _misfit(exchange)[0]
+
+
+def _is_cut(exchange: Exchange) -> bool:
+    message = exchange.request if exchange.response is None else exchange.response
+    return message is not None and message.frame is not None and len(message.frame) < message.size_bytes
+
+
+def _frames(data: bytes) -> list[tuple[int, bytes]]:
+    """The length-delimited frames that ``data`` begins with: the length, and as much of the frame as is there."""
+    frames: list[tuple[int, bytes]] = []
+    at = 0
+    while at + _LENGTH_BYTES < len(data):
+        size = int.from_bytes(data[at : at + _LENGTH_BYTES], "big", signed=True)
+        if not _MIN_FRAME_BYTES <= size <= MAX_FRAME_BYTES:
+            break
+        at += _LENGTH_BYTES
+        frames.append((size, data[at : at + size]))
+        at += size
+    return frames
+
+
+def _is_whole(frames: list[tuple[int, bytes]]) -> bool:
+    size, frame = frames[-1]
+    return size == len(frame)
+
+
+def _cut_in_header(data: bytes, size: int, frame: bytes) -> DecodeError | None:
+    """What there is of a request that ends before its body, None when it is none, or when it begins with its header."""
+    if len(frame) == size or len(frame) < _VERSION_BYTES:
+        return None
+    facts = _facts_of(frame)
+    if not facts.known or _facts_of(data).known:
+        return None
+    missing = f"{size - len(frame)} of the {size} bytes that the length says are missing"
+    text = f"cut short in its header: {missing}; it is a {facts.name} v{facts.api_version} request"
+    return DecodeError(text, code="truncated", offset=len(frame))
+
+
+def _facts_of(frame: bytes) -> ApiFacts:
+    """Facts about the request that the frame says it is."""
+    return api_facts(int.from_bytes(frame[:2], "big", signed=True), int.from_bytes(frame[2:4], "big", signed=True))
+
+
+def _read_each(
+    data: bytes,
+    frames: list[tuple[int, bytes]],
+    direction: Direction,
+    api_key: int | None,
+    version: int | None,
+    show_secrets: bool,
+) -> list[Exchange]:
+    """Each frame decoded up to the first that is none; what follows it is a problem of the one before."""
+    found: list[Exchange] = []
+    at = 0
+    for size, frame in frames:
+        try:
+            one = _read_frame(frame, size, direction, api_key, version, "header", show_secrets)
+        except (DecodeError, SchemaError):
+            break
+        if size > len(frame):
+            text = f"cut short: {size - len(frame)} of the {size} bytes that the length says are missing"
+            one.problems.insert(0, Problem("truncated", text, len(frame), details={"direction": direction}))
+        found.append(one)
+        at += _LENGTH_BYTES + size
+    if found and at < len(data):
+        message = found[-1].request if direction == "request" else found[-1].response
+        assert message is not None
+        text = f"{len(data) - at} bytes follow the message that are no frame"
+        found[-1].problems.append(Problem("trailing_bytes", text, message.size_bytes, details={"direction": direction}))
+    return found
 
 
 def decode_message(
@@ -47,9 +177,9 @@ def decode_message(
         except (DecodeError, SchemaError) as error:
             trouble = trouble or error
             continue
-        if not found.problems:
+        if is_clean(found):
             return found
-        if best is None or len(found.problems) < len(best.problems):
+        if best is None or _misfit(found) < _misfit(best):
             best = found
     if best is None:
         assert trouble is not None
@@ -67,6 +197,19 @@ def _read(
             what = f"a length of {size} before {max(len(data) - _LENGTH_BYTES, 0)} bytes"
             raise DecodeError(what, code="bad_length", offset=0)
         frame = data[_LENGTH_BYTES:]
+    return _read_frame(frame, len(frame), direction, api_key, version, start, show_secrets)
+
+
+def _read_frame(
+    frame: bytes,
+    size_bytes: int,
+    direction: Direction,
+    api_key: int | None,
+    version: int | None,
+    start: Start,
+    show_secrets: bool,
+) -> Exchange:
+    """A frame of ``size_bytes`` without its length, as much of it as is there."""
     correlation_id, client_id, offset, header_version = 0, None, 0, -1
     if start != "body" and direction == "request":
         header = codec.decode_request_header(frame)
@@ -80,13 +223,12 @@ def _read(
         offset, header_version = header.body_offset, header.header_version
     assert api_key is not None and version is not None
     facts = api_facts(api_key, version)
-    if not facts.known:
-        low, high = schema.version_range(api_key)
-        raise SchemaError(f"{facts.name} has no version {version}; known are {low} to {high}")
+    if facts.read_as < 0:
+        raise SchemaError(f"API key {api_key} is not known; see: kwiresniff schema list")
     if start != "body" and direction == "response":
         header_version = facts.response_header_version
         correlation_id, offset = codec.decode_response_header(frame, header_version)
-    message = Message(0, 0, 0, 0, len(frame), frame)
+    message = Message(0, 0, 0, 0, size_bytes, frame)
     message.body_offset, message.header_version = offset, header_version
     exchange = Exchange(Connection(0, "", ""), api_key, version, correlation_id, client_id, None, None)
     exchange.api = facts.name
@@ -95,4 +237,7 @@ def _read(
     if direction == "response":
         exchange.response = message
     BodyDecoder("full", TopicNameTable(), show_secrets=show_secrets).decode_side(exchange, direction)
+    if not facts.known and not is_clean(exchange) and size_bytes == len(frame):
+        low, high = schema.version_range(api_key)
+        raise SchemaError(f"{facts.name} has no version {version}; known are {low} to {high}, and none of these fits")
     return exchange

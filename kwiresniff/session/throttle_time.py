@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from struct import Struct
+from typing import TYPE_CHECKING, Final
 
 from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import API_VERSIONS
 from kwiresniff.base.fastint import i32
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Message
 from kwiresniff.schema.wire_types import FIXED
-from kwiresniff.session.apis import UNSUPPORTED_VERSION, ApiFacts
+from kwiresniff.session.apis import ApiFacts, response_version
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -27,9 +27,14 @@ _int32 = Struct(">i").unpack_from
 
 
 def throttle_time_ms(facts: ApiFacts, response: Message) -> i64:
-    """``throttle_time_ms`` of a response (INT32, milliseconds); 0 where it has none or its frame ends before it."""
+    """``throttle_time_ms`` of a response (INT32, milliseconds); 0 where it has none or its frame ends before it.
+
+    An ApiVersions response that refuses the request's version is in layout 0, which has none (KIP-511).
+    """
     frame = response.frame
     if frame is None:
+        return 0
+    if facts.api_key == API_VERSIONS and response_version(API_VERSIONS, facts.read_as, frame) != facts.read_as:
         return 0
     at: i64 = facts.throttle_offset
     size: i64 = len(frame)
@@ -91,7 +96,7 @@ def _of_variable_fields(facts: ApiFacts, response: Message, frame: bytes) -> int
 def _of_api_versions(response: Message, frame: bytes) -> int:
     """An error code, then a short count of entries of seven bytes each; every connection begins with such an answer."""
     at = response.body_offset + 2
-    if len(frame) <= at or frame[at] >= 0x80 or int.from_bytes(frame[at - 2 : at], "big") == UNSUPPORTED_VERSION:
+    if len(frame) <= at or frame[at] >= 0x80:
         return 0
     entries = frame[at] - 1
     at += 1 + 7 * entries

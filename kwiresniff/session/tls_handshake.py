@@ -7,7 +7,8 @@ records is type, 24-bit length, and may begin and end anywhere in them.
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import ClassVar
+from typing import ClassVar
+
 from kwiresniff.base.tls_record import (
     ALERT,
     APPLICATION_DATA,

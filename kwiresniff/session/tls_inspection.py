@@ -5,7 +5,8 @@ Decrypted data, if there are keys, comes from ``capture`` as segments of its own
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import Any, ClassVar
+from typing import Any, ClassVar
+
 from kwiresniff.session.tls_handshake import HandshakeParser
 
 #: The shortest Finished in a record of TLS 1.3: five bytes, a message of 4 + 32, one for its type, a tag of 16.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING, ClassVar
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar
 from kwiresniff.session.kafka_messages import KafkaMessages
 from kwiresniff.session.phases import TLS, Verdict
 from kwiresniff.session.services import ConnectionServices
+from kwiresniff.session.tls_inspection import TlsInspection
 from kwiresniff.stream.half_stream import HalfStream
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 @cache
 def _inspection() -> type[TlsInspection]:
     """What inspects a connection, imported with the first one: it brings tables that few captures need."""
-    from kwiresniff.session.tls_inspection import TlsInspection
-
     return TlsInspection
 
 
@@ -56,14 +55,14 @@ class TlsPhase(KafkaMessages):
                 tls.answered_bytes = self.broker.bytes - self.broker.preamble_bytes
             half.count_only()
 
-    def count_encrypted_gap(self, half: HalfStream, packet: int, ns: int, missing: int) -> None:
+    def count_encrypted_gap(self, half: HalfStream, packet: int, ns: int, missing: int, code: str) -> None:
         """Counts ``missing`` bytes, which the capture does not have.
 
         All gaps of a direction are reported as one in the end: there are no messages here to be distinguished, and
         with a snap length as many gaps.
         """
         assert self.tls is not None
-        half.note_gap(packet, ns, missing)
+        half.note_gap(packet, ns, missing, code)
         self.tls.gap(0 if half is self.client else 1)
         if not half.frames.synchronized:
             half.count_only()

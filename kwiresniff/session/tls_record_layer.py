@@ -5,8 +5,9 @@ The layout of a header is in ``kwiresniff.base.tls_record``.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from kwiresniff.base.fastint import u16
-from kwiresniff.base.light_typing import TYPE_CHECKING
 from kwiresniff.base.tls_record import (
     APPLICATION_DATA,
     CHANGE_CIPHER_SPEC,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import islice
 from sys import getsizeof
+from typing import ClassVar
 
 from kwiresniff import schema
 from kwiresniff.base.api_keys import (
@@ -18,7 +19,6 @@ from kwiresniff.base.api_keys import (
 )
 from kwiresniff.base.entities import TOPIC_ID
 from kwiresniff.base.known_ids import METADATA_TOPIC, METADATA_TOPIC_ID, ZERO_UUID
-from kwiresniff.base.light_typing import ClassVar
 from kwiresniff.model import Body, Direction
 from kwiresniff.session.sensitive_names import SensitiveNames
 

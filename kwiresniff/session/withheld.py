@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any, Final
 
-from kwiresniff.base.light_typing import Any, Final
 from kwiresniff.model import Node
 
 #: A number of more bits than that may be several letters; one in a row of numbers, some of them.

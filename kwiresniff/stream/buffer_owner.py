@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import Protocol
+from typing import Protocol
 
 
 class BufferOwner(Protocol):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
+
 from kwiresniff.stream.buffer_budget import SEGMENT_BYTES, STEP_BYTES, BufferBudget
 from kwiresniff.stream.frame_handler import FrameFilter
 

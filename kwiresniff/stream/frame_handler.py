@@ -6,13 +6,14 @@ is 0 or 1: which of the two directions of a connection speaks, in the order in w
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
 #: Why bytes were skipped: the ``code`` of ``on_gap``.
 LOST_GAP = "gap"
+LOST_CUT = "snap_length"  # reported as a gap
 LOST_BAD_LENGTH = "bad_length"
 LOST_MID_STREAM = "mid_stream"
 LOST_UNRECOGNIZED = "unrecognized"

@@ -8,9 +8,9 @@ begins. What a frame says is for its handler to judge.
 from __future__ import annotations
 
 from struct import Struct
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from kwiresniff.base.fastint import i32
-from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar, Final
 from kwiresniff.stream.buffer_budget import BufferBudget
 from kwiresniff.stream.frame_buffer import SMALL_PIECE_BYTES, FrameBuffer
 from kwiresniff.stream.frame_handler import LOST_BAD_LENGTH, LOST_GAP, LOST_MID_STREAM, FrameHandler
@@ -47,12 +47,12 @@ class FrameReader(FrameBuffer):
 
     ``keep`` bytes of each are kept; with ``filters``, large ones are filtered. ``at_frame_start`` says that the next
     byte is the first of a frame. While a frame is handed on, ``behind`` counts the bytes of its last segment that come
-    behind it. ``reason`` is why the synchronisation was lost.
+    behind it. ``reason`` is why the synchronisation was lost, ``lost_code`` why bytes of the frame are.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
         "_head", "_lost_in_frame", "at_frame_start", "behind", "filters", "first_ns", "first_packet", "keep",
-        "min_frame_bytes", "reason", "side", "size", "synchronized",
+        "lost_code", "min_frame_bytes", "reason", "side", "size", "synchronized",
     )  # fmt: skip
     __slots__ = STATE
 
@@ -71,6 +71,7 @@ class FrameReader(FrameBuffer):
         self.behind: i64 = 0
         self._head = b""  # of a length
         self._lost_in_frame: i64 = 0
+        self.lost_code = LOST_GAP
 
     def read_inside(self, buffer: bytes, start: i64, end: i64) -> None:
         """Take ``buffer[start:end]``, which does not complete the current frame."""
@@ -183,26 +184,27 @@ class FrameReader(FrameBuffer):
             self.charge()
             self.parts.append(buffer[start:end])
 
-    def gap(self, handler: FrameHandler, packet: i64, ns: int, missing: i64) -> None:
-        """The next ``missing`` bytes are not in the capture, as ``packet`` shows."""
+    def gap(self, handler: FrameHandler, packet: i64, ns: int, missing: i64, code: str) -> None:
+        """The next ``missing`` bytes are not in the capture, as ``packet`` shows; ``code`` is LOST_GAP or LOST_CUT."""
         need = self.remaining
         if need:
             self.keep_no_more()
+            self.lost_code = code if not self._lost_in_frame or self.lost_code == code else LOST_GAP
             self._lost_in_frame += min(need, missing)
             if missing < need:
                 self.remaining = need - missing
-                handler.on_gap(self.side, packet, ns, missing, 0, LOST_GAP)
+                handler.on_gap(self.side, packet, ns, missing, 0, code)
                 return
             data = self.pop(self.keep)
             handler.on_frame(
                 self.side, self.first_packet, self.first_ns, packet, ns, self.size, data, self._lost_in_frame
             )
             if missing == need:
-                handler.on_gap(self.side, packet, ns, missing, 0, LOST_GAP)
+                handler.on_gap(self.side, packet, ns, missing, 0, code)
                 return
         skipped = len(self._head)
-        self.desynchronize(LOST_GAP)
-        handler.on_gap(self.side, packet, ns, missing, skipped, LOST_GAP)
+        self.desynchronize(code)
+        handler.on_gap(self.side, packet, ns, missing, skipped, code)
 
     def desynchronize(self, reason: str) -> None:
         """Notes that it is no longer known where frames begin, and the ``reason``, a ``LOST_*``."""

@@ -7,12 +7,13 @@ handed on, and who knows where frames begin: it keeps no handler, and knows no c
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, ClassVar, Final
+
 from kwiresniff.base.fastint import i32
-from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar, Final
 from kwiresniff.base.sequence_numbers import SEQ_MASK
 from kwiresniff.stream.buffer_budget import SEGMENT_BYTES, BufferBudget
 from kwiresniff.stream.frame_buffer import SMALL_PIECE_BYTES
-from kwiresniff.stream.frame_handler import FrameHandler
+from kwiresniff.stream.frame_handler import LOST_CUT, LOST_GAP, FrameHandler
 from kwiresniff.stream.frame_reader import FrameReader
 from kwiresniff.stream.reassembler import Piece, Reassembler
 from kwiresniff.stream.resync import Resynchronizer
@@ -35,8 +36,8 @@ class HalfStream(Reassembler):
     Before its connection's first data a direction is little more than its counts: ``frames`` and ``resync`` are made by
     ``start``. From then on, until it has ended, it is ``reading``.
     ``unreported_bytes`` were skipped and are not reported yet, ``unreported_gap`` has packet and time of the first
-    and the number of all bytes that are not in the capture and not reported yet. ``beyond`` counts,
-    while a frame that was found by a search is handed on, the bytes under search behind its last segment.
+    and the number of all bytes that are not in the capture and not reported yet, and why (a ``LOST_*``). ``beyond``
+    counts, while a frame that was found by a search is handed on, the bytes under search behind its last segment.
     ``preamble_bytes`` are those of a proxy's preamble, which stands before the first frame.
     """
 
@@ -52,7 +53,7 @@ class HalfStream(Reassembler):
         self.beyond: i64 = 0
         self.preamble_bytes: i64 = 0
         self.unreported_bytes: i64 = 0
-        self.unreported_gap: tuple[int, int, int] | None = None
+        self.unreported_gap: tuple[int, int, int, str] | None = None
 
     def start(self, keep: int) -> None:
         """Makes what reads data, the first byte of which begins a frame; ``keep`` bytes are kept of each."""
@@ -148,7 +149,7 @@ class HalfStream(Reassembler):
             self.resync.buffer.ahead = 0
         if missing:
             self.advance(missing)
-            self._gap(handler, packet, ns, missing)
+            self._gap(handler, packet, ns, missing, LOST_CUT)
 
     def acknowledged(self, handler: FrameHandler, packet: i64, ns: int, ack: i64) -> None:
         """The other side confirms, in ``packet``, everything before ``ack``.
@@ -169,7 +170,7 @@ class HalfStream(Reassembler):
             if not self.frames.synchronized:
                 self.search(handler)  # the other side may have shown since the last search what there is to find
             packet, ns, missing = self.skip()
-            self._gap(handler, packet, ns, missing)
+            self._gap(handler, packet, ns, missing, LOST_GAP)
         return self.deliver_queued(handler)
 
     def flush(self, handler: FrameHandler) -> bool:
@@ -196,11 +197,11 @@ class HalfStream(Reassembler):
             if self.resync.feed(handler, packet, ns, self.ack, data, frames.reason):
                 self.search(handler)
 
-    def _gap(self, handler: FrameHandler, packet: i64, ns: int, missing: i64) -> None:
+    def _gap(self, handler: FrameHandler, packet: i64, ns: int, missing: i64, code: str) -> None:
         if not self.frames.synchronized:
-            self.resync.gap(handler, packet, ns, missing)
+            self.resync.gap(handler, packet, ns, missing, code)
             return
-        self.frames.gap(handler, packet, ns, missing)
+        self.frames.gap(handler, packet, ns, missing, code)
         if not self.frames.synchronized:
             self.resync.buffer.begin()
 
@@ -278,11 +279,11 @@ class HalfStream(Reassembler):
 
     # -- what is held and left ----------------------------------------------------------------------------------
 
-    def note_gap(self, packet: int, ns: int, missing: int) -> None:
-        """Count ``missing`` bytes that are not in the capture, which are reported later."""
+    def note_gap(self, packet: int, ns: int, missing: int, code: str) -> None:
+        """Count ``missing`` bytes that are not in the capture, which are reported later; ``code`` is a ``LOST_*``."""
         if missing:
-            first_packet, first_ns, before = self.unreported_gap or (packet, ns, 0)
-            self.unreported_gap = (first_packet, first_ns, before + missing)
+            first_packet, first_ns, before, first_code = self.unreported_gap or (packet, ns, 0, code)
+            self.unreported_gap = (first_packet, first_ns, before + missing, code if code == first_code else LOST_GAP)
 
     def held_bytes(self) -> int:
         """Bytes of memory of queued segments, of the frame being assembled and of the bytes under search."""

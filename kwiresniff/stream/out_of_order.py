@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from bisect import insort
-
-from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

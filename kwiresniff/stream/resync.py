@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
 from kwiresniff.stream.buffer_budget import BufferBudget
-from kwiresniff.stream.frame_handler import LOST_GAP, FrameHandler
+from kwiresniff.stream.frame_handler import FrameHandler
 from kwiresniff.stream.resync_buffer import MARK_BYTES, ResyncBuffer
 
 if TYPE_CHECKING:
@@ -50,11 +51,11 @@ class Resynchronizer:
             return -1
         return handler.on_search(self.side)
 
-    def gap(self, handler: FrameHandler, packet: i64, ns: int, missing: i64) -> None:
+    def gap(self, handler: FrameHandler, packet: i64, ns: int, missing: i64, code: str) -> None:
         """Drops the bytes under search, because ``missing`` bytes between them and what follows are lost."""
         skipped = len(self.buffer)
         self.buffer.clear()
-        handler.on_gap(self.side, packet, ns, missing, skipped, LOST_GAP)
+        handler.on_gap(self.side, packet, ns, missing, skipped, code)
 
     def release(self, handler: FrameHandler, reason: str) -> None:
         """Drops the bytes under search."""

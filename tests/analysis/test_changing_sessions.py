@@ -13,7 +13,9 @@ import pytest
 
 from kwiresniff.analysis.clients import NamesInTraffic
 from kwiresniff.analysis.filter import compile_filter
+from kwiresniff.analysis.followed_sessions import Followed, FollowedSessions
 from kwiresniff.analysis.stats import StatsTable
+from kwiresniff.base.fastint import COMPILED
 from kwiresniff.model import Exchange
 from kwiresniff.session.fetch_sessions import FetchSession
 from tests.support.exchanges import exchange
@@ -114,3 +116,45 @@ def test_a_fetch_costs_little_more_where_its_session_has_many_topics(who: str) -
         gc.enable()
     few_cost, many_cost = (median(costs) for costs in zip(*measured, strict=True))
     assert many_cost < 12 * few_cost, f"{many_cost / few_cost:.1f} times"
+
+
+def test_fetches_of_sessions_that_take_turns_cost_what_has_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hundreds of sessions on one connection: nothing that follows them asks for a session's members again."""
+    asked = 0
+
+    class Counted(FollowedSessions):
+        def weigh(self, followed: Followed, more: int = 0) -> list[Followed]:
+            nonlocal asked
+            asked += 1
+            return super().weigh(followed, more)
+
+    if not COMPILED:
+        for module in ("clients", "stats", "filter.of_sessions"):
+            monkeypatch.setattr(f"kwiresniff.analysis.{module}.FollowedSessions", Counted)
+    sessions = [FetchSession(is_whole=True) for _ in range(300)]
+    for session in sessions:
+        session.add([{"topic": f"t-{number}", "partitions": [0]} for number in range(100)])
+    takers: list[Callable[[Exchange], object]] = [made() for made in WHO.values()]
+    for _ in range(3):
+        for session in sessions:
+            one = exchange(topics=())
+            one.fetched = session.content()
+            for take in takers:
+                take(one)
+    assert asked <= len(takers) * len(sessions)
+    if not COMPILED:
+        assert asked == len(takers) * len(sessions)
+
+
+def test_a_dropped_session_is_taken_in_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More topics than are followed, and more rows apart than there is room for: the counts stay what they are."""
+    monkeypatch.setattr("kwiresniff.analysis.followed_sessions.MAX_FOLLOWED", 100)
+    monkeypatch.setattr("kwiresniff.analysis.stats.MAX_ALL_APART", 2)
+    rng = random.Random(7)
+    table, expected = StatsTable(["topic"]), Counter[str]()
+    given = [fetches(40, rng, count=50) for _ in range(5)]
+    for turn in zip(*given, strict=True):
+        for one, has in turn:
+            table.add(one)
+            expected.update({*has, *one.topics})
+    assert {row.key[0]: row.count for row in table.rows()} == expected

@@ -8,8 +8,9 @@ import pytest
 
 from kwiresniff.analysis import client_traffic, clients
 from kwiresniff.analysis.clients import Inventory, NamesInTraffic
-from kwiresniff.model import Connection, Exchange, FetchedTopics
+from kwiresniff.model import Connection, Exchange
 from kwiresniff.results.clients import Client
+from kwiresniff.session.fetch_sessions import FetchSession
 from tests.support.exchanges import START_NS, connection, exchange
 
 
@@ -83,13 +84,13 @@ def test_steps_of_the_protocol_are_no_errors_of_a_client() -> None:
 
 def test_topics_of_a_fetch_session_are_taken_once_by_each_client() -> None:
     """A fetch of a hundred bytes may be about a thousand topics; two clients share a connection by way of a proxy."""
-    told, on, growing = NamesInTraffic(), connection(1), ["t0", "t1"]
-    standing = exchange(on=on, fetched=FetchedTopics(["t0", "t1"], [0], is_whole=True))
-    grown = [exchange(on=on, fetched=FetchedTopics(growing, [0], is_whole=True))]
-    growing.append("t2")
-    grown += [exchange(on=on, fetched=FetchedTopics(growing, [0], is_whole=True), client_id=who) for who in "ab"]
+    told, on, session = NamesInTraffic(), connection(1), FetchSession(is_whole=True)
+    session.add([{"topic": name, "partitions": [0]} for name in ("t0", "t1")])
+    standing = exchange(on=on, fetched=session.content())
+    session.add([{"topic": "t2", "partitions": [0]}])
+    grown = [exchange(on=on, fetched=session.content(), client_id=who) for who in ("billing-1", "a", "b")]
     assert [told(one)[0] for one in (standing, standing, *grown, grown[1])] == [
-        ["t0", "t1"], [], [], ["t0", "t1", "t2"], ["t0", "t1", "t2"], [],
+        ["t0", "t1"], [], ["t2"], ["t0", "t1", "t2"], ["t0", "t1", "t2"], [],
     ]  # fmt: skip
     assert only(standing, standing).topics == ("t0", "t1")
 

@@ -67,6 +67,19 @@ def test_a_version_that_the_broker_does_not_offer_is_named() -> None:
     assert [code for code, _ in codes(asked, lost(on, "Produce", 0, 3), on)] != ["unsupported_version"]
 
 
+@pytest.mark.parametrize("asks", [True, False])
+def test_a_client_that_does_not_go_by_the_versions_it_asked_for_is_told_that(asks: bool) -> None:
+    """It asked on the same connection: nobody tells it to ask."""
+    offer = [{"api_key": 0, "min_version": 0, "max_version": 13}, {"api_key": 1, "min_version": 4, "max_version": 18}]
+    on = closed(1, "broker", SECOND // 100, exchanges={"ok": 1} if asks else {})
+    elsewhere = connection(9, "10.0.0.7:1000")
+    answered = exchange("ApiVersions", 18, 3, response={"api_keys": offer}, on=on if asks else elsewhere)
+    (found,) = findings(answered, lost(on, "Fetch", 1, 3), on)
+    assert found.code == "unsupported_version"
+    assert ("does not go by the answer" in found.remedy) is asks
+    assert ("let it ask for ApiVersions" in found.remedy) is not asks
+
+
 def test_a_version_that_newer_brokers_gave_up_is_named_without_knowing_the_broker() -> None:
     """Produce v1 went with 4.0: whoever closes on it is newer, but for a broker that has answered such requests."""
     on, other = closed(1, "broker", SECOND // 100), closed(2, "client")

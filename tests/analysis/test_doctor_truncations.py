@@ -43,3 +43,33 @@ def test_what_a_consumer_had_read_of_a_lost_log_stays_as_it_was() -> None:
     (found,) = findings(read("10.0.0.1", 90, 0), read("10.0.0.1", 100, SECOND), asks, *late)
     assert (found.code, found.numbers["offsets"], found.numbers["lost_records"]) == ("records_lost", [[40, 110]], 70)
     assert "had read up to offset 109;" in found.details[0] and "ends at 40" in found.details[0]
+
+
+def sent(broker: str, base_offset: int, at_ns: int, sequence: int, producer_id: int = 7) -> Exchange:
+    """A Produce of an idempotent producer to orders-0, which the broker gave that offset."""
+    one = written(broker, base_offset, at_ns)
+    assert one.request is not None and one.request.body is not None
+    fields = {"producer_id": producer_id, "producer_epoch": 0, "base_sequence": sequence}
+    one.request.body["topic_data"][0]["partition_data"][0]["records"][0] |= fields
+    return one
+
+
+def test_a_batch_sent_again_to_a_new_leader_is_no_loss() -> None:
+    """The new leader has it, and answers with its first offset, below what others have written since (KIP-98)."""
+    begun = [sent("10.0.0.1", 100, 0, 0), sent("10.0.0.1", 101, 1000, 0, producer_id=8)]
+    assert not findings(*begun, sent("10.0.0.2", 100, SECOND, 0), sent("10.0.0.2", 102, 2 * SECOND, 1))
+    (loss,) = findings(*begun, sent("10.0.0.2", 100, SECOND, 1))
+    assert (loss.code, loss.numbers["lost_records"]) == ("records_lost", 1)
+
+
+def test_the_first_of_two_answers_to_a_batch_may_not_be_in_the_capture() -> None:
+    """What counts is that the batch was sent; one that was refused was not taken, and may show a loss."""
+    first = sent("10.0.0.1", 100, 0, 0)
+    first.response, first.outcome = None, "unanswered"
+    other = sent("10.0.0.1", 101, 1000, 0, producer_id=8)
+    codes = [one.code for one in findings(first, other, sent("10.0.0.2", 100, SECOND, 0))]
+    assert "records_lost" not in codes
+    refused = sent("10.0.0.1", -1, 0, 0)
+    refused.errors = [("responses[0].partition_responses[0].error_code", 6, "NOT_LEADER_OR_FOLLOWER", True)]
+    codes = [one.code for one in findings(other, refused, sent("10.0.0.2", 100, SECOND, 0))]
+    assert "records_lost" in codes

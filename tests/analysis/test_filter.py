@@ -7,8 +7,12 @@ from typing import Any
 import pytest
 
 from kwiresniff.analysis.filter import compile_filter
+from kwiresniff.analysis.filter.fields import unknown_step
 from kwiresniff.errors import FilterError
 from kwiresniff.model import Exchange
+from kwiresniff.schema.apis import apis
+from kwiresniff.schema.definition import Field
+from kwiresniff.schema.registry import definitions
 from tests.support.exchanges import START_NS, connection, exchange
 
 FETCH = {"max_wait_ms": 500, "topics": [{"topic": "orders", "partitions": [{"partition": 3}]}]}
@@ -133,7 +137,6 @@ def test_a_name_stands_only_where_there_are_names(text: str) -> None:
         ("request.body.topics.partitions.partition != 3", False),
         ("request.body.isolation_level == null", True),
         ("request.body.isolation_level", False),
-        ("request.body.isolation_level.below == 1", False),
         ("response.body.throttle_time_ms == 0", True),
         ("response.body.throttle_time_ms", False),
     ],
@@ -332,6 +335,11 @@ def test_no_response_settles_what_it_would_have_decided() -> None:
         ("request.body.a..b == 1", 0, "expected a field"),
         ("acks == 1 and request.body.topic.name == a", 27, "expected a field that the body of some request has, not"),
         ("response.body.acks == 1", 14, "kwiresniff schema show --response"),
+        ("request.body.ackz == 1", 13, "acks"),
+        ("not request.body.topics[0].naem == a", 27, "below 'request.body.topics[0]', not 'naem' (near it: name)"),
+        ("response.body.topics.partitions.eror_code", 32, "error_code"),
+        ("request.body.acks.low == 1", 18, "expected a field below 'request.body.acks', not 'low'"),
+        ("request.body.protocols.metadatx_decoded.topics", 23, "below 'request.body.protocols'"),
         ("request.body.acks < x", 20, "expected a number, not 'x'"),
         ("request.body.acks < 1s", 20, "expected a number without a unit of time"),
         ("and", 0, "expected a field"),
@@ -372,10 +380,10 @@ def test_only_the_front_of_a_long_text_is_searched() -> None:
 @pytest.mark.parametrize(
     ("path", "body"),
     [
-        ("topics.b", {"topics": 5}),
-        ("topics.b", {"topics": [1, None, {"b": None}]}),
-        ("topics[5].b", {"topics": {"b": 1}}),
-        ("topics.b", {"topics": [[1]]}),
+        ("topics.name", {"topics": 5}),
+        ("topics.name", {"topics": [1, None, {"name": None}]}),
+        ("topics[5].name", {"topics": {"name": 1}}),
+        ("topics.name", {"topics": [[1]]}),
     ],
 )
 def test_a_path_that_leads_nowhere_has_no_value(path: str, body: dict[str, Any]) -> None:
@@ -420,3 +428,34 @@ def test_a_name_that_a_body_has_is_that_field_whatever_else_it_was() -> None:
     given = exchange("FindCoordinator", 10, request={"key": "old", "group_id": "own"})
     assert matches("request.body.group_id == own", given)
     assert not matches("request.body.group_id == old", given)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "request.body.topics[0].partitions[].fetch_offset",
+        "request.body.protocols.metadata_decoded.topics",
+        "request.body.topic_data.partition_data.records.records.value",
+        "request.body.topics.partitions._tagged_fields.7",
+        "response.body.responses.partitions.records.compression",
+    ],
+)
+def test_paths_that_some_message_may_have_are_no_mistake(path: str) -> None:
+    """No definition says what stands behind record sets, decoded bytes and tagged fields that none has."""
+    assert compile_filter(f"{path} == 1") is not None
+
+
+def test_every_path_of_every_definition_is_accepted() -> None:
+    """In every version, by its present name and by older ones; nothing else is at its place."""
+
+    def check(side: str, fields: tuple[Field, ...], path: str) -> None:
+        for field in fields:
+            for name in (field.name, *field.aliases):
+                assert unknown_step(f"{path}.{name}") is None, f"{path}.{name}"
+            check(side, field.fields, f"{path}.{field.name}")
+
+    for side in ("request", "response"):
+        for api in apis():
+            for message in definitions(api.name):
+                if message.kind == side:
+                    check(side, message.fields, f"{side}.body")

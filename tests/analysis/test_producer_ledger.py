@@ -8,7 +8,7 @@ import pytest
 
 from kwiresniff.analysis import producer_table
 from kwiresniff.analysis.producer_ledger import ProducerLedger
-from kwiresniff.analysis.producer_sequences import Sequence
+from kwiresniff.analysis.producer_sequences import MAX_RECENT, Sequence
 from kwiresniff.capture import open_captures
 from kwiresniff.digest import Digest, PartitionDigest, TopicDigest
 from kwiresniff.model import Exchange
@@ -137,7 +137,7 @@ def test_what_a_sequence_lacks_and_repeats(batches: list[tuple[int, int, int]], 
     """Late batches fill holes, epochs begin at 0, and numbers begin anew after the greatest one."""
     sequence = Sequence()
     for batch in batches:
-        sequence.add(*batch)
+        sequence.add(*batch, 0)
     assert (sequence.missing, sequence.duplicates) == (missing, duplicates)
 
 
@@ -209,3 +209,24 @@ def test_a_transactional_id_that_is_no_text_is_shown_escaped() -> None:
     assert one.request is not None and one.request.body is not None
     one.request.body["transactional_id"] = b"tx\xff"
     assert only_producer(one).transactional_id == "tx\\xff"
+
+
+def test_a_sequence_with_other_bytes_is_told_apart_from_a_batch_sent_again() -> None:
+    """By the checksum; among as many batches as brokers remember, and not across epochs."""
+    sequence = Sequence()
+    for epoch, base, crc in (
+        (0, 76, 1),
+        (0, 77, 2),
+        (0, 78, 3),
+        (0, 77, 2),
+        (0, 78, 4),
+        (0, 79, 5),
+        (1, 0, 6),
+        (1, 1, 7),
+    ):
+        sequence.add(epoch, base, 1, crc)
+    assert (sequence.reused, sequence.duplicates, sequence.missing) == (1, 1, 0)
+    for base in range(2, 2 + MAX_RECENT):
+        sequence.add(1, base, 1, base)
+    sequence.add(1, 1, 1, 99)
+    assert (sequence.reused, sequence.duplicates) == (1, 2)

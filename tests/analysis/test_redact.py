@@ -6,7 +6,9 @@ from hashlib import blake2b
 from typing import Any
 
 from kwiresniff.analysis.redact import Redactor
-from kwiresniff.model import Dissection, Node
+from kwiresniff.model import Direction, Dissection, Node
+
+PRODUCED: tuple[int, Direction] = (0, "request")
 
 
 def body() -> dict[str, Any]:
@@ -78,7 +80,7 @@ def test_a_tree_loses_the_same_values_and_their_bytes() -> None:
     records = Node("records", "COMPACT_RECORDS", 4, 40, children=[record])
     unread = Node("records", "RECORDS", 44, 9, {"size_bytes": 9})
     name = Node("key", "STRING", 2, 3, "a group, not a record")
-    Redactor("k").dissect(Dissection(Node("body", "STRUCT", 0, 60, children=[name, records, unread]), 60))
+    Redactor("k").dissect(Dissection(Node("body", "STRUCT", 0, 60, children=[name, records, unread]), 60), PRODUCED, 0)
     assert (key.value, key.meaning, key.derived) == (stands_for(b"alice", b"k"), "", True)
     assert (header_key.value, header_key.derived) == (stands_for(b"abc", b"k"), True)
     assert (name.value, name.derived) == ("a group, not a record", False)
@@ -106,6 +108,8 @@ def test_a_tree_loses_what_was_decoded_of_a_value() -> None:
     key = Node("key", "BYTES", 10, 7, b"\0\1alice", "OffsetCommitKey v0", children=[group])
     record = Node("record", "RECORD", 8, 30, children=[key])
     Redactor("k").dissect(
-        Dissection(Node("body", "STRUCT", 0, 60, children=[Node("records", "RECORDS", 4, 40, children=[record])]), 60)
+        Dissection(Node("body", "STRUCT", 0, 60, children=[Node("records", "RECORDS", 4, 40, children=[record])]), 60),
+        PRODUCED,
+        0,
     )
     assert (key.value, key.meaning, key.children) == (stands_for(b"\0\1alice", b"k"), "", [])

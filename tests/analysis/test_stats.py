@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.analysis import stats, stats_keys, stats_row
+from kwiresniff.analysis import followed_sessions, stats, stats_row
 from kwiresniff.analysis.stats import StatsTable
 from kwiresniff.base.fastint import COMPILED
-from kwiresniff.model import Exchange, FetchedTopics
+from kwiresniff.model import Exchange, SessionIdentity
 from kwiresniff.results.stats import StatRow
-from tests.support.exchanges import connection, exchange
+from tests.support.exchanges import connection, exchange, fetched_topics
 from tests.support.sample import sampled
 
 FAILED = [("error_code", 6, "NOT_LEADER_OR_FOLLOWER", True)]
@@ -172,7 +172,8 @@ def polls(rng: Random, count: int) -> Iterator[Exchange]:
     given names in between."""
     connections = [connection(number, f"10.0.0.{number}:50000") for number in (1, 2, 3)]
     topics: dict[int, list[str]] = {one.id: [f"t{one.id * 5 + at}" for at in range(20)] for one in connections}
-    content = {number: FetchedTopics(list(names), [0], is_whole=True) for number, names in topics.items()}
+    sessions = {number: SessionIdentity() for number in topics}
+    content = {number: fetched_topics(names, session=sessions[number]) for number, names in topics.items()}
     for at in range(count):
         on = rng.choice(connections)
         names = topics[on.id]
@@ -182,7 +183,7 @@ def polls(rng: Random, count: int) -> Iterator[Exchange]:
                 names.append(new)
             else:
                 del names[rng.randrange(len(names))]
-            content[on.id] = FetchedTopics(list(names), [0], is_whole=True)
+            content[on.id] = fetched_topics(names, session=sessions[on.id])
         failed = rng.random() < 0.1
         yield exchange(
             latency_ns=rng.choice([None, 0, -5, rng.randrange(1, 10**9)]) if failed else rng.randrange(1, 10**9),
@@ -196,31 +197,34 @@ def polls(rng: Random, count: int) -> Iterator[Exchange]:
         )
 
 
-#: How many sessions are counted at once, and how often one grows before its topics are counted by themselves.
-LIMITS = list(product([1, 2, stats_keys.MAX_SHARED], [3, stats.MAX_GROWTHS]))
+#: How many topics of sessions are followed, and how often one changes before its topics are counted by themselves.
+LIMITS = list(product([20, 60, followed_sessions.MAX_FOLLOWED], [3, stats.MAX_APART]))
 
 
 @pytest.mark.parametrize("limits", sampled(LIMITS, 5, 1), ids=str)
 def test_what_is_counted_for_all_topics_of_a_session_at_once_is_what_each_of_them_gets(
     limits: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A table of two dimensions counts every topic by itself. Looking in between changes nothing."""
-    sessions, growths = limits
-    monkeypatch.setattr(stats, "MAX_GROWTHS", growths)
-    monkeypatch.setattr("kwiresniff.analysis.stats.MAX_SHARED", sessions)
-    monkeypatch.setattr(stats_keys, "MAX_SHARED", sessions)
+    """Each topic by itself: of an exchange that names all of its session. Looking in between changes nothing."""
+    followed, apart = limits
+    monkeypatch.setattr(stats, "MAX_APART", apart)
+    monkeypatch.setattr(followed_sessions, "MAX_FOLLOWED", followed)
     names: dict[str, str] = {}
     one, two = StatsTable(("topic",), names.get), StatsTable(("topic", "api"), names.get)
-    rng = Random(f"polls {sessions} {growths}")
+    by_itself = StatsTable(("topic",), names.get)
+    rng = Random(f"polls {followed} {apart}")
     for at, poll in enumerate(polls(rng, 1_500)):
         one.add(poll)
         two.add(poll)
+        assert poll.fetched is not None
+        of_session = [names.get(topic) or topic for topic in poll.fetched.topics]
+        poll.topics, poll.fetched = tuple(dict.fromkeys([*poll.topics, *of_session])), None
+        by_itself.add(poll)
         if at % 400 == 399:
             names[f"{'id' * 9}x-{at // 40 + 1}"] = f"named-{at}"
-            expected = {row.key[0]: row for row in two.rows()}
-            assert {row.key[0]: row._replace(by=("topic", "api"), key=(*row.key, "Fetch")) for row in one.rows()} == (
-                expected
-            )
+            assert one.rows() == by_itself.rows()
+            both = [row._replace(by=("topic", "api"), key=(*row.key, "Fetch")) for row in one.rows()]
+            assert two.rows() == both
     assert len(one) == len(two) > 100
 
 
@@ -241,7 +245,8 @@ def test_a_fetch_of_a_session_of_thousands_of_topics_is_counted_a_few_times(monk
     monkeypatch.setattr(stats_row.Row, "merge", counted(stats_row.Row.merge))
     made, names = StatsTable(("topic",)), tuple(f"topic-{number}" for number in range(1_000))
     sizes = [*range(16, 1_000), *[1_000] * 2_000]
-    content = {size: FetchedTopics(list(names[:size]), [0], is_whole=True) for size in set(sizes)}
+    session = SessionIdentity()
+    content = {size: fetched_topics(list(names[:size]), session=session) for size in set(sizes)}
     for size in sizes:
         made.add(exchange(topics=(), fetched=content[size]))
     found = {row.key[0]: row.count for row in made.rows()}

@@ -8,9 +8,9 @@ import pytest
 
 from kwiresniff.analysis import stats_dimensions
 from kwiresniff.analysis.stats import StatsTable
-from kwiresniff.model import Exchange, FetchedTopics
+from kwiresniff.model import Exchange
 from kwiresniff.results.stats import StatRow
-from tests.support.exchanges import connection, exchange
+from tests.support.exchanges import connection, exchange, fetched_topics
 
 
 def rows(by: tuple[str, ...], *exchanges: Exchange, records: bool = False, names: dict[str, str] | None = None) -> Any:
@@ -79,8 +79,8 @@ def test_partitions_go_with_the_topic_above_them() -> None:
 def test_an_incremental_fetch_counts_for_the_partitions_of_its_session() -> None:
     """Where they are those of one topic; whose they are of several nobody says."""
     one, two = exchange(request={}, response={}), exchange(request={}, response={})
-    one.fetched = FetchedTopics(["orders"], [0, 4], is_whole=True)
-    two.fetched = FetchedTopics(["orders", "payments"], [0, 4], is_whole=True)
+    one.fetched = fetched_topics(["orders"], [0, 4])
+    two.fetched = fetched_topics(["orders", "payments"], [0, 4])
     assert counts(("partition",), one, two) == {
         "orders-0": 1, "orders-4": 1, "(partitions of the fetch session)": 1,
     }  # fmt: skip

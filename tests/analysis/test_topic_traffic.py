@@ -12,14 +12,14 @@ import pytest
 
 from kwiresniff.analysis import topic_table
 from kwiresniff.analysis.topic_parts import topic_of_path
-from kwiresniff.analysis.topic_state import ClientState, PartitionState
+from kwiresniff.analysis.topic_state import MAX_SEQUENCES, ClientState, PartitionState
 from kwiresniff.analysis.topic_traffic import TopicTraffic
 from kwiresniff.base.batch_layout import CODEC_NAMES
 from kwiresniff.capture import open_captures
-from kwiresniff.model import Connection, Exchange, FetchedTopics
+from kwiresniff.model import Connection, Exchange
 from kwiresniff.results.topics import Topic
 from kwiresniff.session import Analyzer
-from tests.support.exchanges import START_NS, connection, exchange
+from tests.support.exchanges import START_NS, connection, exchange, fetched_topics
 
 CAPTURES = Path(__file__).resolve().parents[2] / "captures"
 MS = 1_000_000
@@ -98,7 +98,7 @@ def test_a_recorded_group_read_what_was_written() -> None:
 def test_the_marks_of_transactions_are_no_records() -> None:
     """Transactions.java: one record committed, one aborted, one fenced; the reader gets three batches and two marks."""
     topic = traffic_of("java-transactions.pcap")["outgoing"]
-    assert topic.produced.records == 3
+    assert (topic.produced.records, topic.refused.records) == (2, 1)
     assert (topic.consumed.records, topic.consumed.batches) == (2, 2)
     (producer,) = topic.producers
     assert (producer.transactional_ids, producer.idempotent, producer.errors) == (("transfer-1",), True, 1)
@@ -277,14 +277,14 @@ def test_an_incremental_fetch_is_a_request_of_all_topics_of_its_session() -> Non
     empty = fetch(None, 10, [], start_ns=START_NS + MS)
     assert empty.request is not None and empty.response is not None
     empty.request.body, empty.response.body = {"topics": []}, {"responses": []}
-    empty.fetched = FetchedTopics(["orders"], [0], is_whole=True)
+    empty.fetched = fetched_topics(["orders"])
     topic = only(fetch(3, 10, []), empty)
     assert topic.consumers[0].flow.requests == 2
 
 
 def test_a_session_s_fetches_count_for_a_topic_from_when_it_is_known() -> None:
     """Whom the fetches of a session count for is remembered between them, and looked up anew when more is known."""
-    session = FetchedTopics(["orders", "later"], [0], is_whole=True)
+    session = fetched_topics(["orders", "later"])
 
     def poll(number: int) -> Exchange:
         empty = fetch(None, 10, [], start_ns=START_NS + number * MS)
@@ -305,11 +305,11 @@ def test_a_session_s_fetches_count_for_a_topic_from_when_it_is_known() -> None:
 
 
 def test_more_fetch_sessions_than_are_remembered_are_counted_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is forgotten of a session is looked up anew; three sessions take turns where two are remembered."""
-    monkeypatch.setattr("kwiresniff.analysis.topic_traffic.MAX_POLLS", 2)
+    """What is forgotten of a session is looked up again; three sessions take turns where two are followed."""
+    monkeypatch.setattr("kwiresniff.analysis.followed_sessions.MAX_FOLLOWED", 20)
     traffic = TopicTraffic()
     connections = [connection(number, f"10.0.0.5:{number}") for number in (1, 2, 3)]
-    sessions = [FetchedTopics(["orders"], [0], is_whole=True) for _ in connections]
+    sessions = [fetched_topics(["orders"]) for _ in connections]
     traffic.exchange(fetch(3, 10, [], on=connections[0]))
     for turn in range(1, 4):
         for on, session in zip(connections, sessions, strict=True):
@@ -405,7 +405,7 @@ def test_a_session_that_grows_and_shrinks_counts_for_what_it_has_at_each_fetch()
         one.request.body = {"topics": [{"topic": name, "partitions": [{"partition": 0}]} for name in new]}
         answers = [{"topic": name, "partitions": [{"partition_index": 0}]} for name in told]
         one.response.body = {"responses": answers}
-        one.fetched = FetchedTopics(list(names), [0], is_whole=True)
+        one.fetched = fetched_topics(list(names))
         counted.update(names)
         traffic.exchange(one)
     assert {one.name: one.consumers[0].flow.requests for one in traffic.topics()} == counted
@@ -413,7 +413,7 @@ def test_a_session_that_grows_and_shrinks_counts_for_what_it_has_at_each_fetch()
     one = fetch(None, 10, [])
     assert one.request is not None and one.response is not None
     one.request.body, one.response.body = {"topics": []}, {"responses": twice}
-    one.fetched = FetchedTopics(["t"], [0], is_whole=True)
+    one.fetched = fetched_topics(["t"])
     assert only(one).consumers[0].flow.requests == 2
 
 
@@ -438,3 +438,67 @@ def test_the_first_batch_that_is_awaited_is_found_as_bisection_finds_it() -> Non
         partition.awaited = sorted(rng.sample(range(10 * count + 1), count))
         for offset in [-1, *partition.awaited, *(rng.randrange(10 * count + 2) for _ in range(50)), 1 << 63]:
             assert partition.first_awaited(offset) == bisect_left(partition.awaited, offset)
+
+
+def refused(code: int, name: str, batches: list[dict[str, Any]]) -> Exchange:
+    """A Produce to partition 0 of ``orders`` that is answered with an error."""
+    one = produce(-1, batches)
+    one.errors = [("responses[0].partition_responses[0].error_code", code, name, True)]
+    one.outcome = "error"
+    return one
+
+
+def sent(sequence: int, **more: Any) -> list[dict[str, Any]]:
+    """A batch of an idempotent producer, as a list."""
+    return [batch(0, producer_id=7, producer_epoch=0, base_sequence=sequence, **more)]
+
+
+def test_what_a_broker_refused_is_not_in_the_topic() -> None:
+    """Ten times the same batch, and no record in; told apart for the topic and its producer."""
+    topic = only(*[refused(19, "NOT_ENOUGH_REPLICAS", [batch(0)]) for _ in range(10)])
+    assert (topic.produced.records, topic.partitions[0].produced.records) == (0, 0)
+    assert topic.refused[1:] == topic.producers[0].refused[1:] == (10, 10, 1000)
+    assert topic.producers[0].flow.records == 0 and topic.errors == (("NOT_ENOUGH_REPLICAS", 10),)
+
+
+def test_of_a_produce_to_several_partitions_those_that_were_refused_are_left_out() -> None:
+    """One of two partitions is refused."""
+    one = refused(6, "NOT_LEADER_OR_FOLLOWER", [batch(0, 3)])
+    assert one.request is not None and one.response is not None
+    assert one.request.body is not None and one.response.body is not None
+    one.request.body["topic_data"][0]["partition_data"].append({"index": 1, "records": [batch(0, 2)]})
+    one.response.body["responses"][0]["partition_responses"].append({"index": 1, "error_code": 0, "base_offset": 9})
+    topic = only(one)
+    assert (topic.produced.records, topic.refused.records) == (2, 3)
+    assert [(part.partition, part.produced.records) for part in topic.partitions] == [(0, 0), (1, 2)]
+
+
+def test_a_batch_that_an_idempotent_producer_sends_again_is_in_the_topic_once() -> None:
+    """By its sequence: answered with its first offset, or as a duplicate; after a refusal it is taken for the first
+    time (KIP-98).
+    """
+    again = only(produce(100, sent(0)), produce(101, sent(1)), produce(100, sent(0)))
+    assert (again.produced.records, again.repeated.records) == (2, 1)
+    told = only(produce(100, sent(0)), refused(46, "DUPLICATE_SEQUENCE_NUMBER", sent(0)))
+    assert (told.produced.records, told.repeated.records, told.refused.records) == (1, 1, 0)
+    later = only(refused(6, "NOT_LEADER_OR_FOLLOWER", sent(0)), produce(100, sent(0)))
+    assert (later.produced.records, later.repeated.records, later.refused.records) == (1, 0, 1)
+    unanswered = produce(100, sent(0))
+    unanswered.response, unanswered.outcome = None, "unanswered"
+    for given in ([unanswered, produce(100, sent(0))], [produce(100, sent(0)), unanswered]):
+        assert (only(*given).produced.records, only(*given).repeated.records) == (1, 1)
+
+
+def test_producers_and_epochs_have_sequences_of_their_own() -> None:
+    """Sequence 0 of another id, another epoch, and of none is another batch."""
+    others = [batch(0, producer_id=8, producer_epoch=0, base_sequence=0), batch(0, producer_id=7, producer_epoch=1,
+              base_sequence=0), batch(0), batch(0)]  # fmt: skip
+    topic = only(produce(0, sent(0)), *[produce(number, [one]) for number, one in enumerate(others, 1)])
+    assert (topic.produced.records, topic.repeated.records) == (5, 0)
+
+
+def test_sequences_are_remembered_up_to_a_limit() -> None:
+    """As many as brokers remember of each producer; what is older counts as taken once more."""
+    last = [produce(number, sent(number)) for number in range(MAX_SEQUENCES + 1)]
+    assert only(*last, produce(1, sent(1))).repeated.records == 1
+    assert only(*last, produce(0, sent(0))).repeated.records == 0

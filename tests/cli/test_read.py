@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from kwiresniff.cli.options import Moment
+from kwiresniff.cli.redact_key import MAX_KEY_FILE_BYTES
 from tests.support.capture_files import heartbeats, irc, metadata_v0, save
 from tests.support.command import Done, Run
 from tests.support.conversation import Wire, heartbeat, heartbeat_response, request, response, string
@@ -205,6 +206,27 @@ def test_redaction_with_a_key_is_the_same_every_time(kwiresniff: Run) -> None:
     first = kwiresniff("read", "-o", "jsonl", "--redact", "--redact-key", "k", str(REAL)).out
     assert '"redacted":true' in first
     assert kwiresniff("read", "-o", "jsonl", "--redact-key", "k", str(REAL)).out == first
+
+
+def test_the_key_of_redaction_is_taken_from_a_file(kwiresniff: Run, tmp_path: Path) -> None:
+    """A command line can be seen by every user of a machine; a line end behind the key is none of it."""
+    key = tmp_path / "key"
+    key.write_bytes(b"k\n")
+    words = ("read", "-o", "jsonl", "--redact")
+    of_file = kwiresniff(*words, "--redact-key-file", str(key), str(REAL)).out
+    assert '"redacted":true' in of_file
+    assert of_file == kwiresniff(*words, "--redact-key", "k", str(REAL)).out
+
+
+def test_a_key_file_that_is_no_use_is_answered_in_one_line(kwiresniff: Run, tmp_path: Path) -> None:
+    """None, a folder, an empty one, and one that never ends."""
+    empty, long = tmp_path / "empty", tmp_path / "long"
+    empty.write_bytes(b"\r\n")
+    long.write_bytes(b"k" * (MAX_KEY_FILE_BYTES + 1))
+    for file in (tmp_path / "none", tmp_path, empty, long):
+        done = kwiresniff("read", "--redact-key-file", str(file), str(REAL))
+        assert done.code == 1 and not done.out
+        assert done.err.count("\n") == 1 and str(file) in done.err
 
 
 def test_secrets_are_withheld_unless_asked_for(kwiresniff: Run) -> None:

@@ -124,8 +124,9 @@ def test_a_bomb_is_stopped_at_the_limit(codec: int) -> None:
 def test_exactly_the_limit_is_allowed(codec: int) -> None:
     stream = compress(codec, bytes(100_000))
     assert len(decompress(codec, stream, 100_000)) == 100_000
-    with pytest.raises(DecodeError):
-        decompress(codec, stream, 99_999)
+    for less in (99_999, 0):
+        with pytest.raises(DecodeError):
+            decompress(codec, stream, less)
 
 
 def test_a_snappy_block_that_declares_four_gigabytes_is_not_believed() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import struct
 from contextlib import nullcontext, suppress
 from typing import Any
 
@@ -160,6 +161,9 @@ def test_batches_are_counted_as_the_decoder_counts_them(row: dict[str, Any]) -> 
         assert partition.records == sum(batch["records_count"] for batch in of_records)
         assert partition.size_bytes == sum(batch["size_bytes"] for batch in of_records)
         assert partition.is_idempotent == any(batch["producer_id"] >= 0 for batch in whole)
+        named = [batch for batch in whole if batch["producer_id"] >= 0][:1]
+        names = [(batch["producer_id"], batch["producer_epoch"], batch["base_sequence"]) for batch in named]
+        assert partition.producer == b"".join(struct.pack(">qhi", *one) for one in names if one[2] >= 0)
         assert {partition.codec} >= {batch["attributes"] & 7 for batch in of_records}
         assert partition.first_offset == whole[0]["base_offset"]
         assert partition.end_offset == whole[-1]["base_offset"] + whole[-1]["last_offset_delta"] + 1

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from kwiresniff.codec import batch_nodes
 from kwiresniff.codec.record import RecordField, record_fields
 from kwiresniff.codec.record_dissector import headers_of_sound, sound_fields
+from kwiresniff.codec.record_limits import RecordBudget
 from kwiresniff.codec.record_reader import RecordReader
 from kwiresniff.codec.records import dissect_record_set
 from kwiresniff.errors import DecodeError
@@ -69,6 +70,7 @@ def test_the_header_fields_say_what_they_mean() -> None:
     assert child(plain, "producer_id").meaning == child(plain, "base_sequence").meaning == "none"
 
 
+@pytest.mark.usefixtures("roomy")
 def test_a_compressed_batch_tells_codec_ratio_and_sizes() -> None:
     (batch,) = dissect("3.9.1 magic2 gzip large")
     size = child(batch, "uncompressed_size_bytes").value
@@ -173,7 +175,7 @@ def test_batches_beyond_the_last_node_stay_closed(monkeypatch: pytest.MonkeyPatc
 def carefully(data: bytes) -> list[RecordField] | None:
     """The fields of a record as the careful reader has them; None where anything is wrong."""
     try:
-        return list(record_fields(data, 0, len(data)))
+        return list(record_fields(data, 0, len(data), RecordBudget(len(data))))
     except DecodeError:
         return None
 
@@ -189,7 +191,7 @@ def test_a_record_is_read_quickly_where_nothing_is_wrong_with_it(damaged: bytes,
     data = (HEADED[:at] + damaged + HEADED[at + len(damaged) :])[: len(HEADED) - cut]
     expected = carefully(data)
     reader = RecordReader()
-    assert sound_fields(reader, data, 0, len(data)) == expected
+    assert sound_fields(reader, data, 0, len(data), RecordBudget(len(data))) == expected
     headers = headers_of_sound(reader, data, 0, len(data))
     if expected is None:
         assert headers == -1

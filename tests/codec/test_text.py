@@ -149,6 +149,7 @@ def fetch_response(records: bytes, *, topic: str = "orders", error_code: int = 0
     return frame[:-4] + len(records).to_bytes(4, "big") + records
 
 
+@pytest.mark.usefixtures("roomy")
 @pytest.mark.parametrize("row", sampled(vectors()), ids=lambda row: row["name"])
 def test_records_of_kafkas_clients_are_written_as_decoded(row: dict[str, Any]) -> None:
     frame = fetch_response(row["wire"])
@@ -236,7 +237,7 @@ def written_records(data: bytes, batch: dict[str, Any], append_time: int | None 
     opened.data, opened.last, opened.count = data, len(data), batch["records_count"]
     opened.base_offset, opened.base_timestamp = batch["base_offset"], batch["base_timestamp"]
     opened.max_timestamp, opened.append_time = append_time or 0, append_time is not None
-    done = RecordWriter(out, ENCODE).write(opened, [])
+    done = RecordWriter(out, ENCODE).write(opened, RecordBudget(len(data)), [])
     return out.getvalue() if done else None
 
 
@@ -258,7 +259,7 @@ def test_damaged_records_are_written_as_decoded_or_not_at_all() -> None:
         text = written_records(bytes(data), batch)
         found: list[dict[str, Any]] = []
         try:
-            decode_records(bytes(data), 0, len(data), batch, found, RecordBudget())
+            decode_records(bytes(data), 0, len(data), batch, found, RecordBudget(len(data)))
         except DecodeError:
             assert text is None
             continue

@@ -5,18 +5,24 @@ A capture point with several queues does that. No byte is missing, so nothing ma
 
 from __future__ import annotations
 
+import json
 import random
+import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from kwiresniff.base.depths import Depth
 from kwiresniff.capture import open_captures
 from kwiresniff.export import exchange_json
-from kwiresniff.model import FIN, Connection, Exchange, Segment
-from kwiresniff.session import analyze
+from kwiresniff.model import FIN, Connection, Exchange, Problem, Segment
+from kwiresniff.session import Analyzer, analyze
+from tests.support.capture_files import save
+from tests.support.command import Run
 from tests.support.comparison import Truth
+from tests.support.conversation import Wire, heartbeat, heartbeat_response
 from tests.support.sample import mostly_slow
 
 CAPTURES = Path(__file__).parents[2] / "captures"
@@ -69,7 +75,7 @@ def in_halves(segments: Sequence[Segment]) -> list[Segment]:
 
 
 def test_no_message_takes_less_than_no_time() -> None:
-    """A message is there when both its first and its last byte are; a response before its request is shown as such."""
+    """A message is there when its first and its last byte are; of a response before its request no latency is known."""
     segments = in_halves(list(open_captures([str(CAPTURES / "java-group-classic.pcap")])))
     backwards: Counter[str] = Counter()
     for seed in range(4):
@@ -92,8 +98,67 @@ def test_no_message_takes_less_than_no_time() -> None:
                 "wait_ns": answered[0] - max(asked),
                 "response_ns": answered[1] - answered[0],
             }
-            expected = {name: step if name == "wait_ns" else max(step, 0) for name, step in steps.items()}
+            early = steps["wait_ns"] < 0
+            expected = {name: max(step, 0) for name, step in steps.items()} | ({"wait_ns": None} if early else {})
+            codes = [problem.code for problem in event.problems]
+            assert codes.count("response_before_request") == int(early)
             timing = exchange_json(event)["timing"]
             assert {name: timing[name] for name in expected} == expected
             backwards.update(name for name, step in steps.items() if step < 0)
     assert len(backwards) == 3 and min(backwards.values()) > 10
+
+
+def early(count: int, ahead_ns: int | None) -> Wire:
+    """Heartbeats, each answered after a millisecond, that the capture has behind all their answers; each answer has a
+    time ``ahead_ns`` before that of its request, None for the right one.
+    """
+    wire = Wire().open()
+    for number in range(count):
+        wire.up(heartbeat(number)).down(heartbeat_response(number))
+    sent = wire.segments[3:]
+    asked, answered = sent[::2], sent[1::2]
+    if ahead_ns is not None:
+        answered = [(one[0], ask[1] - ahead_ns, *one[2:]) for ask, one in zip(asked, answered, strict=True)]
+    mixed = [*wire.segments[:3], *answered, *asked]
+    wire.segments = [(packet, *segment[1:]) for packet, segment in enumerate(mixed, 1)]
+    return wire
+
+
+@pytest.mark.parametrize("depth", ["headers", "errors", "bodies"])
+@pytest.mark.parametrize(("ahead_ns", "by_time"), [(400_000, True), (1, True), (None, False)])
+def test_responses_before_their_requests_are_paired_and_told(depth: Depth, ahead_ns: int | None, by_time: bool) -> None:
+    """Once for a capture, with the first and how many; by their times, or by the order of packets alone."""
+    found = list(Analyzer(depth).analyze(early(5, ahead_ns).segments))
+    exchanges = [one for one in found if isinstance(one, Exchange)]
+    assert [(one.correlation_id, one.outcome) for one in exchanges] == [(number, "ok") for number in range(5)]
+    assert [one.latency_ns for one in exchanges] == [None if by_time else 1_000_000] * 5
+    told = [problem.code for one in exchanges for problem in one.problems]
+    assert told == ["response_before_request"] * (5 if by_time else 0)
+    (problem,) = (one for one in found if isinstance(one, Problem))
+    assert (problem.code, problem.packet) == ("response_before_request", 4)
+    assert problem.details == {"responses": 5, "by_time": by_time, "ahead_ns": ahead_ns}
+    assert "reordercap" in problem.message
+
+
+@pytest.mark.parametrize("ahead_ns", [400_000, None])
+def test_no_output_has_a_negative_time(kwiresniff: Run, tmp_path: Path, ahead_ns: int | None) -> None:
+    """JSON, CSV, trees, summaries and statistics agree: the latency is right, or there is none; stderr has one line."""
+    name = save(tmp_path / "early.pcap", early(5, ahead_ns))
+    known = ahead_ns is None
+    lines = [json.loads(line) for line in kwiresniff("read", "-o", "jsonl", name).out.splitlines()]
+    timings = [(one["latency_ns"], one["timing"]) for one in lines if one["kind"] == "exchange"]
+    for latency_ns, timing in timings:
+        assert latency_ns == timing["wait_ns"] == timing["broker_ns"] == (1_000_000 if known else None)
+        assert timing["queued_ns"] == timing["held_ns"] == (0 if known else None)
+    (row,) = json.loads(kwiresniff("stats", "-o", "json", name).out)
+    assert row["count"] == 5
+    assert (row["latency"] or {}).get("count", 0) == (5 if known else 0)
+    done = kwiresniff("read", "-o", "summary", name)
+    assert ("1.00 ms" in done.out, "-" in done.out) == (known, True)
+    assert done.err.count("\n") == 1 and "reordercap" in done.err
+    kwiresniff("export", "-O", str(tmp_path / "early.csv"), name)
+    for text in (kwiresniff("read", name).out, kwiresniff("stats", name).out, (tmp_path / "early.csv").read_text()):
+        assert not re.search(r"(?<![\w.:])-\d+ [µm]?s|,-\d", text)
+    (finding,) = json.loads(kwiresniff("doctor", "-o", "json", name).out)
+    assert (finding["code"], finding["severity"]) == ("response_before_request", "info")
+    assert finding["numbers"] == {"by_time": 0 if known else 5, "by_packet": 5 if known else 0}

@@ -43,7 +43,9 @@ def zeros(tmp_path: Path) -> str:
 def test_the_text_of_a_long_record_is_held_once(form: str, zeros: str, tmp_path: Path) -> None:
     """Measured in a process of its own."""
     out = tmp_path / f"out.{form}"
-    program = f"with suppress(SystemExit): main(['export', {zeros!r}, '-O', {str(out)!r}])"
+    program = (
+        f"with suppress(SystemExit): main(['export', {zeros!r}, '-O', {str(out)!r}, '--max-decompressed', '64MB'])"
+    )
     grown, _ = resident("from contextlib import suppress\nfrom kwiresniff.cli.main import main", program)
     assert grown < MOST[form] * SIZE, f"{grown / SIZE:.1f} bytes"
     assert form == "csv" or out.read_bytes().count(b"\\u0000") == SIZE

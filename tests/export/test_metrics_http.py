@@ -17,9 +17,9 @@ from kwiresniff.export.metrics_http import HttpServer
 
 
 def hello(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-    if environ["PATH_INFO"] == "/broken":
+    if environ["QUERY_STRING"] == "broken":
         raise ValueError("a detail of ours")
-    start_response("200 OK", [])
+    start_response("200 OK", [("Content-Type", "text/plain")])
     return [b"hello"]
 
 
@@ -30,7 +30,7 @@ def server() -> Iterator[HttpServer]:
     made.close()
 
 
-def ask(server: HttpServer, data: bytes = b"GET / HTTP/1.0\r\n\r\n") -> bytes:
+def ask(server: HttpServer, data: bytes = b"GET /metrics HTTP/1.0\r\n\r\n") -> bytes:
     """What comes back until the server hangs up."""
     with socket.create_connection(("127.0.0.1", server.server_port), timeout=5) as peer:
         found = b""
@@ -58,6 +58,60 @@ def test_a_request_is_answered(server: HttpServer) -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "status"),
+    [
+        ("GET /metrics", 200),
+        ("GET /metrics?name[]=up", 200),
+        ("HEAD /metrics", 200),
+        ("GET /", 404),
+        ("GET /metrics/", 404),
+        ("GET /favicon.ico", 404),
+        ("POST /metrics", 405),
+        ("OPTIONS /metrics", 405),
+        ("DELETE /metrics", 405),
+    ],
+)
+def test_there_is_one_page_to_read(server: HttpServer, line: str, status: int) -> None:
+    """RFC 9110: other paths are not found, other methods are not allowed, HEAD has no body."""
+    found = ask(server, f"{line} HTTP/1.0\r\n\r\n".encode())
+    assert found.split()[1] == b"%d" % status
+    assert found.endswith(b"hello") == (status == 200 and line.startswith("GET"))
+    assert (b"\r\nAllow: GET, HEAD\r\n" in found) == (status == 405)
+    if line.startswith("HEAD"):
+        assert found.endswith(b"\r\nContent-Length: 5\r\n\r\n")
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("127.0.0.1:9308", 200),
+        ("localhost", 200),
+        ("LocalHost.:9308", 200),
+        ("[::1]:9308", 200),
+        ("192.0.2.7", 200),
+        ("node-3.example.org:9308", 200),
+        ("attacker.example", 421),
+        ("127.0.0.1.attacker.example:9308", 421),
+        ("localhost.attacker.example", 421),
+        ("localhost:9308@attacker.example", 421),
+        ("2130706433.example:1", 421),
+        ("", 421),
+        ("[::1", 200),
+        ("[attacker.example]", 421),
+    ],
+)
+def test_only_a_name_of_ours_is_answered(host: str, status: int) -> None:
+    """A foreign name that leads to this address (DNS rebinding) would let a web page read the metrics."""
+    server = HttpServer("", 0, hello, ["Node-3.example.org"])
+    try:
+        found = ask(server, f"GET /metrics HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+        assert found.split()[1] == b"%d" % status
+        assert found.endswith(b"hello") == (status == 200)
+    finally:
+        server.close()
+
+
+@pytest.mark.parametrize(
     "data",
     [
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\xff" * 500,
@@ -67,7 +121,7 @@ def test_a_request_is_answered(server: HttpServer) -> None:
         b"GET / HTTP/1.0\r\n" + b"a" * 70_000,
         b"GET / HTTP/1.0\r\n" + b"X: y\r\n" * 10_000,
         b"\0" * 100_000,
-        b"GET /broken HTTP/1.0\r\n\r\n",
+        b"GET /metrics?broken HTTP/1.0\r\n\r\n",
         b"",
     ],
 )

@@ -28,7 +28,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         pytest.skip("pyspark is not installed; pip install '.[spark]'")
     from kwiresniff.pipeline import session
 
-    before = {name: os.environ.get(name) for name in ("PYTHONPATH", "JAVA_HOME", "PYSPARK_PYTHON", "SPARK_LOCAL_IP")}
+    names = ("PYTHONPATH", "JAVA_HOME", "PYSPARK_PYTHON", "SPARK_HOME", "SPARK_LOCAL_IP")
+    before = {name: os.environ.get(name) for name in names}
     # Workers import the package that is tested, wherever the tests were started.
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HOME), before["PYTHONPATH"]]))
     warehouse = tmp_path_factory.mktemp("warehouse")

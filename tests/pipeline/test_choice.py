@@ -49,7 +49,7 @@ def test_an_expression_lets_through_what_export_lets_through(where: str, tmp_pat
     settings = Settings(where=where)
     assert [exchange_of(row) for row in rows("exchanges", CAPTURE, settings)] == exchanges(objects)
     connections = [value["connection"] for value in objects if value["kind"] == "connection"]
-    assert [row["connection"] for row in rows("connections", CAPTURE, settings)] == connections
+    assert [row["connection_id"] for row in rows("connections", CAPTURE, settings)] == connections
 
 
 def test_conditions_leave_what_fulfils_all_of_them() -> None:

@@ -14,6 +14,7 @@ from unittest.mock import Mock
 import pytest
 
 from kwiresniff.errors import KwiresniffError
+from kwiresniff.pipeline import java as java_module
 from kwiresniff.pipeline import spark_session
 from kwiresniff.pipeline.java import Java, find_java, fingerprint, java_version, lower_priority
 from kwiresniff.pipeline.spark_session import start_session
@@ -181,7 +182,7 @@ def test_no_archive_where_settings_are_in_a_folder(
     monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
     if configured:
         monkeypatch.setenv("SPARK_CONF_DIR", str(bare))
-    for name in ("PYSPARK_PYTHON", "SPARK_LOCAL_IP"):  # which it sets
+    for name in ("PYSPARK_PYTHON", "SPARK_HOME", "SPARK_LOCAL_IP"):  # which it sets
         monkeypatch.setenv(name, "")
     builder = Mock()
     builder.config.return_value = builder.master.return_value = builder
@@ -240,3 +241,30 @@ def test_a_process_that_is_gone_need_not_make_way() -> None:
     done = subprocess.Popen([sys.executable, "-c", ""])
     done.wait()
     lower_priority(done.pid)
+
+
+@pytest.mark.parametrize("home", [None, "/proc/none", "relative"])
+def test_no_cache_folder_is_needed(home: str | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where HOME is none to write to, a temporary folder does; a relative path is ignored (XDG Base Directory
+    Specification)."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path if home is None else path.replace("~", home))
+    monkeypatch.setenv("XDG_CACHE_HOME", "cache")
+    folder = java_module.cache_folder()
+    assert folder.is_absolute() and folder.name.startswith("kwiresniff-")
+    assert java_module.cached("a/b", "text").read_text() == "text"
+    assert Java("/usr/bin/java", 21).archive_options("spark-1") == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_cache_that_others_write_to_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Programs are started from it."""
+    folder = tmp_path / "kwiresniff"
+    folder.mkdir()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert java_module.cache_folder() == folder
+    folder.chmod(0o777)
+    assert java_module.cache_folder() != folder
+    folder.chmod(0o700)
+    monkeypatch.setattr(os, "geteuid", lambda: tmp_path.stat().st_uid + 1)
+    assert java_module.cache_folder() != folder

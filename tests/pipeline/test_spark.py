@@ -6,7 +6,9 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -76,7 +78,7 @@ def test_columns_and_conditions_reach_the_data_source(spark: Any) -> None:
     """Only what is asked for is read, and it is what there is without asking."""
     capture = CAPTURES / "java-group-classic.pcap"
     whole = frame(spark, capture).collect()
-    assert frame(spark, capture, columns="connection").count() == len(whole)
+    assert frame(spark, capture, columns="connection_id").count() == len(whole)
     few = frame(spark, capture, columns="api, latency_ns")
     assert [tuple(row) for row in few.collect()] == [(row["api"], row["latency_ns"]) for row in whole]
     assert spark.conf.get("spark.sql.python.filterPushdown.enabled") == "true"
@@ -153,7 +155,7 @@ def test_run_and_query(command: Callable[..., tuple[int, str, str]], tmp_path: P
     (folder / "broken.pcap").write_bytes((CAPTURES / "java-fetch.pcapng").read_bytes()[:5000])
 
     def count() -> int:
-        sql = "SELECT count(*) AS n, count(DISTINCT source, connection, request_first_packet) AS d FROM exchanges"
+        sql = "SELECT count(*) AS n, count(DISTINCT source, connection_id, request_first_packet) AS d FROM exchanges"
         code, text, _ = command("query", str(out), sql, "-o", "jsonl")
         assert code == 0
         answer = json.loads(text)
@@ -245,7 +247,7 @@ def test_a_source_in_shards_gives_what_the_whole_gives(
 
     expected = exchanges(export(tmp_path / "out.jsonl", capture))
     assert sorted(map(key, map(exchange_of, rows))) == sorted(map(key, expected))
-    assert len({row["connection"] for row in rows}) == len({one["connection"] for one in expected})
+    assert len({row["connection_id"] for row in rows}) == len({one["connection"] for one in expected})
 
 
 def test_captures_of_both_ends_tell_a_connection_once(
@@ -325,6 +327,42 @@ def test_a_query_that_makes_no_sense_is_told_in_one_line(
         code, _, err = command("query", str(out), sql)
         assert code == 1
         assert err.count("\n") == 1 and err.startswith("kwiresniff: query: ") and said in err, err
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kolkata"])
+def test_a_query_prints_times_in_utc(
+    zone: str, command: Callable[..., tuple[int, str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever they stand in a row, in the hour that summer time gives twice, too; what has no zone gets none."""
+    out = tmp_path / "out"
+    assert command("run", str(CAPTURES / "first-look.pcap"), "--out", str(out), "-q")[0] == 0
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        sql = (
+            "SELECT time, request_timestamp_ns AS ns, map('a', array(time)) AS m, "
+            "timestamp'2026-11-01 05:30:00Z' AS first, timestamp'2026-11-01 06:30:00Z' AS second, "
+            "timestamp_ntz'2026-11-01 05:30:00' AS none, CAST(1.5 AS DECIMAL(2, 1)) AS d FROM exchanges "
+            "ORDER BY 2 LIMIT 1"
+        )
+        code, text, err = command("query", str(out), sql, "-o", "jsonl")
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert code == 0, err
+    row = json.loads(text)
+    moment = datetime.fromtimestamp(row["ns"] // 1000 / 1e6, UTC)
+    assert row["time"] == moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    assert row["m"] == {"a": [row["time"]]}
+    assert (row["first"], row["second"]) == ("2026-11-01T05:30:00.000000Z", "2026-11-01T06:30:00.000000Z")
+    assert (row["none"], row["d"]) == ("2026-11-01T05:30:00.000000", 1.5)
+
+
+def test_a_session_of_this_machine_authenticates_its_processes(spark: Any) -> None:
+    """With a secret that stands in no setting, and so on no command line."""
+    settings = dict(spark.sparkContext.getConf().getAll())
+    assert settings["spark.authenticate"] == "true"
+    assert "spark.authenticate.secret" not in settings
 
 
 def test_a_query_leaves_nothing_where_it_is_asked(command: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from kwiresniff.pipeline.sql_check import check_sql
     "sql",
     [
         "SELECT api, count(*) FROM exchanges WHERE latency_ns > 1e9 GROUP BY api",
-        "select * from `exchanges` e join Connections using (source, connection) -- it's a 'comment",
+        "select * from `exchanges` e join Connections using (source, connection_id) -- it's a 'comment",
         "WITH slow AS (SELECT * FROM exchanges), few (a) as (select 1) SELECT * FROM slow, few",
         "SELECT extract(HOUR FROM time), trim(BOTH ' ' FROM client_id) FROM exchanges",
         "SELECT * FROM (SELECT api FROM exchanges) AS inner_one JOIN latency ON 1 = 1",

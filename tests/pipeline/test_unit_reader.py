@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,14 @@ import pytest
 from kwiresniff.capture import tls_decryption
 from kwiresniff.pipeline.batches import table_batches
 from kwiresniff.pipeline.columns import READABLE, arrow_schema
+from kwiresniff.pipeline.plain_values import from_plain
 from kwiresniff.pipeline.plan import WorkUnit, find_sources
+from kwiresniff.pipeline.task import settings_text
 from kwiresniff.pipeline.unit_reader import Settings
-from tests.support.exported import exchange_of, exchanges, export, packets, recorded, rotate
+from tests.support.exported import details_of, exchange_of, exchanges, export, packets, recorded, rotate
 from tests.support.paths import CAPTURES
 from tests.support.sample import mostly_slow, slow_if
+from tests.support.wrapped_recording import TRAILER, capture, udp
 
 SETTINGS = Settings()
 
@@ -37,9 +41,9 @@ def test_rows_say_what_export_says(capture: Path, tmp_path: Path) -> None:
     unit = unit_of(capture)
     assert [exchange_of(row) for row in rows("exchanges", unit)] == exchanges(objects)
     connections = [value for value in objects if value["kind"] == "connection"]
-    assert [json.loads(row["details"]) for row in rows("connections", unit)] == connections
+    assert [details_of(row) for row in rows("connections", unit)] == connections
     problems = [value for value in objects if value["kind"] == "problem"]
-    assert [json.loads(row["details"]) for row in rows("problems", unit)] == problems
+    assert [details_of(row) for row in rows("problems", unit)] == problems
 
 
 def without_places(value: dict[str, Any]) -> dict[str, Any]:
@@ -84,12 +88,12 @@ def test_shards_together_give_what_the_whole_gives(name: str, tmp_path: Path) ->
 
     def key(row: dict[str, Any]) -> str:
         return json.dumps(
-            {name: value for name, value in row.items() if name not in ("connection", "topics", "partitions")},
+            {name: value for name, value in row.items() if name not in ("connection_id", "topics", "partitions")},
             default=str,
         )
 
     assert sorted(map(key, together)) == sorted(map(key, whole))
-    numbers = {(row["client"], row["broker"]): row["connection"] for row in together}
+    numbers = {(row["client"], row["broker"]): row["connection_id"] for row in together}
     assert len(set(numbers.values())) == len(numbers)
 
 
@@ -176,6 +180,20 @@ def test_a_corrupt_file_is_a_problem_and_the_rest_of_its_series_is_read(tmp_path
     problems = {Path(row["file"]).name: row["code"] for row in rows("problems", unit)}
     assert problems["t.pcap2"] == "capture_unreadable"
     assert "t.pcap1" in problems
+
+
+def test_rules_of_decoding_hold_in_every_shard_and_are_settings_of_a_run(tmp_path: Path) -> None:
+    """A tunnel that has to be named gives the rows of the recording without it; other rules are another output."""
+    path = tmp_path / "wrapped.pcap"
+    capture(path, lambda frame: udp(b"\xff" * 8 + frame + TRAILER, 8473))
+    (source,) = find_sources([str(path)])
+    settings = Settings(decode_as=("udp.port==8473,vxlan",))
+    assert rows("exchanges", WorkUnit(source)) == []
+    wanted = [row["api"] for row in rows("exchanges", WorkUnit(source), settings)]
+    shards = [row["api"] for shard in range(2) for row in rows("exchanges", WorkUnit(source, shard, 2), settings)]
+    assert len(wanted) > 3 and sorted(shards) == sorted(wanted)
+    assert settings_text(settings, ["exchanges"]) != settings_text(Settings(), ["exchanges"])
+    assert from_plain(Settings, json.loads(json.dumps(asdict(settings)))) == settings
 
 
 def test_what_is_no_capture_in_a_folder_is_passed_over(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from kwiresniff.pipeline.output_store import OutputStore
 from kwiresniff.pipeline.plan import file_at
 from kwiresniff.pipeline.unit_reader import Settings
 from kwiresniff.pipeline.watch import Watch
-from tests.support.exported import Json, exchange_of, exchanges, export, packets, recorded
+from tests.support.exported import Json, details_of, exchange_of, exchanges, export, packets, recorded
 from tests.support.paths import CAPTURES
 from tests.support.sample import mostly_slow
 
@@ -100,7 +100,7 @@ def test_a_stream_of_files_gives_what_export_gives_of_the_whole(capture: Path, t
     assert folder.exchanges(files=len(files) > 1) == sorted(exchanges(objects), key=repr)
     for kind in ("connection", "problem"):
         expected = [value for value in objects if value["kind"] == kind]
-        found = [json.loads(row["details"]) for row in folder.rows(f"{kind}s")]
+        found = [details_of(row) for row in folder.rows(f"{kind}s")]
         assert sorted(map(repr, found)) == sorted(map(repr, expected))
 
 
@@ -296,7 +296,7 @@ def test_silence_ends_connections(folder: Folder, tmp_path: Path) -> None:
         folder.add(f"trace.pcap{number or ''}", content, 1000 + number)
         folder.step(idle_ns=-1)
     assert len(folder.rows("connections")) >= 7
-    assert {row["connection"] for row in folder.rows("connections")} == set(
+    assert {row["connection_id"] for row in folder.rows("connections")} == set(
         range(1, len(folder.rows("connections")) + 1)
     )
 

@@ -140,10 +140,10 @@ def created(value: str, *, sensitive: bool, cut: int = 0) -> Wire:
     """CreateTopics v5 of a topic with a config, of which the broker says whether it is sensitive; the request without
     ``cut`` bytes of its end.
     """
-    config = {"name": "plugin.pin", "value": value}
+    config = {"name": "plugin.ink", "value": value}
     asked = {"topics": [{"name": "t", "num_partitions": 1, "replication_factor": 1, "assignments": [],
                          "configs": [config]}], "timeout_ms": 1, "validate_only": False}  # fmt: skip
-    told = {"name": "plugin.pin", "value": None, "read_only": False, "config_source": 1, "is_sensitive": sensitive}
+    told = {"name": "plugin.ink", "value": None, "read_only": False, "config_source": 1, "is_sensitive": sensitive}
     answered = {"throttle_time_ms": 0, "topics": [
         {"name": "t", "error_code": 0, "error_message": None, "num_partitions": 1, "replication_factor": 1,
          "configs": [told], "topic_config_error_code": 0}]}  # fmt: skip

@@ -11,7 +11,17 @@ from kwiresniff.model import Exchange, Message
 from kwiresniff.session.apis import api_facts
 from kwiresniff.session.delays import OWN_NS
 from kwiresniff.session.throttle_time import throttle_time_ms
-from tests.support.conversation import Wire, events, exchanges, heartbeat, heartbeat_response, request, response, string
+from tests.support.conversation import (
+    Wire,
+    api_versions_v0_response,
+    events,
+    exchanges,
+    heartbeat,
+    heartbeat_response,
+    request,
+    response,
+    string,
+)
 
 MS = 1_000_000
 
@@ -305,13 +315,15 @@ def test_behind_a_rebalance_a_leave_is_queued() -> None:
     assert (split(second), second.waiting) == ((1400, 0, 1), "")
 
 
-def test_an_answer_before_its_request_leaves_the_sum_right() -> None:
-    """Where the capture has them the other way round, the parts still add up to the wait."""
+def test_of_an_answer_before_its_request_no_part_of_the_wait_is_known() -> None:
+    """Where the times have them the other way round; the problem says by how much."""
     wire = opened()
     wire.at(0).up(heartbeat(1)).at(1).down(heartbeat_response(1))
     wire.at(9).up(heartbeat(2)).at(8).down(heartbeat_response(2))
     one = exchanges(events(wire))[1]
-    assert (one.latency_ns, split(one)) == (-MS, (0, 0, -1))
+    assert (one.latency_ns, split(one), one.outcome) == (None, (None, None, None), "ok")
+    (problem,) = one.problems
+    assert (problem.code, problem.details) == ("response_before_request", {"ahead_ns": MS})
 
 
 @pytest.mark.parametrize("body", ["0000", "000000", "000001", "00007f", "000002", "00000800120000000400" + "00" * 20])
@@ -320,3 +332,16 @@ def test_an_answer_to_api_versions_with_a_wrong_count_tells_no_throttling(body: 
     message = Message(1, 0, 1, 0, 4 + len(body) // 2, bytes(4) + bytes.fromhex(body))
     message.body_offset = 4
     assert throttle_time_ms(api_facts(18, 4), message) == 0
+
+
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
+def test_api_versions_refused_in_layout_0_throttles_nobody(version: int) -> None:
+    """The last four bytes of layout 0 are a range of versions (KIP-511): neither throttled nor muted afterwards."""
+    wire = opened()
+    software = b"\x04app\x04one\x00" if version >= 3 else b""
+    asked = request(18, version, 1, software, tags=b"\x00" if version >= 3 else b"")
+    wire.at(0).up(asked).at(1).down(api_versions_v0_response(1, error_code=35))
+    wire.at(2).up(heartbeat(2)).at(4).down(heartbeat_response(2))
+    refused, after = exchanges(events(wire))
+    assert (split(refused), refused.waiting) == ((0, 0, 1), "")
+    assert (split(after), after.waiting) == ((0, 0, 2), "")

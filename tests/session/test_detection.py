@@ -231,3 +231,58 @@ def test_what_comes_from_a_broker_port_is_no_client() -> None:
     client, broker = sides(b"", heartbeat(1), syn=False)
     assert ProtocolDetector(FLOW, frozenset()).detect(broker, client, broker, False) is not None
     assert ProtocolDetector(FLOW, PORTS).detect(broker, client, broker, False) is None
+
+
+def private(opened: bool, client: str | None, count: int, key: int = 10_000) -> Wire:
+    """Requests of an API that no schema has, each answered; Confluent's begin at key 10000."""
+    wire = Wire().open() if opened else Wire()
+    for number in range(1, count + 1):
+        wire.up(request(key, 2, number, b"\0\5hello", client)).down(response(number, b"\0\0abc"))
+    return wire
+
+
+@pytest.mark.parametrize("client", ["app", None])
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("opened", [True, False])
+def test_private_apis_alone_are_kafka_where_a_broker_is_named(opened: bool, count: int, client: str | None) -> None:
+    """With --port and an answer; without, only a client id and a beginning that was seen are enough."""
+    wire = private(opened, client, count)
+    found = exchanges(events(wire, ports=[9092]))
+    assert [(one.api, one.correlation_id) for one in found] == [
+        ("UNKNOWN_API_10000", number) for number in range(1, count + 1)
+    ]
+    assert all(one.response is not None for one in found)
+    assert len(exchanges(events(wire))) == (count if opened and client else 0)
+
+
+def test_private_apis_without_an_answer_or_beyond_their_keys_are_not_believed() -> None:
+    """Other keys that nobody knows, an answer with another id, and one that does not end with a segment."""
+    assert not exchanges(events(private(False, "app", 3, key=9_999), ports=[9092]))
+    assert not exchanges(events(private(False, "app", 3, key=20_000), ports=[9092]))
+    wire = Wire().up(request(10_000, 2, 1, b"\0\5hello")).down(response(2, b"\0\0abc"))
+    assert not exchanges(events(wire, ports=[9092]))
+    wire = Wire().up(request(10_000, 2, 1, b"\0\5hello")).down(response(1, b"\0\0abc") + b"\0")
+    assert not exchanges(events(wire, ports=[9092]))
+
+
+@pytest.mark.parametrize("opened", [True, False])
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_responses_alone_are_kafka_where_a_broker_is_named(opened: bool, count: int) -> None:
+    """One direction, or the answer to what was asked before the capture began: its request is missing."""
+    wire = Wire().open() if opened else Wire()
+    for number in range(7, 7 + count):
+        wire.up(heartbeat(number), drop=True).down(heartbeat_response(number))
+    found = exchanges(events(wire, ports=[9092]))
+    assert [(one.correlation_id, one.outcome) for one in found] == [
+        (number, "request_missing") for number in range(7, 7 + count)
+    ]
+    assert not exchanges(events(wire))
+    assert not exchanges(events(wire, ports=[40_000]))
+
+
+@pytest.mark.parametrize(
+    "data", [b"HTTP/1.1 400 Bad Request\r\n\r\n", heartbeat_response(7)[:9], heartbeat_response(-7)]
+)
+def test_what_does_not_read_like_responses_is_none_on_a_broker_s_port_either(data: bytes) -> None:
+    """Another protocol, a frame that is cut off, and an id that no client gives."""
+    assert not exchanges(events(Wire().down(data), ports=[9092]))

@@ -10,6 +10,7 @@ import pytest
 from kwiresniff.model import Event, Problem
 from kwiresniff.session import Analyzer, non_kafka
 from tests.support.conversation import Wire, events, exchanges, heartbeat, heartbeat_response, problems, string
+from tests.support.incidents import findings
 from tests.support.tls_conversation import TlsTalk
 
 #: A fatal alert, internal_error (80), as brokers that expect TLS send it to a plain request (RFC 8446, section 6).
@@ -89,6 +90,62 @@ def test_a_server_that_has_answered_kafka_is_not_named() -> None:
     assert [one.code for one in problems(events(wire))] == ["incomplete_response"]
     odd = Wire().open().up(heartbeat(1)).down(b"\x10\1\2\3\0\0\0\1")
     assert [one.code for one in problems(events(odd))] == ["incomplete_response"]
+
+
+SENT = {
+    "http": b"GET /metrics HTTP/1.1\r\nHost: broker:9092\r\nUser-Agent: Prometheus/3.0\r\n\r\n",
+    "redis": b"*1\r\n$4\r\nPING\r\n",
+    "zookeeper": b"ruok",
+}
+
+
+@pytest.mark.parametrize("protocol", SENT)
+def test_a_broker_that_is_sent_another_protocol_is_told_with_its_clients(protocol: str) -> None:
+    """Where it answers Kafka on another connection, before or behind; else it may be any server."""
+    strangers = []
+    for port in (40_000, 40_001, 40_002):
+        wire = Wire(client_port=port).open().up(SENT[protocol])
+        wire.send(1, flags=0x11)
+        strangers.append(wire)
+    kafka = Wire(client_port=41_000).open().up(heartbeat(1)).down(heartbeat_response(1)).close()
+    for wires in ([kafka, *strangers], [*strangers, kafka]):
+        found = events(*wires, depth="bodies")
+        told = details(only(found))
+        assert (told["protocol"], told["server"], told["connections"]) == (protocol, "10.0.0.2:9092", 3)
+        assert (told["speaks_kafka"], told["clients"]) == (True, {"10.0.0.1": 3})
+        (finding,) = findings(*found)
+        assert (finding.code, finding.severity, finding.subject) == ("not_kafka_client", "warning", "10.0.0.1")
+        assert (finding.count, len(finding.evidence)) == (3, 1)
+    alone = events(*strangers)
+    assert details(only(alone)).keys() == {"protocol", "server", "connections", "bytes"}
+    assert only(alone).packet is None
+    assert not findings(*alone)
+
+
+def test_what_is_not_recognised_is_no_stranger() -> None:
+    """It may be Kafka of which the capture has too little."""
+    stranger = Wire(client_port=40_000).open().up(b"\xde\xad\xbe\xef" * 9).close()
+    kafka = Wire(client_port=41_000).open().up(heartbeat(1)).down(heartbeat_response(1)).close()
+    found = events(kafka, stranger, depth="bodies")
+    assert "clients" not in details(only(found))
+    assert not findings(*found)
+
+
+@pytest.mark.parametrize("limit", ["MAX_CLIENTS_NAMED", "MAX_CLIENTS"])
+def test_clients_without_end_are_named_up_to_a_limit(limit: str) -> None:
+    """All are counted; what one server's clients leave of the limit for all, others have."""
+    traffic = non_kafka.NonKafkaTraffic()
+    servers = 1 if limit == "MAX_CLIENTS_NAMED" else non_kafka.MAX_CLIENTS // non_kafka.MAX_CLIENTS_NAMED + 2
+    for server in range(servers):
+        addresses = bytes([10, 1, 0, 1]) + pack(">BBH", 10, 2, server) + b"\0\1\0\2"
+        for client in range(non_kafka.MAX_CLIENTS_NAMED + 1):
+            traffic.count("http", bytes([10, 1, 1, client]) + addresses[4:], True, 1, 1, 5)
+        traffic.speaks_kafka(f"10.2.{server >> 8}.{server & 255}:2")
+    told = [details(problem) for problem in traffic.problems()]
+    assert {one["connections"] for one in told} == {non_kafka.MAX_CLIENTS_NAMED + 1}
+    named = [len(one.get("clients", ())) for one in told]  # type: ignore[arg-type]
+    assert max(named) == non_kafka.MAX_CLIENTS_NAMED
+    assert sum(named) == min(servers * non_kafka.MAX_CLIENTS_NAMED, non_kafka.MAX_CLIENTS)
 
 
 def hello() -> bytes:

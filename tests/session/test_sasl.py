@@ -142,6 +142,39 @@ def test_bearer_tokens_that_are_no_web_tokens_tell_nothing(token: bytes, told: d
     assert read_token("OAUTHBEARER", token) == told
 
 
+def iam(**said: Any) -> bytes:
+    """The first token of aws-msk-iam-auth, as its README prints it."""
+    token = {
+        "version": "2020_10_22",
+        "host": "b-1.example.kafka.us-east-1.amazonaws.com",
+        "user-agent": "agent",
+        "action": "kafka-cluster:Connect",
+        "x-amz-algorithm": "AWS4-HMAC-SHA256",
+        "x-amz-credential": "AKIAIOSFODNN7EXAMPLE/20240101/us-east-1/kafka-cluster/aws4_request",
+        "x-amz-security-token": "hunter2",
+        "x-amz-signature": "hunter3",
+    }
+    return json.dumps(token | {name.replace("_", "-"): value for name, value in said.items()}).encode()
+
+
+@pytest.mark.parametrize(
+    ("token", "told"),
+    [
+        (iam(), {"principal": "AKIAIOSFODNN7EXAMPLE"}),
+        (iam(x_amz_credential="AKIAIOSFODNN7EXAMPLE"), {}),
+        (iam(x_amz_credential="wJalrXUtnFEMI+K7MDENG/bPxRfiCYEXAMPLEKEY"), {}),
+        (iam(x_amz_credential=7), {}),
+        (iam(pad="x" * MAX_CLAIMS_BYTES), {}),
+        (b"[" * 10_000, {}),
+        (b"\xff{", {}),
+        (b"", {}),
+    ],
+)
+def test_of_an_iam_token_the_access_key_id_is_told_and_nothing_else(token: bytes, told: dict[str, Any]) -> None:
+    """The user of AWS_MSK_IAM; in the place of a scope may be a secret access key, which has other letters, too."""
+    assert read_token("AWS_MSK_IAM", token) == told
+
+
 def test_a_ticket_cut_anywhere_or_with_any_byte_changed_is_read_without_trouble() -> None:
     """The token that the client of the recording showed."""
     (exchange,) = (

@@ -61,6 +61,28 @@ def test_the_data_file_has_each_config_once_with_a_type_of_kafkas() -> None:
         "storage.encryption.private_key_pem",
         "producer.override.sasl.jaas.config",
         "custom.secret.password.encoder.iterations",
+        "db.pass",
+        "dbPw",
+        "user.pw",
+        "basic.auth.user.info",
+        "schemaRegistryUserInfo",
+        "BASIC_AUTH_USERINFO",
+        "confluent.license",
+        "authorization",
+        "http.header.Authorization",
+        "auth.header",
+        "zookeeper.auth",
+        "jwt",
+        "master.key",
+        "masterKey",
+        "rsa-key",
+        "APIKey",
+        "X-Api-Key",
+        "ACCESSKEY",
+        "key_master",
+        "kms.key",
+        "pin",
+        "custom.pass.ssl.client.auth",
     ],
 )
 def test_these_names_are_those_of_secrets(name: str) -> None:
@@ -79,6 +101,11 @@ def test_these_names_are_those_of_secrets(name: str) -> None:
         "ssl.keystore.location",
         "key.serializer",
         "compression.type",
+        "ssl.client.auth",
+        "listener.name.external.ssl.client.auth",
+        "inter.worker.signature.algorithm",
+        "group.assignment.interval",
+        "spin.lock",
         "keyboard.access.log",
         "",
         None,
@@ -97,10 +124,51 @@ def test_these_are_not(name: Any) -> None:
         "username=u password=hunter2",
         "user: u, passwd: hunter2",
         "-----BEGIN RSA PRIVATE KEY-----\nMIIE",
+        "https://u:p@registry:8081",
+        "https://a:8081,https://u:p@b:8081",
+        "https://ghp_0123456789@example.com/repository",
+        "mongodb+srv://u:p/w@a,b/database",
+        "redis://:hunter2@cache",
+        "https://example.com/hook?a=1&token=hunter2",
+        "jdbc:postgresql://db:5432/x?user=u&password=hunter2",
+        "jdbc:sqlserver://db:1433;user=u;Password=hunter2;",
+        "jdbc:oracle:thin:scott/tiger@db:1521:orcl",
+        '{"api_key": "hunter2"}',
+        '"{\\"clientSecret\\":\\"hunter2\\"}"',
+        "Authorization: Basic dTpodW50ZXIy",
+        "Bearer abcdefgh.ijkl",
     ],
 )
 def test_a_value_that_shows_a_secret_is_one_under_any_name(value: str) -> None:
     assert is_secret_config("custom.options", value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "PLAINTEXT://a:9092,SASL_SSL://b:9093",
+        "https://registry:8081/subjects?page=1",
+        "jdbc:postgresql://db:5432/x?user=${file:/etc/db:user}&password=${file:/etc/db:password}&ssl=true",
+        "0:1,0:2",
+    ],
+)
+def test_a_value_with_no_credential_in_it_is_shown_under_an_ordinary_name(value: str) -> None:
+    """Addresses, and what a config provider puts in (KIP-297)."""
+    assert not is_secret_config("custom.options", value)
+
+
+@pytest.mark.parametrize("value", ["${file:/etc/connect.properties:password}", "${env:A}, ${vault:a/b:c}"])
+def test_a_reference_to_a_secret_is_shown_under_the_name_of_a_secret(value: str) -> None:
+    """It says where the secret is, and is what somebody with a wrong password looks for (KIP-297)."""
+    assert not is_secret_config("connection.password", value)
+    assert is_secret_config("connection.password", value + "hunter2")
+    assert is_secret_config("connection.password", value, True)
+
+
+def test_a_long_value_is_searched_once() -> None:
+    """Text that nearly is a secret, again and again: a search without bounds takes minutes."""
+    for text in ("password", "://a:", "${a:", ":thin:/", "eyJ", "basic "):
+        is_secret_config("custom.options", text * 20_000)
 
 
 def test_an_ordinary_value_under_an_ordinary_name_is_none() -> None:
@@ -147,7 +215,7 @@ def altered(name: str, value: str) -> dict[str, Any]:
 @pytest.mark.parametrize("api_key", [33, 44])
 def test_what_a_broker_has_called_sensitive_is_withheld_when_it_is_set(api_key: int) -> None:
     """AlterConfigs and IncrementalAlterConfigs do not say what is a secret; DescribeConfigs has said it before."""
-    known, name = SensitiveNames(), "plugin.pin"
+    known, name = SensitiveNames(), "plugin.door"
     before = altered(name, "1234")
     conceal(api_key, "request", before, sensitive=known)
     assert before["resources"][0]["configs"][0]["value"] == "1234"

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+import tempfile
+import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -75,3 +79,89 @@ def test_what_cannot_be_written_is_one_line(tmp_path: Path) -> None:
         SavefileWriter(str(tmp_path / "missing" / "x.pcap"), 1, 65_535, Rotation(), NOON_NS)
     with pytest.raises(CaptureError, match="/dev/full: no space left on device"):
         SavefileWriter("/dev/full", 1, 65_535, Rotation(), NOON_NS)
+
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of other users")
+#: Who has put something into the folder.
+OTHER_UID = 12_345
+
+
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """A folder like /tmp, and beside it a file that must not be written over, where others may look."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        (Path(name) / "precious").write_text("precious")
+        folder = Path(name) / "shared"
+        folder.mkdir()
+        folder.chmod(0o1777)
+        yield folder
+
+
+def planted(name: Path, kind: str) -> None:
+    """Puts something of another user's at ``name``."""
+    if kind == "link":
+        name.symlink_to("../precious")
+    elif kind == "hard link":
+        name.hardlink_to(name.parents[1] / "precious")
+        return
+    elif kind == "pipe":
+        os.mkfifo(name, 0o666)
+    else:
+        name.write_text("theirs")
+    os.lchown(name, OTHER_UID, OTHER_UID)
+
+
+@as_root
+@pytest.mark.parametrize("kind", ["link", "hard link", "file", "pipe"])
+@pytest.mark.parametrize("owner", [None, (1, 1)])
+def test_root_writes_into_nothing_that_others_have_put_there(
+    shared: Path, kind: str, owner: tuple[int, int] | None
+) -> None:
+    """A planted link would have root write over any file; in a planted file the packets are another user's."""
+    planted(shared / "x.pcap", kind)
+    with pytest.raises(CaptureError, match=r"x\.pcap: (it is|no such device)"):
+        SavefileWriter(str(shared / "x.pcap"), 1, 65_535, Rotation(), NOON_NS, owner=owner)
+    assert (shared.parent / "precious").read_text() == "precious"
+
+
+@as_root
+def test_the_next_file_of_a_ring_is_not_opened_through_a_link(shared: Path) -> None:
+    """Names of later files are known beforehand."""
+    planted(shared / "x.pcap1", "link")
+    with pytest.raises(CaptureError, match="it is a link"):
+        write(shared / "x.pcap", Rotation(size_bytes=1), [(NOON_NS // SECOND_NS, 0, 60, bytes(60))] * 3)
+    assert (shared.parent / "precious").read_text() == "precious"
+
+
+@as_root
+def test_somebody_else_writes_into_no_file_of_others_where_everybody_may_put_one(shared: Path) -> None:
+    """After root was given up, too; in a folder of one's own such files are shared on purpose."""
+    for name in (shared / "x.pcap", shared.parent / "y.pcap"):
+        planted(name, "file")
+        name.chmod(0o666)
+    os.seteuid(1)
+    try:
+        with pytest.raises(CaptureError, match="it is another user's"):
+            SavefileWriter(str(shared / "x.pcap"), 1, 65_535, Rotation(), NOON_NS)
+        SavefileWriter(str(shared.parent / "y.pcap"), 1, 65_535, Rotation(), NOON_NS).close()
+    finally:
+        os.seteuid(0)
+
+
+def test_a_file_of_ones_own_is_written_over(tmp_path: Path) -> None:
+    """It is emptied first, whatever its length was."""
+    (tmp_path / "x.pcap").write_bytes(bytes(10_000))
+    SavefileWriter(str(tmp_path / "x.pcap"), 1, 65_535, Rotation(), NOON_NS).close()
+    assert (tmp_path / "x.pcap").stat().st_size == 24
+
+
+def test_a_pipe_of_ones_own_waits_for_its_reader(tmp_path: Path) -> None:
+    """Wireshark reads a live capture from one."""
+    os.mkfifo(tmp_path / "pipe")
+    found: list[bytes] = []
+    reader = threading.Timer(0.3, lambda: found.append((tmp_path / "pipe").read_bytes()))
+    reader.start()
+    SavefileWriter(str(tmp_path / "pipe"), 1, 65_535, Rotation(), NOON_NS).close()
+    reader.join()
+    assert len(found[0]) == 24

@@ -76,7 +76,7 @@ def test_a_gap_inside_a_frame_leaves_the_next_frame_where_it_is() -> None:
     """The frame has its undamaged front and the number of lost bytes."""
     reader, recorder = FrameReader(0, 1000, BufferBudget()), FrameRecorder()
     reader.read(recorder, 1, 1, STREAM, 0, 20)
-    reader.gap(recorder, 2, 2, 100)
+    reader.gap(recorder, 2, 2, 100, "gap")
     reader.read(recorder, 2, 2, STREAM, 120, len(STREAM))
     assert [(frame[5], frame[6]) for frame in recorder.frames[1:]] == [(b"i" * 4, 100), (b"jklm", 0), (b"n" * 17, 0)]
     assert recorder.gaps == [(2, 2, 100, 0, "gap")]
@@ -86,7 +86,7 @@ def test_a_gap_over_a_length_loses_the_frames() -> None:
     """What had come of the length is given up too."""
     reader, recorder = FrameReader(0, 1000, BufferBudget()), FrameRecorder()
     reader.read(recorder, 1, 1, STREAM, 0, 14)
-    reader.gap(recorder, 2, 2, 5)
+    reader.gap(recorder, 2, 2, 5, "gap")
     assert not reader.synchronized
     assert recorder.gaps == [(2, 2, 5, 2, "gap")]
 

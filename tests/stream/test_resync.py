@@ -57,7 +57,7 @@ def test_the_oldest_bytes_are_given_up_and_told() -> None:
 def test_a_gap_gives_up_what_is_under_search() -> None:
     """Bytes before the gap do not join up with those after it, so the search begins anew."""
     resync, recorder = fed(50), FrameRecorder()
-    resync.gap(recorder, 9, 90, 33)
+    resync.gap(recorder, 9, 90, 33, "gap")
     assert recorder.gaps == [(9, 90, 33, len(STREAM), "gap")]
     assert len(resync.buffer) == 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kwiresniff.model import Connection, Exchange, Message
+from kwiresniff.model import Connection, Exchange, FetchedTopics, Message, SessionIdentity, SessionMembers
 
 #: 2023-11-14T22:13:20Z.
 START_NS = 1_700_000_000_000_000_000
@@ -51,3 +51,13 @@ def exchange(
     for name, value in more.items():
         setattr(built, name, value)
     return built
+
+
+def fetched_topics(
+    names: list[str], numbers: list[int] | None = None, *, session: SessionIdentity | None = None
+) -> FetchedTopics:
+    """What a fetch is about by its session, which began in the capture; a session of its own unless one is given."""
+    topics, partitions = (
+        SessionMembers(list(given), [True] * len(given), len(given)) for given in (names, numbers or [0])
+    )
+    return FetchedTopics(session or SessionIdentity(), topics, partitions, is_whole=True)

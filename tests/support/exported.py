@@ -38,6 +38,12 @@ def exchanges(objects: Iterable[Json]) -> list[Json]:
     return [value for value in objects if value["kind"] == "exchange"]
 
 
+def details_of(row: Mapping[str, Any]) -> Json:
+    """The exported object of a connection or problem, made from its row's details."""
+    details = json.loads(row["details"])
+    return {"connection" if name == "connection_id" else name: value for name, value in details.items()}
+
+
 def exchange_of(row: Mapping[str, Any], *, files: bool = False) -> Json:
     """The exported object of an exchange, made from its row alone."""
     has_request, has_response = row["request_timestamp_ns"] is not None, row["response_timestamp_ns"] is not None
@@ -46,7 +52,8 @@ def exchange_of(row: Mapping[str, Any], *, files: bool = False) -> Json:
     return {
         "schema_version": 1,
         "kind": "exchange",
-        **{name: row[name] for name in ("connection", "client", "broker", "api_key")},
+        "connection": row["connection_id"],
+        **{name: row[name] for name in ("client", "broker", "api_key")},
         "api": row["api"] or "",
         **{name: row[name] for name in ("api_version", "correlation_id", "client_id", "outcome", "latency_ns")},
         "timing": timing,

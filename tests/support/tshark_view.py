@@ -88,7 +88,7 @@ def seen(segment: Segment) -> Seen:
 def by_us(path: Path) -> list[Seen]:
     captures = open_captures([str(path)])
     found = [seen(segment) for segment in captures]
-    assert captures.problems == []
+    assert {problem.code for problem in captures.problems} <= {"snap_length"}
     return found
 
 

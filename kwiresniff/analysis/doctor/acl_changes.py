@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from kwiresniff.analysis.doctor.evidence import client_of, clipped
 from kwiresniff.analysis.doctor.wording import clock
@@ -10,7 +11,6 @@ from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_by
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import CREATE_ACLS
 from kwiresniff.base.field_values import field_text
-from kwiresniff.base.light_typing import NamedTuple
 from kwiresniff.model import Body, Exchange
 
 #: What codes say: of resources those that have a name, of permissions both, of patterns the prefix.

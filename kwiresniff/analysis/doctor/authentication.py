@@ -16,7 +16,7 @@ from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import ALTER_USER_SCRAM_CREDENTIALS, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from kwiresniff.base.field_values import field_text
-from kwiresniff.model import Connection, Exchange
+from kwiresniff.model import Connection, Exchange, Problem
 from kwiresniff.results.findings import Finding
 
 FAILED, MECHANISM, STATE = "SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM", "ILLEGAL_SASL_STATE"
@@ -24,12 +24,14 @@ FAILED, MECHANISM, STATE = "SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHA
 PLAINTEXT = "ILLEGAL_SASL_STATE of a listener without SASL"
 #: What is counted where the connection had authenticated before (KIP-368).
 AGAIN = "ILLEGAL_SASL_STATE of a session that is renewed"
+#: What is counted where a token came without the request that has to come before or around it.
+STRAY = "stray_sasl_token"
 
 
 class AuthenticationRule(Rule):
     """Authentications that a broker refuses."""
 
-    codes = ("sasl_authentication_failed", "unsupported_sasl_mechanism", "illegal_sasl_state")
+    codes = ("sasl_authentication_failed", "unsupported_sasl_mechanism", "illegal_sasl_state", STRAY)
     apis = frozenset({SASL_AUTHENTICATE, ALTER_USER_SCRAM_CREDENTIALS})
     judges = frozenset({FAILED, MECHANISM, STATE})
 
@@ -37,6 +39,7 @@ class AuthenticationRule(Rule):
         super().__init__(context)
         self._cases = context.tally()
         self._refused: set[int] = set()
+        self._stray: dict[int, tuple[str, int, int]] = {}  # by connection: the request wanted, packet and time
         self._worked: dict[tuple[str, str], int] = {}
         self._altered: dict[str, tuple[str, int]] = {}
 
@@ -91,14 +94,29 @@ class AuthenticationRule(Rule):
         if len(self._refused) < MAX_REFUSED:
             self._refused.add(connection.id)
 
+    def problem(self, problem: Problem) -> None:
+        """Remembers a token where a request has to come until its connection ends."""
+        details = problem.details or {}
+        if problem.code == STRAY and len(self._stray) < MAX_REFUSED:
+            wanted = str(details.get("wanted") or "")
+            self._stray[int(details.get("connection") or 0)] = wanted, problem.packet or 0, problem.timestamp_ns or 0
+
     def connection(self, connection: Connection) -> None:
-        """Counts a connection closed after its tokens: before KIP-152 that is how a broker refuses."""
+        """Counts a connection closed after its tokens, which before KIP-152 is how a broker refuses them, and one with
+        a token where a request has to come.
+        """
         sasl = connection.sasl
-        if sasl is None or sasl.get("outcome") != "failed" or connection.id in self._refused:
+        wanted, packet, ns = self._stray.pop(connection.id, ("", 0, 0))
+        if sasl is None or not (wanted or sasl.get("outcome") == "failed") or connection.id in self._refused:
             self._refused.discard(connection.id)
             return
-        case = self._cases.case(client_text(connection.client_id, connection.client), FAILED)
-        case.add(connection.closed_packet or connection.first_packet, connection.closed_ns or connection.last_ns)
+        case = self._cases.case(client_text(connection.client_id, connection.client), STRAY if wanted else FAILED)
+        if wanted:
+            case.add(packet, ns, until_ns=connection.closed_ns)
+            case.note("wanted", [wanted])
+            case.note("how", ["the broker closes the connection"] if connection.closed_by == "broker" else [])
+        else:
+            case.add(connection.closed_packet or connection.first_packet, connection.closed_ns or connection.last_ns)
         case.note("brokers", [connection.broker])
         for kind, field in (("users", "principal"), ("mechanisms", "mechanism")):
             if sasl.get(field):
@@ -125,6 +143,16 @@ class AuthenticationRule(Rule):
                 at = listed([self.context.cluster.broker_text(broker) for broker in brokers])
                 title = f"{name}: speaks SASL{by} to {at}, a listener without it, {times(case.count)}"
                 remedy = "Set security.protocol of the client to PLAINTEXT (or SSL), or use a port with SASL."
+            elif name == STRAY:
+                wanted = listed(case.noted("wanted"))
+                how = f": {listed(case.noted('how'))}" if case.noted("how") else ""
+                at = listed([self.context.cluster.broker_text(broker) for broker in brokers])
+                of = f" of {listed(mechanisms)}" if mechanisms else ""
+                title = (
+                    f"sends {at} a token{of} without a header where a {wanted} request has to come{how}, "
+                    f"{times(case.count)}"
+                )
+                remedy = _STRAY
             elif name == AGAIN:
                 name = STATE
                 title = (
@@ -191,6 +219,11 @@ _TOO_SOON = (
     "Brokers take that once a second. A client that renews its session so long ahead of its end "
     "(reauthenticationThreshold of KafkaJS: 10 s) does so all the time where connections.max.reauth.ms is below that: "
     "raise the one, or lower the other."
+)
+_STRAY = (
+    "Correct or update the SASL code of the client: SaslHandshake names the mechanism, and after its v1 each token "
+    "goes into a SaslAuthenticate request. Brokers take bare tokens after SaslHandshake v0, and of GSSAPI as the "
+    "first bytes of a connection, where no ApiVersions comes before."
 )
 _EXPIRED = (
     "The client has to get a new token before it needs one: look at what it gets its tokens from, how long they last, "

@@ -6,6 +6,7 @@ From Metadata and ApiVersions answers, and from what newer Produce and Fetch ans
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 from kwiresniff.analysis.doctor.connection_notes import ConnectionNotes, NotesByConnection
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMBER_BYTES, MemoryBudget, text_bytes
@@ -29,7 +30,6 @@ from kwiresniff.base.api_keys import (
 )
 from kwiresniff.base.field_values import field_text
 from kwiresniff.base.flows import host_of
-from kwiresniff.base.light_typing import Any
 from kwiresniff.model import Body, Connection, Exchange, Message
 from kwiresniff.schema import versions_in
 

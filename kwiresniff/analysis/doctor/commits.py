@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, MemoryBudget, text_bytes
-from kwiresniff.base.light_typing import TypeAlias
 
 #: Partitions of clients whose committed offset is remembered.
 MAX_COMMITTED = 10_000

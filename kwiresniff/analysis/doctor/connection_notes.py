@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from kwiresniff.analysis.doctor.evidence import Case, client_text
 from kwiresniff.analysis.latency import Histogram
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
-from kwiresniff.base.light_typing import Final
 from kwiresniff.model import Connection, Exchange
 
 #: Connections remembered.

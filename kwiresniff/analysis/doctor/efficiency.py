@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from kwiresniff.analysis.doctor.evidence import Case, Tally, client_text
 from kwiresniff.analysis.doctor.rule import INCIDENT, WASTE, Context, Rule, as_clients, found
@@ -10,7 +11,6 @@ from kwiresniff.analysis.doctor.wording import times
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMBER_BYTES
 from kwiresniff.base.api_keys import FETCH, METADATA, OFFSET_COMMIT, PRODUCE
 from kwiresniff.base.field_values import field_text
-from kwiresniff.base.light_typing import Final
 from kwiresniff.model import Body, Connection, Exchange, Message
 from kwiresniff.results.findings import Finding
 

@@ -7,6 +7,8 @@ answers plaintext with an alert of seven bytes (RFC 8446, section 6).
 
 from __future__ import annotations
 
+from typing import Literal, NamedTuple, TypeAlias
+
 from kwiresniff.analysis.doctor.cluster import (
     AT_ADVERTISED,
     BEFORE_AUTHENTICATION,
@@ -16,7 +18,6 @@ from kwiresniff.analysis.doctor.cluster import (
 )
 from kwiresniff.analysis.doctor.evidence import client_text, is_cut
 from kwiresniff.base.api_keys import API_VERSIONS, FETCH, JOIN_GROUP, PRODUCE, SASL_AUTHENTICATE, SHARE_FETCH
-from kwiresniff.base.light_typing import Literal, NamedTuple, TypeAlias
 from kwiresniff.base.time_units import MILLISECOND_NS, OVERRUN_NS
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Connection, Exchange, Problem

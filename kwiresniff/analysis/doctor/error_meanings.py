@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from kwiresniff.analysis.doctor.wording import listed
-from kwiresniff.base.light_typing import Final, NamedTuple
 
 
 class Meaning(NamedTuple):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any, Final, NamedTuple
 
 from kwiresniff.analysis.doctor.evidence import MAX_MESSAGE_CHARS, clipped
 from kwiresniff.analysis.doctor.rule import Context
 from kwiresniff.base.field_values import field_text
-from kwiresniff.base.light_typing import Any, Final, NamedTuple
 from kwiresniff.model import Body, Exchange
 
 #: Errors of an answer that are looked at one by one. One with more has them for the same reason.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from kwiresniff.analysis.body_entities import message_groups, message_transactional_ids
 from kwiresniff.analysis.doctor.acl_changes import AclChanges
@@ -25,7 +26,6 @@ from kwiresniff.analysis.record_counts import batches_in
 from kwiresniff.analysis.topic_parts import structs
 from kwiresniff.base.api_keys import CREATE_ACLS, DELETE_ACLS, FIND_COORDINATOR, INIT_PRODUCER_ID
 from kwiresniff.base.field_values import field_text
-from kwiresniff.base.light_typing import Any
 from kwiresniff.model import Body, Exchange
 from kwiresniff.results.findings import Finding
 

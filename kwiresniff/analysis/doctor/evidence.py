@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from typing import Final
 
 from kwiresniff.analysis.body_entities import replica_id_of
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
 from kwiresniff.base.api_keys import FETCH
 from kwiresniff.base.flows import host_of
-from kwiresniff.base.light_typing import Final
 from kwiresniff.base.placeholders import NO_CLIENT_ID, OTHERS
 from kwiresniff.model import Direction, Exchange
 

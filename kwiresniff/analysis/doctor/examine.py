@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kwiresniff.analysis.body_entities import is_transactional, throttle_ms_of
 from kwiresniff.analysis.doctor.authentication import AuthenticationRule
@@ -50,7 +51,6 @@ from kwiresniff.analysis.doctor.unanswered import UnansweredRule
 from kwiresniff.analysis.doctor.versions import VersionRule
 from kwiresniff.analysis.late_names import renamer
 from kwiresniff.base.api_keys import API_VERSIONS, FETCH, METADATA, PRODUCE
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final, TypeAlias
 from kwiresniff.model import Connection, ConnectionAttempt, Event, Exchange, Problem, TopicNames
 from kwiresniff.results.findings import Finding
 

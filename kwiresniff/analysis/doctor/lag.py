@@ -8,6 +8,7 @@ what it commits counts where it has done so of late, or has not for much longer 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from kwiresniff.analysis.doctor.commits import Committed
 from kwiresniff.analysis.doctor.evidence import clipped
@@ -18,7 +19,6 @@ from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import FETCH, OFFSET_COMMIT
 from kwiresniff.base.field_values import field_text
-from kwiresniff.base.light_typing import NamedTuple
 from kwiresniff.digest import PartitionDigest
 from kwiresniff.model import Exchange
 from kwiresniff.results.findings import Finding

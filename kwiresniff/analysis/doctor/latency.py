@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any, Final
 
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Episodes, client_of
 from kwiresniff.analysis.doctor.rule import SYMPTOM, Context, Rule, found
@@ -10,7 +11,6 @@ from kwiresniff.analysis.latency import BUCKET_BYTES, Histogram
 from kwiresniff.analysis.memory_budget import MemoryBudget
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import JOIN_GROUP, SYNC_GROUP
-from kwiresniff.base.light_typing import Any, Final
 from kwiresniff.model import Exchange
 from kwiresniff.results.findings import Finding
 

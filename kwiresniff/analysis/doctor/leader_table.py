@@ -6,10 +6,10 @@ Leader epochs (KIP-320) show which of two responses is the newer one.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
 
 from kwiresniff.analysis.doctor.evidence import clipped
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
-from kwiresniff.base.light_typing import NamedTuple, TypeAlias
 from kwiresniff.model import Body
 
 #: Partitions whose leader is remembered, and changes of leaders.

@@ -9,7 +9,7 @@ from kwiresniff.analysis.doctor.rule import Context
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import PRODUCE
-from kwiresniff.model import Exchange
+from kwiresniff.model import Exchange, FetchedTopics
 
 #: Waits of clients for the new leaders of partitions.
 MAX_WAITING = 5_000
@@ -75,11 +75,19 @@ class LeaderWaits:
             for one in topic.get("partition_data") or topic.get("partitions") or ():
                 partition = one.get("index", one.get("partition", -1))
                 self._end(client, (cluster, name, partition), exchange)
-        fetched = exchange.fetched
-        for name in fetched.topics if fetched is not None else ():
-            topic = clipped(self.context.topic_name(name) or name)
-            for partition in fetched.partitions if fetched is not None else ():
-                self._end(client, (cluster, topic, partition), exchange)
+        if exchange.fetched is not None:
+            self._end_of_session(client, cluster, exchange, exchange.fetched)
+
+    def _end_of_session(self, client: str, cluster: str, exchange: Exchange, fetched: FetchedTopics) -> None:
+        """Ends the waits of a client for partitions of its fetch session, which may have thousands."""
+        unserved = [of for (who, of), wait in self._newest.items() if who == client and wait.recovered_ns < 0]
+        if not unserved:
+            return
+        topics = {clipped(self.context.topic_name(name) or name) for name in fetched.topics}
+        numbers = set(fetched.partitions)
+        for partition in unserved:
+            if partition[0] == cluster and partition[1] in topics and partition[2] in numbers:
+                self._end(client, partition, exchange)
 
     def _end(self, client: str, partition: Partition, exchange: Exchange) -> None:
         wait = self._newest.get((client, partition))

@@ -9,6 +9,8 @@ its coordinator again and again, and never gets to work. Those that ask once and
 from __future__ import annotations
 
 from collections.abc import Iterator
+from ipaddress import ip_address
+from typing import TYPE_CHECKING
 
 from kwiresniff.analysis.doctor.absences import Failures, absences, episode_of
 from kwiresniff.analysis.doctor.bootstraps import LEARNT_NS, Bootstraps
@@ -21,7 +23,6 @@ from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import FIND_COORDINATOR, METADATA
 from kwiresniff.base.flows import host_of
-from kwiresniff.base.light_typing import TYPE_CHECKING
 from kwiresniff.base.placeholders import NO_CLIENT_ID
 from kwiresniff.model import Body, Connection, ConnectionAttempt, Exchange
 from kwiresniff.results.findings import Finding, scope_of
@@ -364,8 +365,6 @@ def _is_loopback(host: str) -> bool:
 
 def _ip_address(host: str) -> IPv4Address | IPv6Address | None:
     """The address that a host is given by, None for one that is given by its name."""
-    from ipaddress import ip_address  # 1 ms of start-up
-
     try:
         return ip_address(host.strip("[]"))
     except ValueError:

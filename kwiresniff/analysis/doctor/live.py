@@ -7,9 +7,9 @@ remembered does not grow old.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from kwiresniff.analysis.doctor.examine import Doctor
-from kwiresniff.base.light_typing import Final
 from kwiresniff.model import Event
 from kwiresniff.results.findings import Finding
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kwiresniff.analysis.doctor.endings import is_one_way
 from kwiresniff.analysis.doctor.evidence import client_of, client_text
 from kwiresniff.analysis.doctor.rule import ERROR, INCIDENT, SYMPTOM, WASTE, Context, Rule, as_brokers, found
-from kwiresniff.analysis.doctor.wording import duration, times
+from kwiresniff.analysis.doctor.wording import duration, listed, times
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.flows import host_of
 from kwiresniff.model import Connection, Exchange, Problem
@@ -169,12 +169,15 @@ _BOTH_WAYS = (
 class DamageRule(Rule):
     """What is damaged: batches on the wire, and the capture itself."""
 
-    codes = ("bad_crc", "capture_gaps", "one_way_capture", "captured_twice")
+    codes = ("bad_crc", "capture_gaps", "snap_length", "response_before_request", "one_way_capture", "captured_twice")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._damaged = context.tally()
         self._lost = context.case()
+        self._cut = context.case()
+        self._early = context.case()
+        self._early_by_time = 0
         self._one_way = context.case()
         self._twice = context.case()
         self._brokers_alone = context.case()
@@ -206,7 +209,15 @@ class DamageRule(Rule):
             return
         missing = details.get("missing_bytes") or 0
         if problem.code == "gap" and missing:
-            self._lost.add(problem.packet or 0, problem.timestamp_ns or 0, missing)
+            case = self._cut if details.get("cut") else self._lost
+            case.add(problem.packet or 0, problem.timestamp_ns or 0, missing)
+        elif problem.code == "response_before_request":
+            count = int(details.get("responses") or 1)
+            self._early.add(problem.packet or 0, problem.timestamp_ns or 0)
+            self._early.count += count - 1
+            self._early_by_time += count if details.get("by_time") else 0
+        elif problem.code == "snap_length":
+            self._cut.note("lengths", [str(details.get("snap_length"))])
 
     def findings(self) -> Iterator[Finding]:
         """By client; the holes together."""
@@ -231,12 +242,27 @@ class DamageRule(Rule):
                 "info",
                 "the capture",
                 f"{self._lost.total:,} bytes are missing from it",
-                "The capture point dropped packets, so counts above are low: a larger buffer (tcpdump -B), a filter, "
-                "or no snap length (-s 0).",
+                "The capture point dropped packets, so counts above are low: a larger buffer (tcpdump -B), or a "
+                "filter.",
                 self._lost,
                 {"missing_bytes": self._lost.total},
                 rank=WASTE,
             )
+        if self._cut.count:
+            lengths = [f"{length} bytes" for length in self._cut.noted("lengths")]
+            yield found(
+                "snap_length",
+                "info",
+                "the capture",
+                f"its packets are cut{' at ' if lengths else ''}{listed(lengths)} (snap length): {self._cut.total:,} "
+                "bytes of messages are not in it",
+                "Capture whole packets (tcpdump and dumpcap -s 0): records, and counts of what is in bodies that are "
+                "cut off, are not known. No packet was dropped for that.",
+                self._cut,
+                {"missing_bytes": self._cut.total, "snap_lengths": [int(one) for one in self._cut.noted("lengths")]},
+                rank=WASTE,
+            )
+        yield from self._responses_first()
         if self._twice.count:
             yield found(
                 "captured_twice",
@@ -247,6 +273,24 @@ class DamageRule(Rule):
                 "Capture on one interface instead of 'any', and one direction of a mirrored port (or: editcap -d).",
                 self._twice,
                 {"connections": self._twice.count, "of": self._connections},
+                rank=WASTE,
+            )
+
+    def _responses_first(self) -> Iterator[Finding]:
+        if self._early.count:
+            by_time = self._early_by_time
+            by_packet = self._early.count - by_time
+            ways = [f"{by_time} by time, whose latencies are not known"] if by_time else []
+            ways += [f"{by_packet} by the order of packets alone"] if by_packet else []
+            yield found(
+                "response_before_request",
+                "info",
+                "the capture",
+                f"it has responses before their requests: {', '.join(ways)}",
+                "Order: sort the packets by time with reordercap. Time: clocks of two interfaces, queues or hosts "
+                "differ; capture on one interface, or set the clocks before captures are merged.",
+                self._early,
+                {"by_time": by_time, "by_packet": by_packet},
                 rank=WASTE,
             )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 from kwiresniff.analysis.doctor.evidence import Case, clipped
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
@@ -10,7 +11,6 @@ from kwiresniff.analysis.doctor.wording import listed
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.topic_parts import sizes_of
 from kwiresniff.base.api_keys import METADATA, PRODUCE
-from kwiresniff.base.light_typing import TypeAlias
 from kwiresniff.model import Body, Exchange, Message
 from kwiresniff.results.findings import Finding
 

@@ -7,12 +7,12 @@ that is nothing, beside the client the whole way.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, client_text
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
 from kwiresniff.analysis.doctor.wording import counted, duration
 from kwiresniff.base.flows import host_of
-from kwiresniff.base.light_typing import Final
 from kwiresniff.model import Connection
 from kwiresniff.results.findings import Finding
 

@@ -8,12 +8,12 @@ fills a segment is sent again and again. Seen from the side that sends.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_text
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, found
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, text_bytes
 from kwiresniff.base.flows import host_of
-from kwiresniff.base.light_typing import Final
 from kwiresniff.model import Connection
 from kwiresniff.results.findings import Finding
 

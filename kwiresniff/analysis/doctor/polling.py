@@ -8,6 +8,7 @@ connections that stand, is busy with what it has, hangs, or has paused its parti
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped, is_replica
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_clients, found
@@ -24,7 +25,6 @@ from kwiresniff.base.api_keys import (
     SYNC_GROUP,
 )
 from kwiresniff.base.field_values import field_text
-from kwiresniff.base.light_typing import Final
 from kwiresniff.model import Connection, Exchange
 from kwiresniff.results.findings import Finding
 

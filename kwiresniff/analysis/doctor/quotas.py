@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from kwiresniff.analysis.body_entities import throttle_ms_of
 from kwiresniff.analysis.doctor.evidence import Case, client_of
@@ -11,7 +12,6 @@ from kwiresniff.analysis.doctor.selection import THROTTLED
 from kwiresniff.analysis.doctor.wording import duration, listed
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import FETCH, PRODUCE
-from kwiresniff.base.light_typing import Any
 from kwiresniff.model import Connection, Exchange
 from kwiresniff.results.findings import Finding
 

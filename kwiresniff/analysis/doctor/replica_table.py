@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from kwiresniff.analysis.doctor.evidence import clipped
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
-from kwiresniff.base.light_typing import NamedTuple
 from kwiresniff.model import Body
 
 #: Partitions whose replicas are remembered.

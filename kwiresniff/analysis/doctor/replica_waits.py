@@ -9,6 +9,7 @@ meanwhile, it waits for the replicas that Metadata names, or for its own log: cl
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from kwiresniff.analysis.doctor.evidence import client_of, clipped
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, found
@@ -26,7 +27,6 @@ from kwiresniff.base.api_keys import (
     PRODUCE,
     TXN_OFFSET_COMMIT,
 )
-from kwiresniff.base.light_typing import NamedTuple
 from kwiresniff.model import Exchange
 from kwiresniff.results.findings import Finding
 

@@ -6,6 +6,9 @@ A rule is a class of its own, so that it can be read, tested and documented alon
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any, ClassVar
+
+from mypy_extensions import mypyc_attr
 
 from kwiresniff.analysis.doctor.cluster import Cluster
 from kwiresniff.analysis.doctor.commits import Commits
@@ -16,7 +19,6 @@ from kwiresniff.analysis.doctor.replica_table import ReplicaTable
 from kwiresniff.analysis.doctor.selection import ALL, Selection
 from kwiresniff.analysis.topic_parts import message_parts
 from kwiresniff.base.field_values import field_text
-from kwiresniff.base.light_typing import Any, ClassVar, mypyc_attr
 from kwiresniff.digest import PartitionDigest, TopicDigest
 from kwiresniff.model import Connection, ConnectionAttempt, Exchange, Problem, TopicNames
 from kwiresniff.results.findings import Explains, Finding, scope_of

@@ -7,8 +7,9 @@ other APIs.
 
 from __future__ import annotations
 
+from typing import Final, Literal, NamedTuple, TypeAlias
+
 from kwiresniff.base.api_keys import FETCH, PRODUCE
-from kwiresniff.base.light_typing import Final, Literal, NamedTuple, TypeAlias
 
 #: What decides whether an exchange is selected: nothing; the time from the request to the response; the time from the
 #: first to the last byte of the response; ``throttle_time_ms`` of the response; the transactional id of a Produce, the

@@ -8,6 +8,7 @@ and closes; a TLS listener answers a request with an alert.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 from kwiresniff.analysis.doctor.endings import Ending
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_text
@@ -263,8 +264,6 @@ def _refused_broker(case: Case, alert: str, broker: str, name: str) -> tuple[str
 
 def _expired(case: Case) -> str:
     """The day on which the broker's certificate expired, if that was before the handshake; else an empty text."""
-    from datetime import UTC, datetime  # 1 ms of start-up
-
     handshake = f"{datetime.fromtimestamp(case.first_ns // 1_000_000_000, UTC):%Y-%m-%dT%H:%M:%S}Z"
     return next((until[:10] for until in case.noted("not after") if until < handshake), "")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple, TypeAlias
 
 from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped, is_replica
@@ -30,7 +31,6 @@ from kwiresniff.base.api_keys import (
     STREAMS_GROUP_HEARTBEAT,
     SYNC_GROUP,
 )
-from kwiresniff.base.light_typing import NamedTuple, TypeAlias
 from kwiresniff.model import Connection, Exchange
 from kwiresniff.results.findings import Finding, scope_of
 

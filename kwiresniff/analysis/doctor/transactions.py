@@ -7,6 +7,7 @@ on.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
@@ -17,7 +18,6 @@ from kwiresniff.analysis.places import place_of
 from kwiresniff.analysis.producer_state import FENCED_CODES
 from kwiresniff.base.api_keys import INIT_PRODUCER_ID
 from kwiresniff.base.field_values import field_text
-from kwiresniff.base.light_typing import NamedTuple
 from kwiresniff.model import Body, Exchange
 from kwiresniff.results.findings import Finding, scope_of
 

@@ -7,16 +7,16 @@ KIP-595), producers by nothing at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Iterator, Sized
+from typing import NamedTuple
 
 from kwiresniff.analysis.doctor.evidence import clipped, is_replica
 from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
 from kwiresniff.analysis.doctor.wording import clock, listed
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
-from kwiresniff.analysis.topic_parts import message_parts, structs
+from kwiresniff.analysis.topic_parts import message_parts, refused_parts, structs
 from kwiresniff.base.api_keys import FETCH, OFFSET_FOR_LEADER_EPOCH, PRODUCE
-from kwiresniff.base.light_typing import NamedTuple
 from kwiresniff.digest import TopicDigest
 from kwiresniff.model import Exchange
 from kwiresniff.results.findings import Finding, scope_of
@@ -24,6 +24,11 @@ from kwiresniff.results.findings import Finding, scope_of
 #: Partitions, positions of consumers and losses that are remembered.
 MAX_PARTITIONS = 5_000
 MAX_LOSSES = 100
+#: Idempotent producers, in a partition each, whose last sequences are remembered; so many as brokers remember of each.
+MAX_PRODUCERS = 20_000
+MAX_SEQUENCES = 5
+#: Bytes of a producer's id and epoch, which come before the sequence in ``PartitionDigest.producer``.
+PRODUCER_BYTES = 10
 #: Partitions listed one by one.
 MAX_LISTED = 6
 
@@ -62,17 +67,19 @@ class TruncationRule(Rule):
         self._written: dict[_Partition, _End] = {}
         self._read: dict[tuple[str, str, str, int], _End] = {}
         self._losses: dict[_Partition, _Loss] = {}
+        #: What idempotent producers have sent and brokers did not refuse.
+        self._sequences: dict[tuple[_Partition, bytes], list[bytes]] = {}
 
     def exchange(self, exchange: Exchange) -> None:
         """Looks at how far a log goes."""
+        if exchange.api_key == PRODUCE:
+            self._produce(exchange)
+            return
         response = exchange.response
         if response is None:
             return
         if exchange.api_key == OFFSET_FOR_LEADER_EPOCH:
             self._epochs(exchange)
-            return
-        if exchange.api_key == PRODUCE:
-            self._produce(exchange, message_parts(response))
             return
         if response.digest is None:
             self._diverging(exchange)
@@ -81,10 +88,12 @@ class TruncationRule(Rule):
     def _key(self, exchange: Exchange, topic: str, index: int) -> _Partition:
         return self.context.cluster.of(exchange.connection.broker), clipped(topic), index
 
-    def _produce(self, exchange: Exchange, parts: Iterable[TopicDigest]) -> None:
+    def _produce(self, exchange: Exchange) -> None:
         broker, client = exchange.connection.broker, self.context.client_of(exchange)
         cluster = self.context.cluster.of(broker)
-        for topic in parts:
+        answered = message_parts(exchange.response)
+        again = self._sent_again(exchange, cluster, answered)
+        for topic in answered:
             name = clipped(topic.name)
             for part in topic.partitions:
                 offset = part.offset
@@ -97,10 +106,35 @@ class TruncationRule(Rule):
                         self._written[key] = _End(offset + 1, broker, client)
                 elif offset >= before.offset:
                     before.offset, before.broker, before.client = offset + 1, broker, client
-                elif broker != before.broker:  # an idempotent producer is told the offset of a batch twice
+                elif broker != before.broker and key not in again:
                     packet, ns = place_of(exchange)
                     self._lost(key, _Loss(before, _End(offset + 1, broker, client), packet, ns, read=False))
                     self._written[key] = _End(offset + 1, broker, client)
+
+    def _sent_again(self, exchange: Exchange, cluster: str, answered: list[TopicDigest]) -> set[_Partition]:
+        """The partitions of a Produce whose batch its idempotent producer had sent before: whichever broker leads, it
+        answers with the offset that the batch has had since.
+        """
+        again: set[_Partition] = set()
+        refused = refused_parts(exchange, answered) if exchange.errors else {}
+        for topic in message_parts(exchange.request):
+            for part in topic.partitions:
+                if not part.producer or (topic.name, part.index) in refused:
+                    continue
+                key = cluster, clipped(topic.name), part.index
+                who, sequence = (key, part.producer[:PRODUCER_BYTES]), part.producer[PRODUCER_BYTES:]
+                known = self._sequences.get(who)
+                if known is None:
+                    if not self._has_room(self._sequences, topic.name, "", most=MAX_PRODUCERS):
+                        continue
+                    known = self._sequences[who] = []
+                if sequence in known:
+                    again.add(key)
+                    continue
+                known.append(sequence)
+                if len(known) > MAX_SEQUENCES:
+                    del known[0]
+        return again
 
     def _fetch(self, exchange: Exchange) -> None:
         broker, client = exchange.connection.broker, self.context.client_of(exchange)
@@ -113,8 +147,8 @@ class TruncationRule(Rule):
             elif self._has_room(self._read, name, client):
                 self._read[key] = _End(part.end_offset, broker, client)
 
-    def _has_room(self, table: Sized, topic: str, client: str) -> bool:
-        return len(table) < MAX_PARTITIONS and self.context.budget.admit(3 * ENTRY_BYTES + text_bytes(topic, client))
+    def _has_room(self, table: Sized, topic: str, client: str, most: int = MAX_PARTITIONS) -> bool:
+        return len(table) < most and self.context.budget.admit(3 * ENTRY_BYTES + text_bytes(topic, client))
 
     def _epochs(self, exchange: Exchange) -> None:
         """A consumer asks where the epoch of what it has read ends."""

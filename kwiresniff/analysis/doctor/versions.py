@@ -18,6 +18,8 @@ from kwiresniff.schema import versions_in
 
 #: Requests whose refusal is remembered by API and version.
 MAX_REFUSED = 2_000
+#: Connections remembered on which the broker answered ApiVersions; the oldest are forgotten first.
+MAX_ASKED = 20_000
 _NOT_ENABLED = (
     "Enable it at the brokers (kafka-features upgrade, and group.coordinator.rebalance.protocols where that is set), "
     "or let the client use what is enabled (group.protocol=classic)."
@@ -28,12 +30,21 @@ class VersionRule(Rule):
     """Versions of requests that a broker refuses, by closing the connection or by UNSUPPORTED_VERSION."""
 
     codes = ("unsupported_version",)
+    apis = frozenset({API_VERSIONS})
     judges = frozenset({"UNSUPPORTED_VERSION"})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._cases = context.tally()
         self._refused: dict[str, tuple[int, str, int]] = {}
+        self._asked: dict[int, None] = {}
+
+    def exchange(self, exchange: Exchange) -> None:
+        """The broker has said which versions it takes."""
+        if exchange.response is not None and not exchange.errors:
+            self._asked[exchange.connection.id] = None
+            if len(self._asked) > MAX_ASKED:
+                del self._asked[next(iter(self._asked))]
 
     def ending(self, ending: Ending) -> None:
         """Closed on a request of a version that the broker does not offer."""
@@ -42,6 +53,7 @@ class VersionRule(Rule):
             case = self._case(client_in(ending), connection.broker, first.api_key, first.api, first.version)
             case.add(first.packet, first.first_ns, until_ns=connection.closed_ns)
             case.note("how", ["closes the connection"])
+            self._note_asked(case, connection.id)
             software = connection.client_software
             if software:
                 case.note("software", [f"{software.get('name')} {software.get('version')}".strip()])
@@ -56,9 +68,13 @@ class VersionRule(Rule):
             case = self._case(client, broker, exchange.api_key, exchange.api, exchange.api_version)
             case.add(exchange.request.first_packet, exchange.request.first_ns)
             case.note("how", ["answers UNSUPPORTED_VERSION"])
+            self._note_asked(case, exchange.connection.id)
             case.note(
                 "messages", {place.message: None for place in error_places(exchange, self.context) if place.message}
             )
+
+    def _note_asked(self, case: Case, connection: int) -> None:
+        case.note("asked", ["yes" if connection in self._asked else "no"])
 
     def _case(self, client: str, broker: str, api_key: int, api: str, version: int) -> Case:
         what = f"{broker}\0{api} v{version}"
@@ -83,9 +99,15 @@ class VersionRule(Rule):
                 who = f"Kafka {release}" if release else "the broker"
                 takes = f"; {who} takes v{span_[0]} to v{span_[1]}"
             software = f" ({listed(case.noted('software'))})" if case.noted("software") else ""
+            asked = case.noted("asked") == ["yes"]
+            advice = (
+                "; it asks for ApiVersions and does not go by the answer, so its versions are fixed in its code or its "
+                "settings (api_version, broker.version.fallback)"
+                if asked
+                else ", or let it ask for ApiVersions (no fixed api_version or broker.version.fallback)"
+            )
             remedy = (
-                f"Update the client{software}, or let it ask for ApiVersions (no fixed api_version or "
-                "broker.version.fallback). All that would break: kwiresniff audit --target "
+                f"Update the client{software}{advice}. All that would break: kwiresniff audit --target "
                 f"{release or NEW_RELEASE}."
             )
             if span_ is not None and span_[0] <= version <= span_[1]:

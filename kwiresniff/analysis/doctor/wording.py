@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 #: Names in a list that is read; what is more is counted.
 MAX_LISTED = 6
@@ -21,8 +22,6 @@ def duration(ns: int) -> str:
 
 def clock(ns: int) -> str:
     """The time of day, to a millisecond, in UTC as everywhere."""
-    from datetime import UTC, datetime  # 1 ms of start-up
-
     return datetime.fromtimestamp(ns // 1_000_000_000, UTC).strftime("%H:%M:%S") + f".{ns // 1_000_000 % 1000:03d}"
 
 

@@ -7,12 +7,12 @@ logic has three values: true, false and None for "only the body decides" (Kleene
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-from kwiresniff.analysis.filter.fields import Field, Getter, body_field, fields, unknown_body_name
+from kwiresniff.analysis.filter.fields import Field, Getter, body_field, fields, unknown_step
 from kwiresniff.analysis.filter.literals import Test, is_null, test
 from kwiresniff.analysis.filter.parser import AllOf, Comparison, Not, Tree, parse
 from kwiresniff.base.depths import DEPTHS, Depth
-from kwiresniff.base.light_typing import Any
 from kwiresniff.errors import FilterError
 from kwiresniff.model import Exchange, TopicNames
 
@@ -92,11 +92,14 @@ class _Compiler:
         field = self._known.get(name) or body_field(name)
         assert field is not None  # the parser has checked it
         self.names.add(name)
-        if name not in self._known and (wrong := unknown_body_name(name)) is not None:
+        if name not in self._known and (wrong := unknown_step(name)) is not None:
             side = name.partition(".")[0]
-            expected = f"expected a field that the body of some {side} has, not {wrong!r}"
-            position = comparison.field.position + len(f"{side}.body.")
-            raise FilterError(f"{expected}; see: kwiresniff schema show --{side}", position=position)
+            where = f"that the body of some {side} has" if wrong.path == f"{side}.body" else f"below {wrong.path!r}"
+            near = f" (near it: {', '.join(wrong.near)})" if wrong.near else ""
+            raise FilterError(
+                f"expected a field {where}, not {wrong.step!r}{near}; see: kwiresniff schema show --{side}",
+                position=comparison.field.position + wrong.start,
+            )
         operator, literals = comparison.operator, comparison.values
         decide: Callable[[Getter], Verdict]
         sessions: Verdict | None = None

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from itertools import count
+from typing import Any, NamedTuple
 
 from kwiresniff.analysis.body_entities import (
     message_groups,
@@ -21,9 +23,8 @@ from kwiresniff.analysis.filter.of_sessions import SessionPartitionTest, Session
 from kwiresniff.base.body_members import DECODED, UNKNOWN_TAGS
 from kwiresniff.base.depths import Depth
 from kwiresniff.base.entities import RECORD_SETS
-from kwiresniff.base.light_typing import Any, NamedTuple
 from kwiresniff.model import Body, Direction, Exchange, Message, TopicNames
-from kwiresniff.schema.aliases import body_names, newer_paths
+from kwiresniff.schema.aliases import body_fields, fields_below, names_of, newer_paths
 
 Values = Sequence[Any]
 Getter = Callable[[Exchange], "Values | None"]
@@ -214,20 +215,49 @@ _STEP = re.compile(r"\.([A-Za-z_0-9]+)|\[(\d*)\]")
 
 PathStep = str | int
 
+#: Names told of those that come near one that does not exist.
+MAX_NEAR = 3
+
 #: Names of fields with record sets, in 0.8 to 2.7 too, and of the records in a batch.
 _RECORD_SETS = RECORD_SETS | {"record_set"}
 
 
-def unknown_body_name(name: str) -> str | None:
-    """Of the name of a ``body_field``, the first step when no message of that side has, or had, such a field."""
+class UnknownStep(NamedTuple):
+    """A step of the name of a ``body_field`` that no message has in any version: where in the name it begins, the path
+    before it, and the names that come near it there.
+    """
+
+    step: str
+    start: int
+    path: str
+    near: tuple[str, ...]
+
+
+def unknown_step(name: str) -> UnknownStep | None:
+    """The first step of the name of a ``body_field`` that no message of that side has, or had, in its place.
+
+    What stands below record sets, decoded bytes and tagged fields that no definition has is not in definitions.
+    """
     match = _PATH.fullmatch(name)
     if match is None:
         return None
-    first = match[2][1:].replace("[", ".").partition(".")[0]
-    side: Direction = "request" if match[1] == "request" else "response"
-    if first == UNKNOWN_TAGS or first.removesuffix(DECODED) in body_names(side):
-        return None
-    return first
+    fields = body_fields("request" if match[1] == "request" else "response")
+    for found in _STEP.finditer(name, match.start(2)):
+        step = found[1]
+        if step is None:  # an index
+            continue
+        names = names_of(fields)
+        if step == UNKNOWN_TAGS:
+            return None
+        if step not in names:
+            if step.endswith(DECODED) and step.removesuffix(DECODED) in names:
+                return None
+            near = tuple(get_close_matches(step, sorted(names), n=MAX_NEAR))
+            return UnknownStep(step, found.start(1), name[: found.start()], near)
+        if any(field.type == "records" for field in fields if step in (field.name, *field.aliases)):
+            return None
+        fields = fields_below(fields, step)
+    return None
 
 
 def body_field(name: str) -> Field | None:

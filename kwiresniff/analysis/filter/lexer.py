@@ -7,8 +7,8 @@ for itself, so that regular expressions need no second layer of escapes.
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
-from kwiresniff.base.light_typing import NamedTuple
 from kwiresniff.errors import FilterError
 
 #: Far beyond what a person writes; keeps time and nesting bounded for whoever passes a filter on from elsewhere.

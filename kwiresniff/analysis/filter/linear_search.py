@@ -17,8 +17,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from importlib import import_module
-
-from kwiresniff.base.light_typing import Any, TypeAlias
+from typing import Any, TypeAlias
 
 #: Of longer texts only the front is searched. No name that Kafka allows is longer than 249 characters.
 MAX_SEARCHED_CHARS = 1024

@@ -9,13 +9,16 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable
+from difflib import get_close_matches
+from ipaddress import ip_address
+from typing import Any
 
 from kwiresniff.analysis.filter.fields import OUTCOMES
 from kwiresniff.analysis.filter.lexer import Token
 from kwiresniff.analysis.filter.linear_search import MAX_SEARCHED_CHARS, search_function
 from kwiresniff.analysis.parse_units import duration_ns, size_bytes, time_ns
-from kwiresniff.base.light_typing import Any
 from kwiresniff.errors import FilterError, SchemaError
+from kwiresniff.schema import API_NAMES, api_by_name, error, error_by_name
 
 Test = Callable[[Any], bool]
 
@@ -105,14 +108,10 @@ def _text(value: Any) -> str:
 
 
 def _api_text(api_key: int) -> str:
-    from kwiresniff.schema import API_NAMES
-
     return API_NAMES.get(api_key, "")
 
 
 def _error_text(code: int) -> str:
-    from kwiresniff.schema import error
-
     return error(code).name
 
 
@@ -148,8 +147,6 @@ def _integer(text: str) -> int | None:
 
 
 def _api_key(value: Token) -> int:
-    from kwiresniff.schema import API_NAMES, api_by_name
-
     try:
         return api_by_name(value.text).key
     except SchemaError:
@@ -157,8 +154,6 @@ def _api_key(value: Token) -> int:
 
 
 def _error_code(value: Token) -> int:
-    from kwiresniff.schema import error_by_name
-
     code = _integer(value.text)
     if code is not None:
         return code
@@ -169,8 +164,6 @@ def _error_code(value: Token) -> int:
 
 
 def _suggestion(text: str, names: Any) -> str:
-    from difflib import get_close_matches
-
     lowered = {name.lower(): name for name in names}
     close = get_close_matches(text.lower(), lowered, n=3, cutoff=0.6)
     return f" like {' or '.join(lowered[name] for name in close)}" if close else " like Fetch"
@@ -180,8 +173,6 @@ def _endpoint(value: Token, may_be_name: bool) -> Test:
     """``10.0.0.1:9092`` exactly, ``10.0.0.1`` on any port, ``:9092`` at any address; IPv6 in brackets or bare. A host's
     name may stand in place of an address if it ``may_be_name``.
     """
-    from ipaddress import ip_address
-
     host, port = value.text, ""
     bracketed = re.fullmatch(r"\[([^\]]+)\](?::(\d{1,5}))?|([^:]*):(\d{1,5})", value.text)
     if bracketed:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-from kwiresniff.base.light_typing import Any
-from kwiresniff.model import Exchange, FetchedTopics, TopicNames
+from kwiresniff.analysis.followed_sessions import FollowedSessions
+from kwiresniff.model import Exchange, FetchedTopics, SessionMembers, TopicNames
 
-#: Connections of whose sessions the verdict is remembered, and topics of which it is, each in one filter.
-MAX_SESSIONS = 64
+#: Topics of which the verdict is remembered, each in one filter.
 MAX_TOPICS = 4096
 #: Characters of such a topic; Kafka's have up to 249.
 MAX_TOPIC_CHARS = 255
@@ -41,8 +41,7 @@ class SessionTest:
         self._verdicts = _Verdicts(test, topic_name)
         self._names_known = names_known
         self._seen_known = 0
-        # By connection: the names of a session as its fetches share them, how many were tested, and how many passed.
-        self._passed: dict[int, tuple[list[str], int, int]] = {}
+        self._sessions = FollowedSessions()
 
     def __call__(self, exchange: Exchange) -> bool:
         fetched = exchange.fetched
@@ -51,18 +50,9 @@ class SessionTest:
         known = self._names_known()
         if known != self._seen_known:
             self._seen_known = known
-            self._passed.clear()
+            self._sessions = FollowedSessions()
             self._verdicts.clear()
-        names, count, passed = self._passed.get(exchange.connection.id, ([], 0, 0))
-        if names is not fetched.names or count != fetched.topic_count:
-            gone, new = fetched.changes_since(names, count)
-            if fetched.topic_count < count and names is fetched.names:  # what it had before some were added
-                return any(map(self._verdicts.__getitem__, fetched.topics))
-            passed += sum(map(self._verdicts.__getitem__, new)) - sum(map(self._verdicts.__getitem__, gone))
-            if len(self._passed) >= MAX_SESSIONS:
-                self._passed.clear()
-            self._passed[exchange.connection.id] = fetched.names, fetched.topic_count, passed
-        return passed > 0
+        return _any_passes(self._sessions, fetched, fetched.names, self._verdicts.__getitem__)
 
 
 class SessionPartitionTest:
@@ -70,17 +60,21 @@ class SessionPartitionTest:
 
     def __init__(self, test: Test) -> None:
         self._test = test
-        self._known: dict[int, tuple[FetchedTopics, bool]] = {}
+        self._sessions = FollowedSessions()
 
     def __call__(self, exchange: Exchange) -> bool:
         fetched = exchange.fetched
-        if fetched is None:
-            return False
-        known = self._known.get(exchange.connection.id)
-        if known is not None and known[0] is fetched:
-            return known[1]
-        verdict = any(map(self._test, fetched.partitions))
-        if len(self._known) >= MAX_SESSIONS:
-            self._known.clear()
-        self._known[exchange.connection.id] = fetched, verdict
-        return verdict
+        return fetched is not None and _any_passes(self._sessions, fetched, fetched.numbers, self._test)
+
+
+def _any_passes(sessions: FollowedSessions, fetched: FetchedTopics, members: SessionMembers, test: Test) -> bool:
+    """Whether a member of a session passes: ``state`` is how many do."""
+    followed = sessions.of(fetched.session)
+    if followed.seen is not members:
+        passed = followed.state or 0
+        for value, added in followed.changes(members):
+            if test(value):
+                passed += 1 if added else -1
+        followed.state = passed
+        sessions.weigh(followed)
+    return bool(followed.state)

@@ -11,8 +11,9 @@ import ctypes
 import socket
 import struct
 from collections.abc import Iterable, Sequence
+from typing import TypeAlias
 
-from kwiresniff.base.light_typing import TypeAlias
+from kwiresniff.capture.live.scapy_cache import forgo_cache
 from kwiresniff.errors import CaptureError
 
 Instruction: TypeAlias = tuple[int, int, int, int]
@@ -48,6 +49,7 @@ def compiled(text: str, link_type: int) -> Program:
     """The instructions of a BPF expression for packets of a DLT_ number; none for an empty expression."""
     if not text:
         return []
+    forgo_cache()
     from scapy.arch.common import compile_filter
     from scapy.error import Scapy_Exception
 

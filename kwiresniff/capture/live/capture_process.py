@@ -16,8 +16,8 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from typing import IO
 
-from kwiresniff.base.light_typing import IO
 from kwiresniff.capture.file_problems import MAX_PACKET_BYTES
 from kwiresniff.capture.live.source import WAIT_MS, Batch, LiveOptions, Packet
 from kwiresniff.capture.pcap import FILE_HEADER_BYTES, MAGICS

@@ -15,8 +15,8 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator
+from typing import TypeAlias
 
-from kwiresniff.base.light_typing import TypeAlias
 from kwiresniff.capture.keylog import WITHOUT_TSHARK, GrowingKeyLog, tshark_is_there
 from kwiresniff.capture.live.live_capture import LiveCapture
 from kwiresniff.capture.tls_merge import SegmentMerger

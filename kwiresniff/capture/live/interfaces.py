@@ -6,6 +6,7 @@ import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kwiresniff.capture.live.scapy_cache import forgo_cache
 from kwiresniff.errors import CaptureError
 
 #: The name for all interfaces together, as tcpdump has it.
@@ -24,6 +25,7 @@ class NetworkInterface:
 
 def network_interfaces() -> list[NetworkInterface]:
     """All interfaces, in the order of their numbers."""
+    forgo_cache()
     import scapy.arch  # noqa: F401  it is what fills the list
     from scapy.config import conf
 

@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Iterator
 
 from kwiresniff.base.fastint import u16, u32
+from kwiresniff.capture.choices import choices_of
+from kwiresniff.capture.file_problems import SnapReporter
 from kwiresniff.capture.link_layer import ETHERNET
 from kwiresniff.capture.live import bpf
 from kwiresniff.capture.live.capture_process import PROGRAMS, CaptureProcess, CaptureProcessError
@@ -76,7 +78,8 @@ class LiveCapture:
         that the caller gets to work without traffic.
         """
         options, files = self._options, self._packet_files
-        decoder = LayerDecoder(self.other_packets)
+        decoder = LayerDecoder(self.other_packets, choices_of(options.decode_as))
+        snap = SnapReporter(", ".join(options.interfaces), self.problems.append)
         now = time.monotonic()
         if options.duration_ns is not None:
             self._end_seconds = now + options.duration_ns / 1e9
@@ -110,6 +113,8 @@ class LiveCapture:
                                 continue
                     found = decode(number, timestamp_ns, link_type, buffer, start, end, wire - end + start)
                     if found is not None:
+                        if found[9]:
+                            snap.cut(number, end - start)
                         yield found
                 yield None
             decoder.close()

@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterator, Sequence
 from kwiresniff.capture.link_layer import ETHERNET, LINUX_SLL2
 from kwiresniff.capture.live import bpf
 from kwiresniff.capture.live.interfaces import ANY
+from kwiresniff.capture.live.scapy_cache import forgo_cache
 from kwiresniff.capture.live.source import WAIT_MS, Batch, LiveOptions, Packet
 from kwiresniff.errors import CaptureError
 from kwiresniff.model import Problem
@@ -185,6 +186,7 @@ class PacketRing:
         there = self._there if cooked and self._there else {}
         bpf.attach(self._socket, bpf.live_program(wanted, options.snap_bytes, list(there.values())))
         if cooked and options.promiscuous:
+            forgo_cache()
             from scapy.arch.linux import set_promisc
 
             for name in there:
@@ -257,6 +259,7 @@ def _indexes(names: Sequence[str]) -> dict[str, int]:
 
 def _scapy_socket(name: str, promiscuous: bool) -> socket.socket:
     logging.getLogger("scapy").setLevel(logging.ERROR)  # that it cannot dissect a link layer is nothing to us
+    forgo_cache()
     from scapy.arch.linux import L2ListenSocket
 
     # Its filter is attached by us, because scapy's would neither cut packets nor know about the loopback interface.

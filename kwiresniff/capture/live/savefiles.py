@@ -6,12 +6,14 @@ Source: tcpdump's manual page, and draft-ietf-opsawg-pcap for the format: nanose
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import stat
 import struct
 import time
 from dataclasses import dataclass
+from typing import BinaryIO
 
-from kwiresniff.base.light_typing import BinaryIO
 from kwiresniff.capture.paths import reason
 from kwiresniff.errors import CaptureError
 
@@ -21,6 +23,10 @@ _record = struct.Struct("<IIII").pack
 _RECORD_BYTES = 16
 #: Packets hold what others say to each other, passwords too.
 PRIVATE = 0o600
+#: The user id of root.
+_ROOT = 0
+_A_LINK = "it is a link, which is not followed; name the file itself"
+_NOT_OURS = "it is another user's, or has a second name, and could lead packets to them; name a new file"
 #: Pieces gathered before they are written, two for each packet.
 MAX_PARTS = 4096
 
@@ -169,11 +175,58 @@ class SavefileWriter:
         return file, name
 
     def _create(self, name: str, flags: int) -> int:
-        """Never for others to read, not even until its mode is set. What is there already keeps its own."""
+        """Never for others to read, not even until its mode is set. What is there already keeps its own.
+
+        Whoever may put a name into the folder could lead the packets, or what is overwritten, to a place of their
+        choice: neither links nor files of other users than root and ``owner`` are opened as root, and no link that
+        others made is followed as somebody else.
+        """
+        # What is there is not emptied before it is known whose it is, and a pipe without a reader is not waited for.
+        flags = (flags | os.O_NOFOLLOW | os.O_NONBLOCK) & ~os.O_TRUNC
         try:
-            descriptor = os.open(name, flags | os.O_EXCL, PRIVATE)
+            return self._made(name, flags)
         except FileExistsError:
+            descriptor = self._there(name, flags)
+        try:
+            state = os.fstat(descriptor)
+            if state.st_uid not in self._trusted and (os.geteuid() == 0 or _is_open_to_all(name)):
+                raise PermissionError(errno.EPERM, _NOT_OURS, name)
+            if stat.S_ISREG(state.st_mode):
+                if os.geteuid() == 0 and state.st_nlink > 1:
+                    raise PermissionError(errno.EPERM, _NOT_OURS, name)
+                os.ftruncate(descriptor, 0)
+            os.set_blocking(descriptor, True)
+        except OSError:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    @property
+    def _trusted(self) -> set[int]:
+        """Users whose files are written: root, who we are, and who gets them."""
+        users = {_ROOT, os.geteuid()}
+        if self._owner is not None:
+            users.add(self._owner[0])
+        return users
+
+    def _there(self, name: str, flags: int) -> int:
+        """Opens what is there: no link, but one of our own or root's when we are not root."""
+        flags &= ~os.O_CREAT
+        try:
             return os.open(name, flags)
+        except OSError as error:
+            there = os.lstat(name)
+            trusted = there.st_uid in self._trusted
+            if stat.S_ISLNK(there.st_mode):
+                if trusted and os.geteuid() != 0:
+                    return os.open(name, flags & ~os.O_NOFOLLOW)
+                raise OSError(errno.ELOOP, _A_LINK, name) from None
+            if trusted and error.errno == errno.ENXIO and stat.S_ISFIFO(there.st_mode):
+                return os.open(name, flags & ~os.O_NONBLOCK)  # its reader is waited for
+            raise
+
+    def _made(self, name: str, flags: int) -> int:
+        descriptor = os.open(name, flags | os.O_EXCL, PRIVATE)
         if self._owner is not None:
             os.fchown(descriptor, *self._owner)
         if self._mode != PRIVATE:
@@ -182,3 +235,8 @@ class SavefileWriter:
 
     def _failed(self, error: OSError) -> CaptureError:
         return CaptureError(f"{self._name}: {reason(error)}; the packets up to there are in it")
+
+
+def _is_open_to_all(name: str) -> bool:
+    """Whether everybody may put a file into the folder, as into /tmp (the kernel's ``protected_regular``)."""
+    return bool(os.stat(os.path.dirname(os.path.abspath(name))).st_mode & stat.S_IWOTH)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Protocol, TypeAlias
 
-from kwiresniff.base.light_typing import Protocol, TypeAlias
 from kwiresniff.model import Problem
 
 #: One captured packet: ``(timestamp_ns, buffer, start, end, wire_bytes)``.
@@ -28,7 +28,8 @@ DEFAULT_DELAY_MS = 40
 @dataclass(frozen=True, slots=True)
 class LiveOptions:
     """``interfaces`` by name, ``any`` for all; ``expression`` a BPF filter; ``count`` packets and ``duration_ns`` end
-    the capture, None does not; ``delay_ms`` is how long a packet may be kept for others to come with it."""
+    the capture, None does not; ``delay_ms`` is how long a packet may be kept for others to come with it.
+    ``decode_as`` are rules of ``capture.decode_as``."""
 
     interfaces: tuple[str, ...]
     expression: str = ""
@@ -38,6 +39,7 @@ class LiveOptions:
     count: int | None = None
     duration_ns: int | None = None
     delay_ms: int = DEFAULT_DELAY_MS
+    decode_as: tuple[str, ...] = ()
 
 
 class PacketSource(Protocol):

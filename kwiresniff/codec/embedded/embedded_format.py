@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 
 from kwiresniff import schema
-from kwiresniff.base.light_typing import TYPE_CHECKING, NamedTuple
 from kwiresniff.codec.body_scanner import ContentSkipper, MessageSkipper
 from kwiresniff.codec.codecs import content_reader
 from kwiresniff.codec.field_layout import smallest_struct

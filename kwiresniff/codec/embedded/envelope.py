@@ -6,10 +6,11 @@ answers, so its request is asked.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import ENVELOPE
 from kwiresniff.base.body_members import DECODED
-from kwiresniff.base.light_typing import TYPE_CHECKING
 from kwiresniff.codec.codecs import decoder
 from kwiresniff.codec.embedded.embedded_format import versioned
 from kwiresniff.codec.embedded.openers import Openers

@@ -10,10 +10,10 @@ Sources: KIP-62, KIP-54, KIP-341, KIP-429 (consumers), KIP-415, KIP-507 (Connect
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from kwiresniff import schema
 from kwiresniff.base.api_keys import DESCRIBE_GROUPS, JOIN_GROUP, SYNC_GROUP
-from kwiresniff.base.light_typing import Any
 from kwiresniff.codec.embedded.embedded_format import Content, contents, least_bytes, versioned
 from kwiresniff.codec.embedded.openers import Openers, request_field
 from kwiresniff.codec.embedded.struct_view import StructView

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from typing import Any
 
 from kwiresniff import schema
-from kwiresniff.base.api_keys import FETCH, FETCH_SNAPSHOT, PRODUCE
+from kwiresniff.base.api_keys import FETCH, FETCH_SNAPSHOT, PRODUCE, SHARE_FETCH
+from kwiresniff.base.connect_records import is_config_topic, may_be_opened
 from kwiresniff.base.known_ids import METADATA_TOPIC, METADATA_TOPIC_ID
-from kwiresniff.base.light_typing import Any
+from kwiresniff.codec.embedded.connect import open_connect_record
 from kwiresniff.codec.embedded.embedded_format import VERSION_BYTES, Content
 from kwiresniff.codec.embedded.groups import open_group_record
 from kwiresniff.codec.embedded.openers import Openers, QuickLooks
@@ -107,17 +109,23 @@ def _known(name: str, version: int, start: int) -> Content | None:
 def _fetch(struct: StructView, exchange: Exchange, topic_name: TopicNames) -> None:
     for topic in struct.each("responses"):
         name = topic.get("topic") or _named(topic.get("topic_id"), topic_name)
-        if name in INTERNAL_TOPICS:
-            for partition in topic.each("partitions"):
-                open_batches(partition, "records", name)
+        for partition in topic.each("partitions"):
+            _open_batches(partition, name)
 
 
 def _produce(struct: StructView, exchange: Exchange, topic_name: TopicNames) -> None:
     for topic in struct.each("topic_data"):
         name = topic.get("name") or _named(topic.get("topic_id"), topic_name)
-        if name in INTERNAL_TOPICS:
-            for partition in topic.each("partition_data"):
-                open_batches(partition, "records", name)
+        for partition in topic.each("partition_data"):
+            _open_batches(partition, name)
+
+
+def _open_batches(partition: StructView, topic: Any) -> None:
+    if topic in INTERNAL_TOPICS:
+        open_batches(partition, "records", topic)
+    else:
+        for record in partition.records("records"):
+            open_connect_record(record)
 
 
 def _fetch_snapshot(struct: StructView, exchange: Exchange, topic_name: TopicNames) -> None:
@@ -138,6 +146,7 @@ OPENERS: Openers = {
     (PRODUCE, "request"): _produce,
     (FETCH, "response"): _fetch,
     (FETCH_SNAPSHOT, "response"): _fetch_snapshot,
+    (SHARE_FETCH, "response"): _fetch,
 }
 
 
@@ -147,11 +156,16 @@ def _has_internal_topic(array: str, field: str) -> Callable[[Body, TopicNames], 
             name = topic.get(field)
             if name is None:
                 name = _named(topic.get("topic_id"), topic_name)
-            if name in INTERNAL_TOPICS:
+            if name in INTERNAL_TOPICS or is_config_topic(name) or _has_connect_records(topic):
                 return True
         return False
 
     return has_internal_topic
+
+
+def _has_connect_records(topic: Body) -> bool:
+    partitions = topic.get("partitions") or topic.get("partition_data") or ()
+    return any(may_be_opened(partition.get("records")) for partition in partitions)
 
 
 #: Nearly all of these messages are about users' topics, which a look at the names tells at less cost than trying each
@@ -159,4 +173,5 @@ def _has_internal_topic(array: str, field: str) -> Callable[[Body, TopicNames], 
 QUICK_LOOKS: QuickLooks = {
     (PRODUCE, "request"): _has_internal_topic("topic_data", "name"),
     (FETCH, "response"): _has_internal_topic("responses", "topic"),
+    (SHARE_FETCH, "response"): _has_internal_topic("responses", "topic"),
 }

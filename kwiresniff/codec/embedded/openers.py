@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from importlib import import_module
+from typing import Any, TypeAlias
 
-from kwiresniff.base.light_typing import Any, TypeAlias
 from kwiresniff.codec.embedded.struct_view import StructView
 from kwiresniff.model import Body, Direction, Exchange, TopicNames
 

@@ -14,13 +14,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import islice
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from kwiresniff import schema
 from kwiresniff.base.body_members import DECODED
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from kwiresniff.codec.body_scanner import MessageSkipper
 from kwiresniff.codec.codecs import KEPT, data_decoder, decoder
+from kwiresniff.codec.dissector import MessageBytes
 from kwiresniff.codec.embedded.embedded_format import Content, Contents
+from kwiresniff.codec.folding import front_of, problems_of
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Body, Direction, Problem
 
@@ -157,9 +159,6 @@ class BodyView:
         except DecodeError:
             inner, end = {}, -1
         if issues or end != len(raw):
-            from kwiresniff.codec.dissector import MessageBytes
-            from kwiresniff.codec.folding import front_of, problems_of  # few have anything wrong
-
             message = schema.message(header.api_key, header.api_version, direction)
             read = MessageBytes(message, raw, header.body_offset, records=True)
             if end < 0:

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from collections.abc import MutableSequence
 from functools import cache
+from typing import Any
 
 from kwiresniff.base.api_keys import PUSH_TELEMETRY
-from kwiresniff.base.light_typing import Any
+from kwiresniff.codec.compression import NONE, codec_name, decompress
 from kwiresniff.codec.embedded.openers import Openers
 from kwiresniff.codec.embedded.struct_view import StructView
 from kwiresniff.codec.primitives import float_value
+from kwiresniff.codec.record_limits import RecordBudget
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Exchange, TopicNames
+from kwiresniff.schema.value_labels import time_meaning
 
 METRICS = "metrics"
 #: What stands as ``message`` and ``version`` beside the metrics; the package is opentelemetry.proto.metrics.v1.
@@ -47,12 +50,10 @@ def open_metrics(struct: StructView) -> None:
     if parser is None:
         struct.hint(METRICS, _HINT)
         return
-    from kwiresniff.codec.compression import NONE, codec_name, decompress  # they are heavy, and telemetry is rare
-
     compression = struct.get("compression_type") or NONE
     try:
         if compression != NONE:
-            raw = decompress(compression, raw, MAX_METRICS_BYTES)
+            raw = decompress(compression, raw, min(MAX_METRICS_BYTES, RecordBudget(len(raw)).decompressed_bytes))
         elif len(raw) > MAX_METRICS_BYTES:
             raise DecodeError(f"more than {MAX_METRICS_BYTES:,} bytes", code="too_many_values")
         data = _Reader().message(parse(parser, raw), 0)
@@ -118,8 +119,6 @@ class _Reader:
 def _meaning(name: str, value: Any) -> str:
     """What a person wants to read beside a value."""
     if name.endswith("time_unix_nano"):
-        from kwiresniff.schema.value_labels import time_meaning  # brings the names of all values
-
         return time_meaning(value // _NANOSECONDS_PER_MILLISECOND)
     return _TEMPORALITIES.get(value, "") if name == "aggregation_temporality" else ""
 

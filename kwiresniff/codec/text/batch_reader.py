@@ -1,13 +1,15 @@
 """Record batches for the compiled writers: where each ends, and the fields of its header once it is checked.
 
 The batches of an ordinary record set, read by machine integers. Whatever is unusual (a message set, control records, a
-wrong CRC) is left to ``kwiresniff.codec.records`` and ``kwiresniff.codec.record_dissector``; if all were read by them,
-as dicts or nodes, JSON text and trees would take about ten times as long.
+wrong CRC, records that may be Kafka Connect's) is left to ``kwiresniff.codec.records`` and
+``kwiresniff.codec.record_dissector``; if all were read by them, as dicts or nodes, JSON text and trees would take about
+ten times as long.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, final
 
 from librt.strings import read_i64_be
 
@@ -25,8 +27,9 @@ from kwiresniff.base.batch_layout import (
     MAX_TIMESTAMP_AT,
     RECORDS_COUNT_AT,
 )
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final, final
+from kwiresniff.base.connect_records import has_marks
 from kwiresniff.codec.batch_libraries import crc32c
+from kwiresniff.codec.compression import decompress_within
 from kwiresniff.codec.record_limits import MAX_BATCH_BYTES, RecordBudget
 from kwiresniff.codec.text.body_reader import int16, int32
 
@@ -113,13 +116,11 @@ class BatchReader(BatchHeader):
         self.first = pos + HEADER_BYTES
         self.last = stop
         if codec:
-            from kwiresniff.codec.compression import decompress  # brings libraries that many captures do not need
-
-            compressed = frame[pos + HEADER_BYTES : stop]
-            self.data = decompress(codec, compressed, budget.decompress_limit(len(compressed)))
+            self.data = decompress_within(budget, codec, frame[pos + HEADER_BYTES : stop])
             self.first = 0
             self.last = len(self.data)
-            budget.decompressed_bytes -= len(self.data)
+        if has_marks(self.data, self.first, self.last):
+            return UNUSUAL
         budget.records -= count
         self.base_timestamp = read_i64_be(frame, pos + BASE_TIMESTAMP_AT)
         self.max_timestamp = read_i64_be(frame, pos + MAX_TIMESTAMP_AT)

@@ -5,9 +5,10 @@ Reading past the end raises IndexError.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from librt.strings import read_i16_be, read_i32_be, read_i64_be
 
-from kwiresniff.base.light_typing import TYPE_CHECKING
 from kwiresniff.codec.field_layout import MAX_ENTRIES
 from kwiresniff.codec.text.plan import BOOLEAN, ERROR_CODE, INT16, INT32, INT64, UINT16, UINT32, Step
 

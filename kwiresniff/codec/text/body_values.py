@@ -7,9 +7,9 @@ unusual is left to that, but for bytes left over.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, final
 
 from kwiresniff.base.body_members import UNKNOWN_TAGS
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, final
 from kwiresniff.codec.field_layout import default_value
 from kwiresniff.codec.primitives import uuid_text
 from kwiresniff.codec.tagged_structure import with_tagged

@@ -5,9 +5,10 @@ Whatever is unusual is left to ``kwiresniff.codec.embedded``, which says what is
 
 from __future__ import annotations
 
+from typing import Any, final
+
 from kwiresniff import schema
 from kwiresniff.base.fastint import i16
-from kwiresniff.base.light_typing import Any, final
 from kwiresniff.codec.body_scanner import MessageSkipper
 from kwiresniff.codec.text.body_values import ValueReader, value_steps
 from kwiresniff.codec.text.plan import BYTES, Step

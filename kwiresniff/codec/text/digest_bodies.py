@@ -9,10 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from typing import TYPE_CHECKING, Final, final
 
-from kwiresniff.base.batch_layout import CODEC_MASK, CODEC_NAMES, CONTROL, LAST_DELTA_AT, PRODUCER_ID_AT
+from kwiresniff.base.batch_layout import (
+    BASE_SEQUENCE_AT,
+    CODEC_MASK,
+    CODEC_NAMES,
+    CONTROL,
+    LAST_DELTA_AT,
+    PRODUCER_ID_AT,
+    RECORDS_COUNT_AT,
+)
 from kwiresniff.base.entities import TOPIC_RESOURCE
-from kwiresniff.base.light_typing import TYPE_CHECKING, Final, final
 from kwiresniff.codec.primitives import uuid_text
 from kwiresniff.codec.text.batch_reader import SHORT, BatchHeader
 from kwiresniff.codec.text.body_reader import BodyReader, int16, int32
@@ -338,5 +346,7 @@ class DigestReader(BodyReader):
             partition.size_bytes += stop - pos
             partition.records += batch.count
         if frame[pos + PRODUCER_ID_AT] < 128:
+            if not partition.is_idempotent and frame[pos + BASE_SEQUENCE_AT] < 128:
+                partition.producer = frame[pos + PRODUCER_ID_AT : pos + RECORDS_COUNT_AT]
             partition.is_idempotent = True
         return True

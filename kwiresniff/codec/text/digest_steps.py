@@ -5,10 +5,11 @@ Steps over what nobody asks for are joined to one, because a digest is made of n
 
 from __future__ import annotations
 
+from typing import Final
+
 from kwiresniff import schema
 from kwiresniff.base import entities
 from kwiresniff.base.api_keys import FETCH, PRODUCE
-from kwiresniff.base.light_typing import Final
 from kwiresniff.codec.field_layout import is_string
 from kwiresniff.codec.text.plan import (
     ERROR_CODE,

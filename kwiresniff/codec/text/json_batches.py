@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, final
 
 from librt.strings import BytesWriter, read_i64_be
 
@@ -16,8 +17,8 @@ from kwiresniff.base.batch_layout import (
     PRODUCER_ID_AT,
     TRANSACTIONAL,
 )
+from kwiresniff.base.connect_records import may_be_opened
 from kwiresniff.base.json_text import write_number
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final, final
 from kwiresniff.codec.compression import codec_name
 from kwiresniff.codec.record_limits import RecordBudget
 from kwiresniff.codec.records import decode_record_set
@@ -53,7 +54,8 @@ class RecordSetWriter:
         self.records = RecordWriter(out, encode)
 
     def write(self, frame: bytes, pos: i64, end: i64, budget: RecordBudget, pieces: list[bytes]) -> bool:
-        """The batches of ``frame[pos:end]`` as an array; False for a problem in one of them.
+        """The batches of ``frame[pos:end]`` as an array; False for a problem in one of them, and where a record may be
+        one of Kafka Connect's.
 
         Text that has become long is moved to ``pieces`` between two batches, and in a long record.
         """
@@ -66,13 +68,15 @@ class RecordSetWriter:
                 if len(out) > PIECE_BYTES:
                     hand_over(out, pieces)
             size, count = len(out), len(pieces)
+            left = budget.state()
             stop: i64 = self._batch(frame, pos, end, budget, pieces)
             if stop < 0:
                 # Cut short, a message set, control records: whatever it is, it is written as the decoder gives it.
                 take_back(out, pieces, size, count)
+                budget.restore(left)
                 issues: list[Problem] = []
                 batches = decode_record_set(frame, pos, end, "full", issues, budget)
-                if issues:
+                if issues or may_be_opened(batches):
                     return False
                 out.write(self.encode(batches)[1:-1])
                 break
@@ -120,7 +124,7 @@ class RecordSetWriter:
         out.write(b',"uncompressed_size_bytes":')
         write_number(out, batch.last - batch.first)
         out.write(b',"crc_valid":true,"records":')
-        if not self.records.write(batch, pieces):
+        if not self.records.write(batch, budget, pieces):
             return UNUSUAL
         out.append(125)
         return stop

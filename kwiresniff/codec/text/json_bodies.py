@@ -7,12 +7,12 @@ read, or -1 to say that this body is not for it. Reading past the end raises Ind
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, final
 
 from librt.strings import BytesWriter
 
 from kwiresniff.base.body_members import UNKNOWN_TAGS
 from kwiresniff.base.json_text import write_number, write_text
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final, final
 from kwiresniff.codec.primitives import uuid_text
 from kwiresniff.codec.record_limits import RecordBudget
 from kwiresniff.codec.text.body_reader import BodyReader, int16, int32
@@ -203,7 +203,7 @@ class BodyWriter(BodyReader):
         stop: i64 = pos + length
         if kind == RECORDS:
             if self.budget is None:
-                self.budget = RecordBudget()
+                self.budget = RecordBudget(len(frame))
             return stop if self.record_sets.write(frame, pos, stop, self.budget, self.pieces) else -1
         if kind == TOPIC and self.starts_like_internal(pos, length):
             return -1

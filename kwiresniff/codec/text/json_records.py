@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, final
 
 from librt.strings import BytesWriter
 
 from kwiresniff.base.json_text import write_characters, write_number, write_text
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final, final
+from kwiresniff.codec.record_limits import RecordBudget
 from kwiresniff.codec.record_reader import VARINT_BYTES, RecordReader, is_sane
 from kwiresniff.codec.text.batch_reader import BatchReader
 
@@ -37,9 +38,11 @@ class RecordWriter(RecordReader):
         self.out = out
         self.encode = encode
         self.pieces: list[bytes] | None = None
+        self.headers: i64 = 0  # how many more there may be
 
-    def write(self, batch: BatchReader, pieces: list[bytes]) -> bool:
-        """Write the records of a batch as an array, what is there so far of long ones to ``pieces``.
+    def write(self, batch: BatchReader, budget: RecordBudget, pieces: list[bytes]) -> bool:
+        """Write the records of a batch as an array, what is there so far of long ones to ``pieces``. Their headers are
+        taken from the ``budget``.
 
         False as soon as there is any doubt; then a part of them may have been written.
         """
@@ -52,6 +55,7 @@ class RecordWriter(RecordReader):
         pos: i64 = batch.first
         separator = b'[{"offset":'
         self.pieces = pieces
+        self.headers = budget.headers
         left: i64 = count
         while left:
             left -= 1
@@ -82,6 +86,7 @@ class RecordWriter(RecordReader):
             if pos != stop:
                 return False
         self.pieces = None  # they may be many
+        budget.headers = self.headers
         if not count:
             out.append(91)
         out.append(93)
@@ -133,8 +138,9 @@ class RecordWriter(RecordReader):
         out = self.out
         count: i64 = self.header_count(data, pos, stop)
         pos = self.pos
-        if count < 0:
+        if count < 0 or count > self.headers:
             return -1
+        self.headers -= count
         separator = b',"headers":[{"key":'
         left: i64 = count
         while left:

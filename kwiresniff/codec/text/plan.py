@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final, final
+from json import dumps
+from typing import TYPE_CHECKING, Any, Final, final
+
 from kwiresniff.codec.field_layout import (
     NUMBERS_SHIFT,
     check_nesting,
@@ -158,6 +160,4 @@ def _quoted(value: Any) -> str:
         return "null"
     if type(value) is int:
         return str(value)
-    from json import dumps  # a digest needs none, and nor do most messages
-
     return dumps(value, ensure_ascii=False, separators=(",", ":"), default=bytes.decode)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from importlib import resources
 from importlib.util import find_spec
+from typing import Any, Final
 
-from kwiresniff.base.light_typing import Any, Final
+from kwiresniff.base.current_folder import outside_current_folder
 from kwiresniff.base.placeholders import NO_CLIENT_ID
 from kwiresniff.errors import ExportError
 from kwiresniff.model import file_index, packet_number
@@ -38,6 +39,8 @@ def check() -> None:
 
 def page(report: Report) -> str:
     """The report as HTML."""
+    with outside_current_folder():  # whose matplotlibrc would be taken for the user's
+        import matplotlib  # noqa: F401
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)

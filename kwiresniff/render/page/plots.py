@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
 
-from kwiresniff.base.light_typing import TYPE_CHECKING, Any, Final
 from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
 from kwiresniff.results.report import SeriesPoint

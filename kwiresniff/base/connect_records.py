@@ -1,0 +1,47 @@
+"""How records of Kafka Connect's config, offset and status topics are told from others; the topics may have any name.
+
+Sources: KafkaConfigBackingStore, KafkaStatusBackingStore and OffsetStorageWriter of Kafka Connect.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+#: How the keys of config and status records begin.
+KEYS: Final = (
+    b"connector-", b"task-", b"commit-", b"target-state-", b"tasks-fencing-", b"restart-connector-", b"logger-cluster-",
+    b"session-key", b"status-connector-", b"status-task-", b"status-topic-", b'["',
+)  # fmt: skip
+#: How the values of configs begin, with and without a schema.
+VALUES: Final = (b'{"properties"', b'{"schema"')
+#: What every such record has in its key or its value.
+_MARKS: Final = (
+    b'"properties"', b"session-key", b"commit-", b"target-state-", b"tasks-fencing-", b"restart-connector-",
+    b"logger-cluster-", b"status-", b'",{',
+)  # fmt: skip
+
+
+def has_marks(data: bytes, start: int, stop: int) -> bool:
+    """Whether any record in ``data[start:stop]`` may be one of Connect's."""
+    return any(data.find(mark, start, stop) >= 0 for mark in _MARKS)
+
+
+def may_be_connects(key: Any, value: Any) -> bool:
+    """Whether a record may be one of Connect's."""
+    return (isinstance(key, bytes) and key.startswith(KEYS)) or (isinstance(value, bytes) and value.startswith(VALUES))
+
+
+def may_be_opened(batches: Any) -> bool:
+    """Whether a decoded record set has a record that may be one of Connect's, or something that nobody could read."""
+    for batch in batches if isinstance(batches, list) else ():
+        if any(isinstance(value, bytes) for value in batch.values()):
+            return True
+        for record in batch.get("records") or ():
+            if may_be_connects(record.get("key"), record.get("value")):
+                return True
+    return False
+
+
+def is_config_topic(name: Any) -> bool:
+    """Whether a topic has a name such as Connect's config topic has in its examples and in most installations."""
+    return isinstance(name, str) and "connect" in name.lower() and "config" in name.lower()

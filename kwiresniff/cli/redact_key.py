@@ -1,0 +1,28 @@
+"""The key of the hashes that ``--redact`` puts in the place of values: from a file, from the command line, or none."""
+
+from __future__ import annotations
+
+from kwiresniff.errors import KwiresniffError
+
+#: What a key file may have at most. A passphrase or a random key has less than a hundred bytes.
+MAX_KEY_FILE_BYTES = 64 << 10
+
+
+def redact_key(file: str | None, key: str | None) -> str | None:
+    """The key: the content of the ``file`` without the line end behind it, where there is a file, else ``key``.
+
+    Raises KwiresniffError for a file that cannot be read, is empty or has more than ``MAX_KEY_FILE_BYTES``.
+    """
+    if file is None:
+        return key
+    try:
+        with open(file, "rb") as opened:
+            content = opened.read(MAX_KEY_FILE_BYTES + 1)
+    except OSError as error:
+        raise KwiresniffError(f"{file}: {error.strerror or error}; name a file with the key of --redact") from None
+    if len(content) > MAX_KEY_FILE_BYTES:
+        raise KwiresniffError(f"{file}: a key has {MAX_KEY_FILE_BYTES >> 10} KB at most; name another file")
+    content = content.removesuffix(b"\n").removesuffix(b"\r")
+    if not content:
+        raise KwiresniffError(f"{file}: the key is empty; write one into it, as with: openssl rand -hex 32")
+    return content.decode("utf-8", "surrogateescape")

@@ -1,0 +1,259 @@
+"""Marked values in every place where a record, a credential or a config can stand, and what any command writes.
+
+Records are marked with one text, credentials with another. No command may write either, in the clear, in hex or in
+base64, with ``--redact``, and none the credentials without it. Messages are encoded by Kafka's definitions, batches
+laid out by hand (protocol guide, Record Batch and Message Set).
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from struct import pack
+from typing import Any
+
+import pytest
+
+from kwiresniff import schema
+from kwiresniff.codec import encoder
+from kwiresniff.codec.batch_libraries import crc32c
+from kwiresniff.model import Direction
+from kwiresniff.schema.types import WireField
+from tests.support.capture_files import save
+from tests.support.command import Run
+from tests.support.conversation import Wire, api_versions_v0, api_versions_v0_response, request, response
+
+RECORD = "QxRECORDxQ"
+SECRET = "ZjSECRETjZ"
+
+
+def varint(number: int) -> bytes:
+    """A zigzag varint (protocol guide, VARINT)."""
+    number = number << 1 if number >= 0 else (-number << 1) - 1
+    out = bytearray()
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*out, number])
+
+
+def blob(data: bytes) -> bytes:
+    return varint(len(data)) + data
+
+
+def record(key: bytes, value: bytes) -> bytes:
+    header = blob(f"h-{RECORD}".encode()) + blob(f"v-{RECORD}".encode())
+    content = b"\0" + varint(0) + varint(0) + blob(key) + blob(value) + varint(1) + header
+    return varint(len(content)) + content
+
+
+def batch(
+    key: bytes = f"k-{RECORD}".encode(), value: bytes = f"v-{RECORD}".encode(), *, codec: int = 0, magic: int = 2,
+    crc: int = 0, count: int = 1, cut: int = 0, lost: int = 0,
+) -> bytes:  # fmt: skip
+    """A record batch, whose CRC is off by ``crc``; its records lose the last ``lost`` bytes, the batch ``cut``."""
+    records = record(key, value)
+    records = (gzip.compress(records) if codec == 1 else records)[: -lost or None]
+    front = pack(">hiqqqhii", codec, 0, 1700000000000, 1700000000000, -1, -1, -1, count)
+    checked = front + records
+    body = pack(">ib", 0, magic) + pack(">I", crc32c()(checked) ^ crc) + checked
+    whole = pack(">qi", 0, len(body)) + body
+    return whole[: len(whole) - cut]
+
+
+def message(magic: int, codec: int = 0, value: bytes = f"v-{RECORD}".encode()) -> bytes:
+    """A message of the sets before Kafka 0.11."""
+    content = pack(">bb", magic, codec) + (pack(">q", 1700000000000) if magic else b"")
+    key = f"k-{RECORD}".encode()
+    content += pack(">i", len(key)) + key + pack(">i", len(value)) + value
+    content = pack(">I", zlib.crc32(content)) + content
+    return pack(">qi", 0, len(content)) + content
+
+
+def record_sets() -> Iterator[bytes]:
+    """Sound ones of every format, and what is wrong with others."""
+    yield batch()
+    yield batch(codec=1)
+    yield batch(crc=1)
+    yield batch(codec=1, lost=9)
+    yield batch(codec=7)
+    yield batch(codec=2)
+    yield batch(magic=9)
+    yield batch(lost=3)
+    yield batch(count=3)
+    yield batch(count=-1)
+    yield batch(cut=5)
+    yield batch() + batch(magic=9) + batch()
+    for magic in (0, 1):
+        yield message(magic)
+        yield message(magic, 1, gzip.compress(message(magic)))
+        yield message(magic, 1, message(magic))
+        yield message(magic)[:-4]
+
+
+CONFIGS = json.dumps({"properties": {"connection.password": SECRET, "connection.url": f"jdbc:x://u:{SECRET}@h/d"}})
+SESSION = json.dumps({"key": SECRET, "algorithm": "HmacSHA256", "creation-timestamp": 1})
+
+
+def connect_sets() -> Iterator[bytes]:
+    """Records of Connect's config topic, and some that cannot be read."""
+    for codec in (0, 1):
+        yield batch(b"connector-a", CONFIGS.encode(), codec=codec)
+        yield batch(b"task-a-0", CONFIGS.encode(), codec=codec)
+        yield batch(b"session-key", SESSION.encode(), codec=codec)
+        yield batch(b"any", CONFIGS.encode(), codec=codec)
+    yield batch(b"connector-a", CONFIGS.encode()[:-3])
+    yield batch(b"connector-a", CONFIGS.encode(), crc=1)
+    yield batch(b"connector-a", CONFIGS.encode(), magic=9)
+    yield batch(b"connector-a", CONFIGS.encode(), count=2)
+    yield message(1, 0, CONFIGS.encode())
+
+
+def body(fields: tuple[WireField, ...], given: dict[str, Any]) -> dict[str, Any]:
+    """A body with one element in each array; ``given`` are the values of fields by name."""
+    return {field.name: value_of(field, given) for field in fields if field.tag is None}
+
+
+def value_of(field: WireField, given: dict[str, Any]) -> Any:
+    if field.array and field.type != "STRUCT":
+        return []
+    if field.type == "STRUCT":
+        inner = body(field.fields, given)
+        return [inner] if field.array else inner
+    if field.name in given and (isinstance(given[field.name], bytes) == ("STRING" not in field.type)):
+        return given[field.name]
+    if "STRING" in field.type:
+        return "orders"
+    if field.type == "UUID":
+        return "AAAAAAAAAAAAAAAAAAAAAA"
+    return b"" if "BYTES" in field.type or "RECORDS" in field.type else False if field.type == "BOOLEAN" else 0
+
+
+def encoded(api_key: int, version: int, direction: Direction, **given: Any) -> bytes:
+    return encoder(api_key, version, direction)(body(schema.message(api_key, version, direction).fields, given))
+
+
+class Talk:
+    """Exchanges on a connection, each answered."""
+
+    def __init__(self) -> None:
+        self.wire = Wire().open().up(api_versions_v0(1)).down(api_versions_v0_response(1))
+        self.number = 1
+
+    def exchange(self, api_key: int, version: int, asked: bytes, answered: bytes) -> None:
+        self.number += 1
+        flexible = [schema.message(api_key, version, way).flexible for way in ("request", "response")]
+        tags = [b"\0" if one else b"" for one in flexible]
+        self.wire.up(request(api_key, version, self.number, asked, tags=tags[0]))
+        self.wire.down(response(self.number, answered, tags=tags[1]))
+
+
+def records_capture(path: Path) -> str:
+    """Records in all formats, produced and fetched, and errors that quote them."""
+    talk = Talk()
+    said = {"error_message": f"bad {RECORD}", "batch_index_error_message": f"bad {RECORD}"}
+    for records in record_sets():
+        asked = encoded(0, 8, "request", records=records, acks=1)
+        talk.exchange(0, 8, asked, encoded(0, 8, "response", error_code=87, **said))
+        talk.exchange(1, 11, encoded(1, 11, "request"), encoded(1, 11, "response", records=records))
+    sound = encoded(0, 8, "request", records=batch())
+    at = sound.index(b"orders")
+    for damaged in (sound[: at - 1] + b"\x30" + sound[at:], sound[:-3], sound + f"t-{RECORD}".encode()):
+        talk.exchange(0, 8, damaged, encoded(0, 8, "response", **said))
+    talk.exchange(0, 3, encoded(0, 3, "request", records=message(1)), encoded(0, 3, "response"))
+    return save(path, talk.wire.close())
+
+
+def secrets_capture(path: Path) -> str:
+    """Credentials in all messages that have any, and in Connect's records."""
+    secret, name = SECRET.encode(), "ssl.keystore.password"
+    talk = Talk()
+    configs: dict[str, Any] = {
+        "name": name, "config_name": name, "key": name, "value": SECRET, "config_value": SECRET,
+        "is_sensitive": False, "error_message": None, "hmac": secret, "salt": secret, "salted_password": secret,
+    }  # fmt: skip
+    for api_key in (19, 32, 33, 38, 39, 40, 41, 44, 51):
+        for version in {schema.version_range(api_key)[0], schema.version_range(api_key)[1]}:
+            asked = encoded(api_key, version, "request", **configs)
+            said = {"error_message": f"Invalid value {SECRET} for {name}"} if api_key in (19, 32, 33, 44) else {}
+            talk.exchange(api_key, version, asked, encoded(api_key, version, "response", **{**configs, **said}))
+    for records in connect_sets():
+        for topic in ("connect-configs", "any"):
+            asked = encoded(0, 8, "request", records=records, name=topic)
+            talk.exchange(0, 8, asked, encoded(0, 8, "response"))
+            answered = encoded(1, 11, "response", records=records, topic=topic)
+            talk.exchange(1, 11, encoded(1, 11, "request", topic=topic), answered)
+    wires = [talk.wire.close()]
+    for port, mechanism, token in (
+        (40_001, "PLAIN", b"\0alice\0" + secret),
+        (40_002, "SCRAM-SHA-256", b"c=biws,r=x,p=" + secret),
+        (40_003, "OAUTHBEARER", b"n,,\x01auth=Bearer " + secret + b"\x01\x01"),
+        (40_004, "AWS_MSK_IAM", json.dumps({"x-amz-credential": f"A{SECRET}", "x-amz-signature": SECRET}).encode()),
+        (40_005, "UNKNOWN", secret),
+    ):
+        sasl = Talk()
+        sasl.wire = Wire(client_port=port).open()
+        sasl.exchange(17, 1, encoded(17, 1, "request", mechanism=mechanism), encoded(17, 1, "response"))
+        answered = encoded(36, 1, "response", auth_bytes=secret)
+        sasl.exchange(36, 1, encoded(36, 1, "request", auth_bytes=token), answered)
+        wires.append(sasl.wire.close())
+    return save(path, *wires)
+
+
+def forms(marked: str) -> set[bytes]:
+    """What a marked text looks like in an output: itself, in hex with and without spaces, in base64 at any offset.
+
+    A row of hex may end inside of it, so each half is looked for.
+    """
+    raw = marked.encode()
+    found = {raw, *(half.hex(gap).encode() for half in (raw[:5], raw[5:]) for gap in (" ", ":"))}
+    found |= {half.hex().encode() for half in (raw[:5], raw[5:])}
+    for offset in range(3):
+        found.add(base64.b64encode(b"?" * offset + raw)[4 if offset else 0 :][:8])
+    return found
+
+
+COMMANDS = [
+    "read", "read -v", "read -vv", "read -o summary", "read -o jsonl", "read -o json", "read -v -Y api==Produce",
+    "stats --by topic,client,api", "stats -o json", "topics", "topics -o json", "clients", "clients -o json", "groups",
+    "producers", "doctor", "doctor -o json", "audit --target 4.0",
+]  # fmt: skip
+FILES = [
+    "export -O out.jsonl",
+    "export -O out.json",
+    "export -O out.csv",
+    "export -O out.parquet",
+    "report -O out.html",
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS + FILES)
+@pytest.mark.parametrize(
+    ("capture", "marked", "options"),
+    [(records_capture, RECORD, ["--redact"]), (secrets_capture, SECRET, ["--redact"]), (secrets_capture, SECRET, [])],
+    ids=["records redacted", "secrets redacted", "secrets"],
+)
+def test_no_command_writes_what_is_marked(
+    kwiresniff: Run, tmp_path: Path, command: str, capture: Any, marked: str, options: list[str]
+) -> None:
+    name, *words = command.split()
+    out = tmp_path / words[-1] if command in FILES else None
+    if out is not None:
+        words[-1] = str(out)
+    done = kwiresniff(name, *words, *options, capture(tmp_path / "c.pcap"))
+    assert done.code in (0, 1) and "Traceback" not in done.err
+    written = (done.out + done.err).encode("utf-8", "surrogateescape")
+    if out is not None:
+        written += out.read_bytes()
+    assert not [form for form in forms(marked) if form in written]
+
+
+def test_the_marked_values_are_there_when_they_are_asked_for(kwiresniff: Run, tmp_path: Path) -> None:
+    """Otherwise the test above would look for what no capture has."""
+    shown = kwiresniff("read", "-o", "jsonl", "--show-secrets", secrets_capture(tmp_path / "s.pcap"))
+    assert shown.out.count(SECRET) > 40
+    assert kwiresniff("read", "-o", "jsonl", records_capture(tmp_path / "r.pcap")).out.count(RECORD) > 60
