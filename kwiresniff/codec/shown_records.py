@@ -158,8 +158,9 @@ class _ShownRecords(RecordReader):
         """Where the headers of a record end, or -1; the first ``HEADERS_SHOWN`` are added to ``found``."""
         count: i64 = self.header_count(data, pos, stop)
         pos = self.pos
-        if count < 0:
+        if count < 0 or count > self.budget.headers:
             return -1
+        self.budget.headers -= count
         index: i64 = 0
         while index < count:
             key_size: i64 = self.sized(data, pos, stop)

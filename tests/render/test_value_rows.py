@@ -113,6 +113,7 @@ def fetch_response(records: bytes, **changes: Any) -> bytes:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("roomy")
 @pytest.mark.parametrize("row", vectors(), ids=lambda row: row["name"])
 def test_records_of_kafkas_clients_are_drawn_as_the_walker_reads_them(row: dict[str, Any], both: Both) -> None:
     """One set, several in a row, and one that is cut short."""
