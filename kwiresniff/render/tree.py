@@ -223,9 +223,12 @@ class TreeWriter:
     def _branch(self, row: Row, guides: str, last: bool, gutter: Gutter | None, lines: list[str]) -> None:
         glyphs = self._paint.glyphs
         below = guides + (glyphs.blank if last else glyphs.pipe)
-        # A folded line keeps the guide of its own children.
-        hang = below + (glyphs.pipe if row.children else glyphs.blank)
-        self._draw(row, guides + (glyphs.last if last else glyphs.branch), hang, gutter, lines)
+        lead = guides + (glyphs.last if last else glyphs.branch)
+        if gutter is None and self._width is None:
+            lines.append(self._line(lead, row.chunks))
+        else:
+            # A folded line keeps the guide of its own children.
+            self._draw(row, lead, below + (glyphs.pipe if row.children else glyphs.blank), gutter, lines)
         left = len(row.children)
         for child in row.children:
             left -= 1
@@ -246,9 +249,6 @@ class TreeWriter:
     def _draw(self, row: Row, lead: str, hang: str, gutter: Gutter | None, lines: list[str]) -> None:
         """One row: its first line after ``lead``, what is folded and its further bytes after ``hang``."""
         paint = self._paint
-        if gutter is None and self._width is None:
-            lines.append(self._line(lead, row.chunks))
-            return
         gutter = gutter or _NO_GUTTER
         room = None if self._width is None else self._width - gutter.width - max(len(lead), len(hang))
         margins = gutter.lines(row.node)
