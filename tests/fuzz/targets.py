@@ -247,8 +247,8 @@ def connection(data: bytes) -> None:
     assert forms[0].getvalue() == forms[1].getvalue(), "the two ways to write JSON disagree"
     harmful = UNSAFE.search(screen.getvalue())
     assert harmful is None, f"{harmful[0]!r} reaches the terminal" if harmful else ""
-    trees = [TreeWriter(io.StringIO(), 80, False) for _ in range(2)]
     analyzers = Analyzer(trees=True), Analyzer()
+    trees = [TreeWriter(io.StringIO(), 80, False, topic_name=analyzer.topics.name) for analyzer in analyzers]
     for event, other in zip(*(analyzer.analyze(segments) for analyzer in analyzers), strict=True):
         if isinstance(event, Exchange) and isinstance(other, Exchange):
             drawn = [_read(trees[0], event, which, analyzers[0]) for which in BOTH]
