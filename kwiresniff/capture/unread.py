@@ -28,11 +28,30 @@ NOT_IP: Final = frozenset(
     )
 )  # fmt: skip
 
-_ENCRYPTED = {
+_WORDS: Final = {
     "esp": "of ESP (IPsec), which is encrypted",
     "wireguard": "of WireGuard, which is encrypted",
     "macsec": "of MACsec, which is encrypted",
     "wifi_encrypted": "of encrypted 802.11; decrypt them with airdecap-ng, or capture at a wired host",
+    "udp": "of UDP; if a tunnel is in it, --decode-as udp.port==PORT,vxlan (or another)",
+    "arp": "of ARP",
+    "icmp": "of ICMP",
+    "icmpv6": "of ICMPv6",
+    "igmp": "of IGMP",
+    "ospf": "of OSPF",
+    "vrrp": "of VRRP",
+    "sctp": "of SCTP",
+    "other_ip_protocol": "of another protocol of IP",
+    "not_ip": "without IP",
+    "ip_fragment": "of fragments of IP",
+    "ip_fragment_lost": "of IP, fragments of which others are missing",
+    "ip_fragment_cut": "of IP, fragments that are cut (snap length)",
+    "ip_header_cut": "cut before the end of the IP header",
+    "ip_header_bad": "with an invalid IP header",
+    "tcp_header_cut": "cut before the end of the TCP header",
+    "tcp_header_bad": "with an invalid TCP header",
+    "nested_too_deep": "with more headers or tags inside each other than are read (docs/limits.md)",
+    "not_read": "not read for further reasons",
 }
 _NUMBERED = re.compile(r"(link_type|inner_link_type|ethertype|udp)_(\w+?)(?:_may_be_([a-z]+))?", re.ASCII)
 _TUNNELS = {"vxlan": "VXLAN", "geneve": "Geneve", "gtp": "GTP-U"}
@@ -60,8 +79,8 @@ def may_be_name(port: int, tunnel: str) -> str:
 
 def in_words(name: str) -> str:
     """What packets counted under ``name`` are, and where something can be done, what; else the name."""
-    if name in _ENCRYPTED:
-        return _ENCRYPTED[name]
+    if name in _WORDS:
+        return _WORDS[name]
     match = _NUMBERED.fullmatch(name)
     return name if match is None else _what(match[1], match[2], match[3])
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kwiresniff.cli.click_commands import ParamType, remember_traceback
-from kwiresniff.cli.notations import NAMES, NOTATIONS, NotationError, readings
+from kwiresniff.cli.notations import NAMES, NOTATIONS, NotationError, lines_beside, readings
 from kwiresniff.cli.options import MAX_DECOMPRESSED_HELP, SizeType
 from kwiresniff.cli.outcomes import FAILED, one_line
 from kwiresniff.codec.record_limits import decompress_always
@@ -96,9 +96,12 @@ def command(
     """
     decompress_always(max_decompressed)
     read = _Reader(direction, api, version, start, show_secrets)
-    notations, where = _readings(data, file, form)
+    notations, where, left_out = _readings(data, file, form)
     found, notation = read.best(notations)
-    if read.others == {notation} == {"packet"}:
+    if notation == "dump" and left_out:
+        lines = "1 line that belongs" if left_out == 1 else f"{left_out} lines that belong"
+        print(f"kwiresniff: {where}: {lines} to no dump left out", file=sys.stderr)
+    if notation == "packet" and sum(name == "packet" for name, _ in notations) > 1:
         print(
             f"kwiresniff: {where} has packets of more connections or directions than the one decoded; text2pcap makes "
             "a capture of them for kwiresniff read",
@@ -166,8 +169,8 @@ def _draw(exchange: Exchange, direction: Direction, show_secrets: bool, verbose:
     TreeWriter(*stdout_for(color), verbose).write_message(exchange, direction, dissection)
 
 
-def _readings(data: str | None, file: str | None, form: str) -> tuple[list[tuple[str, bytes]], str]:
-    """The bytes that the input may stand for, each with its notation, and how the input is called."""
+def _readings(data: str | None, file: str | None, form: str) -> tuple[list[tuple[str, bytes]], str, int]:
+    """The bytes that the input may stand for, each with its notation; the input's name; its lines outside of dumps."""
     if (data is None) == (file is None):
         raise click.UsageError("give the message as DATA or with --file FILE, '-' for standard input")
     if data is not None:
@@ -192,7 +195,7 @@ def _readings(data: str | None, file: str | None, form: str) -> tuple[list[tuple
     if text is None:
         if form not in ("raw", "auto") or data is not None:
             raise click.UsageError(f"{where} is not text; --file with --input raw reads bytes")
-        return [("raw", raw)], where
+        return [("raw", raw)], where, 0
     try:
         found = readings(text) if form == "auto" else [(form, one) for one in NOTATIONS[form](text) if one]
     except NotationError as error:
@@ -200,7 +203,7 @@ def _readings(data: str | None, file: str | None, form: str) -> tuple[list[tuple
     if not found:
         known = f"a notation that is known: {NAMES}" if form == "auto" else form
         raise click.UsageError(f"{where} is not {known}; it begins {one_line(repr(text.strip()[:_SHOWN_CHARS]))}")
-    return found, where
+    return found, where, lines_beside(text)
 
 
 def _text(raw: bytes) -> str | None:

@@ -115,6 +115,12 @@ def dump_pieces(text: str) -> list[list[bytes]]:
     return found
 
 
+def lines_beside(text: str) -> int:
+    """The number of lines in a text with dumps that belong to none of them; blank lines do not count."""
+    lines = (line.strip() for line in text.splitlines())
+    return sum(1 for line in lines if line not in ("", _REPEATED) and _LINE.fullmatch(line) is None)
+
+
 def _counts_from_0(rows: list[_Line]) -> bool:
     """Whether the offsets are those of a dump of 16 bytes a line, in hex, octal or decimal."""
     first, second = rows[0].offset, rows[1].offset if len(rows) > 1 else ""
@@ -186,14 +192,14 @@ def _row(rest: str, cells: _Cells) -> bytes | None:
 
 
 def _is_text_of(row: bytes, text: str) -> bool:
-    """Whether this is how a dump shows the bytes as text: what cannot be printed is a dot."""
+    """Whether this is how a dump shows the bytes as text: what cannot be printed is a dot, a blank too in tcpdump's."""
     if len(text) > 1 and text[0] + text[-1] in ("||", "><"):
         text = text[1:-1]
     shown = row.decode("latin-1")
     for left in (0, len(shown) - len(shown.lstrip(" "))):
         part = shown[left:].rstrip(" ")
         if len(part) == len(text.rstrip(" ")) and all(
-            one == there or (not " " <= one <= "~" and (there == "." or not there.isascii()))
+            one == there or (not "!" <= one <= "~" and (there == "." or not there.isascii()))
             for one, there in zip(part, text, strict=False)
         ):
             return True

@@ -78,7 +78,8 @@ def usage(path: str, message: str) -> int:
     """
     command = path.partition(" ")[2]
     message = message.rstrip(".")
-    message = message[:1].lower() + message[1:]
+    if message.partition(" ")[0].isalpha():  # click's own begin with a capital; a file keeps its name
+        message = message[:1].lower() + message[1:]
     where = f"{command}: " if command else ""
     print(f"kwiresniff: {where}{one_line(message)}; see '{path} --help'", file=sys.stderr)
     return USAGE

@@ -100,7 +100,7 @@ class KafkaMessages(SaslPhase):
                 client_id = self.client_ids.get(raw)
                 if client_id is None:
                     client_id, problem = self._new_client_id(api_key, raw)
-            else:  # what stands there is something else, a password perhaps
+            elif 10 + length > size:  # what stands there is something else, a password perhaps
                 problem = Problem("bad_client_id", f"client id of {length} bytes is longer than the frame", 8)
         elif header_version == 0:
             offset = 8

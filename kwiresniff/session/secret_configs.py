@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kwiresniff.schema.password_configs import PASSWORD, config_type
-
-if TYPE_CHECKING:
-    import re
 
 #: What the names of secrets contain, in any spelling: ``clientSecret``, ``client_secret``, ``client.secret``. Words
 #: that other words contain (``pin``, ``auth``) count only by themselves; ``ssl.client.auth`` is a mode of TLS.
 _SECRET_WORDS = (
-    r"pass|pwd|secret|token|credential|authorization|user[^a-z0-9]?info|licen[cs]e|jwt|jaas|cookie|hmac|signature|webhook"
-    r"|sensitive|session[^a-z0-9]?id"
+    r"pass|pwd|psw|secret|token|credential|authorization|user[^a-z0-9]?info|licen[cs]e|jwt|jaas|cookie|hmac|signature"
+    r"|webhook|sensitive|session[^a-z0-9]?id"
     r"|(?:private|master|api|access|rsa|account|shared|signing|encryption|kms|ssh|pgp|storage|crypt)[^a-z0-9]?keys?"
     r"|keys?[^a-z0-9]?(?:private|master|api|access|rsa)"
     r"|(?<![a-z])(?:pw|pin|sas|salt|oauth|bearer)(?![a-z])"
@@ -25,11 +22,13 @@ _SECRET_WORDS = (
 _WORD_START = r"(?<=[a-z0-9])(?=[A-Z])"
 #: Values that are secrets under any name: a login of JAAS, a pair ``password=...`` or ``"token": ...`` among others (in
 #: JDBC strings and in the queries of URLs, too), Oracle's ``user/password@``, an HTTP credential, a JSON Web Token, a
-#: private key. Repetitions are bounded, so that a search takes time in proportion to the value.
+#: private key, a webhook of Slack, Discord or Teams, whose path is the credential. Repetitions are bounded, so that a
+#: search takes time in proportion to the value.
 _SECRET_VALUE = (
     r"LoginModule\s|-----BEGIN [A-Z ]{0,32}PRIVATE KEY|\beyJ[\w-]{8,2048}\.eyJ|\b(?i:basic|bearer)\s{1,8}[\w+/=.-]{8}"
     r"|(?i:pass|pwd|secret|token|credential|jwt|authorization|signature|(?:private|master|api|access|account)[_.-]?key"
     r"|\bpw|\bsig)[\w.-]{0,32}[\\\"']{0,4}\s{0,8}[=:]\s{0,8}[^\s&;,]"
+    r"|(?i://hooks\.slack\.com/services/|//[\w.-]{0,64}/api/webhooks/|\.webhook\.office\.com/)"
     r"|(?i::thin:)[^/@\s]{1,256}/[^@\s]{1,256}@"
 )
 #: A reference to a secret that a config provider resolves (KIP-297): ``${file:/a:password}`` says where it is.

@@ -103,14 +103,31 @@ def _is_whole(frames: list[tuple[int, bytes]]) -> bool:
 
 def _cut_in_header(data: bytes, size: int, frame: bytes) -> DecodeError | None:
     """What there is of a request that ends before its body, None when it is none, or when it begins with its header."""
+    text = _cut_header_text(size, frame)
+    if text is None or _facts_of(data).known:
+        return None
+    return DecodeError(text, code="truncated", offset=len(frame))
+
+
+def _cut_header_text(size: int, frame: bytes) -> str | None:
+    """Names a request of which less than ``size`` bytes are there; None when it is whole, or of no known API."""
     if len(frame) == size or len(frame) < _VERSION_BYTES:
         return None
     facts = _facts_of(frame)
-    if not facts.known or _facts_of(data).known:
+    if not facts.known:
         return None
     missing = f"{size - len(frame)} of the {size} bytes that the length says are missing"
-    text = f"cut short in its header: {missing}; it is a {facts.name} v{facts.api_version} request"
-    return DecodeError(text, code="truncated", offset=len(frame))
+    return f"cut short in its header: {missing}; it is a {facts.name} v{facts.api_version} request"
+
+
+def _rest(data: bytes, direction: Direction) -> str:
+    """Describes the bytes that follow the last message that was read: the start of another one, or no frame."""
+    frames = _frames(data)
+    if direction == "request" and frames and (text := _cut_header_text(*frames[0])) is not None:
+        return f"another message follows, {text}"
+    if len(data) < _LENGTH_BYTES + _VERSION_BYTES:
+        return f"bytes that follow the message: {len(data)}, too few for a length and a header"
+    return f"{len(data)} bytes follow the message that are no frame"
 
 
 def _facts_of(frame: bytes) -> ApiFacts:
@@ -142,7 +159,7 @@ def _read_each(
     if found and at < len(data):
         message = found[-1].request if direction == "request" else found[-1].response
         assert message is not None
-        text = f"{len(data) - at} bytes follow the message that are no frame"
+        text = _rest(data[at:], direction)
         found[-1].problems.append(Problem("trailing_bytes", text, message.size_bytes, details={"direction": direction}))
     return found
 

@@ -171,6 +171,12 @@ def test_a_mistake_in_a_rule_is_answered_with_what_would_be_accepted(kwiresniff:
         ),
         (
             1,
+            lambda frame: udp(bytes(one ^ 0x5A for one in frame), 8473),
+            "40 packets of UDP; if a tunnel is in it, --decode-as udp.port==PORT,vxlan (or another)",
+        ),
+        (1, lambda frame: packet_builder.ethernet(frame[14:], 0x88CC), "40 packets without IP"),
+        (
+            1,
             lambda frame: packet_builder.ethernet(frame[14:], 0x9999),
             "40 packets of ethertype 0x9999, which is not known: if that is a tag, "
             "--decode-as ethertype==0x9999,ethernet (or ip)",

@@ -153,6 +153,53 @@ def test_packets_of_tcpdump_are_their_payload(kwiresniff: Run, tmp_path: Path, o
     assert (done.code, bodies) == (0, [one["request"]["body"] for one in exchanges])
 
 
+@pytest.mark.skipif(shutil.which("tcpdump") is None, reason="tcpdump is not installed")
+def test_packets_with_blanks_of_both_directions(kwiresniff: Run, tmp_path: Path) -> None:
+    """tcpdump -X shows a blank as a dot; that the responses beside the requests are not decoded is told."""
+    command = ["tcpdump", "-nr", str(CAPTURES / "java-produce.pcap"), "-X", "-c", "9"]
+    dump = tmp_path / "Packets.txt"
+    dump.write_bytes(subprocess.run(command, capture_output=True, check=True).stdout)
+    assert b" 2000 " in dump.read_bytes()
+    done = kwiresniff("decode", "-o", "json", "--file", str(dump))
+    apis = [json.loads(line)["api"] for line in done.out.splitlines()]
+    assert (done.code, apis) == (0, ["ApiVersions", "Metadata", "InitProducerId"])
+    assert f"{dump} has packets of more connections or directions" in done.err
+
+
+def test_lines_that_belong_to_no_dump_are_counted(kwiresniff: Run, tmp_path: Path) -> None:
+    """Lines of a log between those of a dump are left out, and their number is told."""
+    rows = [f"{at:08x}: {ODD[at : at + 8].hex(' ')}" for at in range(0, len(ODD), 8)]
+    log = tmp_path / "log"
+    log.write_text("INFO begin\n\n" + "\nDEBUG more\n".join(rows) + "\n")
+    done = kwiresniff("decode", "--file", str(log))
+    assert (done.code, "3 lines that belong to no dump left out" in done.err) == (0, True)
+    log.write_text("\n".join(rows))
+    assert kwiresniff("decode", "--file", str(log)).err == ""
+
+
+def test_a_file_keeps_its_name_in_an_error(kwiresniff: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first letter of click's messages becomes small, that of a file's name does not."""
+    monkeypatch.chdir(tmp_path)
+    Path("Notes.txt").write_text("hello world")
+    assert "decode: Notes.txt is not a notation" in kwiresniff("decode", "--file", "Notes.txt").err
+
+
+@pytest.mark.parametrize(
+    ("there", "said"),
+    [
+        (9, "another message follows, cut short in its header: 18 of the 23 bytes that the length says are missing; it "
+            "is a Metadata v1 request"),
+        (7, "too few for a length and a header"),
+        (1, "too few for a length and a header"),
+    ],
+)  # fmt: skip
+def test_a_later_frame_cut_in_its_header(kwiresniff: Run, there: int, said: str) -> None:
+    """As of the first frame, it is said what it is and how much of it is missing."""
+    metadata = bytes.fromhex("00000017 0003 0001 00000007 0003") + b"cli" + bytes.fromhex("00000002 0001 61 0001 62")
+    done = kwiresniff("decode", (ODD + FRAME + metadata[:there]).hex())
+    assert (done.code, said in done.out) == (1, True)
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -58,6 +58,16 @@ def test_the_doctor_tells_a_snap_length_once(kwiresniff: Run, tmp_path: Path) ->
     assert one["numbers"]["missing_bytes"] <= sum(max(wire - 96, 0) for _, _, wire, _ in packets(ours))
 
 
+def test_a_client_id_that_is_cut_is_no_bad_one(kwiresniff: Run, tmp_path: Path) -> None:
+    """81 bytes are one of the client id's: no more is known of it, and nothing is wrong with it."""
+    name = cut_at(81, CAPTURES / "java-produce.pcap", tmp_path / "cut.pcap")
+    found = [json.loads(line) for line in kwiresniff("read", "-o", "jsonl", name).out.splitlines()]
+    requests = [one for one in found if one["kind"] == "exchange"]
+    codes = {problem["code"] for one in requests for problem in one["problems"]}
+    assert {one["client_id"] for one in requests} == {None}
+    assert "bad_client_id" not in codes and "truncated" in codes
+
+
 def test_messages_that_are_cut_keep_their_problems() -> None:
     """Beside an exchange and by themselves, with ``cut``; a packet that was dropped has none."""
     wire = Wire().open().up(request(12, 0, 1, bytes(900)), missing=700).down(response(1, bytes(40)), missing=30)

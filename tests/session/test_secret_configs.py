@@ -62,6 +62,7 @@ def test_the_data_file_has_each_config_once_with_a_type_of_kafkas() -> None:
         "producer.override.sasl.jaas.config",
         "custom.secret.password.encoder.iterations",
         "db.pass",
+        "db.psw",
         "dbPw",
         "user.pw",
         "basic.auth.user.info",
@@ -137,6 +138,9 @@ def test_these_are_not(name: Any) -> None:
         '"{\\"clientSecret\\":\\"hunter2\\"}"',
         "Authorization: Basic dTpodW50ZXIy",
         "Bearer abcdefgh.ijkl",
+        "https://hooks.slack.com/services/T0123/B0123/abcdefgh",
+        "https://discord.com/api/webhooks/0123/abcdefgh",
+        "https://example.webhook.office.com/webhookb2/abcdefgh",
     ],
 )
 def test_a_value_that_shows_a_secret_is_one_under_any_name(value: str) -> None:
