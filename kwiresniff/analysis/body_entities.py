@@ -141,14 +141,13 @@ def throttle_ms_of(response: Message | None) -> int:
 EARLIER_SESSION = "(session from before the capture)"
 
 
-def session_topics(exchange: Exchange, topic_name: TopicNames | None = None) -> list[str]:
-    """The topics of the fetch session that an exchange belongs to, as far as it names them."""
+def session_topics(exchange: Exchange, topic_name: TopicNames | None = None, most: int | None = None) -> list[str]:
+    """The first ``most`` topics, or all, of the fetch session that an exchange belongs to."""
     fetched = exchange.fetched
     if fetched is None:
         return []
-    if topic_name is None:
-        return list(fetched.topics)
-    return [topic_name(topic) or topic for topic in fetched.topics]
+    topics = fetched.topics[:most]
+    return topics if topic_name is None else [topic_name(topic) or topic for topic in topics]
 
 
 def _find_names(parent: str, member: Body, topic_name: TopicNames | None, found: Names) -> None:

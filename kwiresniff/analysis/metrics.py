@@ -27,6 +27,9 @@ DEFAULT_SERIES = 50
 MAX_NAMES = 150
 #: Characters of a label's value: a client id may have 32 KB.
 MAX_LABEL_CHARS = 200
+#: Topics of its fetch session that a fetch counts for beside those that it or its response names. A session may have a
+#: thousand, and an empty fetch a hundred bytes.
+MAX_OF_SESSION = 64
 #: How often the busiest are chosen anew: several times the usual scrape interval, so that a series that goes has been
 #: collected.
 REVIEW_NS = 60_000_000_000
@@ -115,7 +118,7 @@ class Metrics:
 
     def __init__(self, series: int = DEFAULT_SERIES, topic_name: TopicNames | None = None) -> None:
         """``series`` is how many clients, brokers and topics have series of their own."""
-        self._topics_in = TopicKeys(topic_name)
+        self._topics_in = TopicKeys(topic_name, MAX_OF_SESSION)
         self._apis = TopK(MAX_APIS, (OTHERS,), _Row)
         self._clients = TopK(series, (OTHERS, OTHERS), _Row)
         self._brokers = TopK(series, (OTHERS,), _Row)

@@ -42,10 +42,14 @@ def _by_connection(exchange: Exchange) -> Sequence[str]:
 
 
 class TopicKeys:
-    """Gives the topics of an exchange, by name where ``topic_name`` knows it; ``NO_TOPIC`` when it has none."""
+    """Gives the topics of an exchange, by name where ``topic_name`` knows it; ``NO_TOPIC`` when it has none.
 
-    def __init__(self, topic_name: TopicNames | None) -> None:
+    Of a fetch session there are no more than the first ``most`` topics.
+    """
+
+    def __init__(self, topic_name: TopicNames | None, most: int | None = None) -> None:
         self._topic_name = topic_name
+        self._most = most
         self._message_topics = body_entities.message_topics
         self._of_session = body_entities.session_topics
         self._earlier_session = body_entities.EARLIER_SESSION
@@ -55,7 +59,7 @@ class TopicKeys:
         found = self._named(exchange)
         fetched = exchange.fetched
         if fetched is not None:
-            found = tuple(dict.fromkeys((*found, *self._of_session(exchange, self._topic_name))))
+            found = tuple(dict.fromkeys((*found, *self._of_session(exchange, self._topic_name, self._most))))
             if not found and not fetched.is_whole:
                 return (self._earlier_session,)
         return found or (NO_TOPIC,)

@@ -7,28 +7,35 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+#: How the keys of source offsets begin.
+_LIST: Final = b'["'
 #: How the keys of config and status records begin.
 KEYS: Final = (
     b"connector-", b"task-", b"commit-", b"target-state-", b"tasks-fencing-", b"restart-connector-", b"logger-cluster-",
-    b"session-key", b"status-connector-", b"status-task-", b"status-topic-", b'["',
+    b"session-key", b"status-connector-", b"status-task-", b"status-topic-", _LIST,
 )  # fmt: skip
 #: How the values of configs begin, with and without a schema.
 VALUES: Final = (b'{"properties"', b'{"schema"')
+#: What is in the value of every config, and in the key of every source offset: ``["connector",{...}]``.
+_PROPERTIES: Final = b'"properties"'
+_PARTITION: Final = b'",{'
 #: What every such record has in its key or its value.
 _MARKS: Final = (
-    b'"properties"', b"session-key", b"commit-", b"target-state-", b"tasks-fencing-", b"restart-connector-",
-    b"logger-cluster-", b"status-", b'",{',
+    _PROPERTIES, b"session-key", b"commit-", b"target-state-", b"tasks-fencing-", b"restart-connector-",
+    b"logger-cluster-", b"status-", _PARTITION,
 )  # fmt: skip
 
 
 def has_marks(data: bytes, start: int, stop: int) -> bool:
-    """Whether any record in ``data[start:stop]`` may be one of Connect's."""
+    """Whether any record in ``data[start:stop]`` may be one of Connect's; ``may_be_connects`` decides it for each."""
     return any(data.find(mark, start, stop) >= 0 for mark in _MARKS)
 
 
 def may_be_connects(key: Any, value: Any) -> bool:
     """Whether a record may be one of Connect's."""
-    return (isinstance(key, bytes) and key.startswith(KEYS)) or (isinstance(value, bytes) and value.startswith(VALUES))
+    if isinstance(key, bytes) and key.startswith(KEYS) and (_PARTITION in key or not key.startswith(_LIST)):
+        return True
+    return isinstance(value, bytes) and value.startswith(VALUES) and _PROPERTIES in value
 
 
 def may_be_opened(batches: Any) -> bool:

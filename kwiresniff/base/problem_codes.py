@@ -95,7 +95,7 @@ OF_CAPTURES = (
         "much, and the biggest gave way (`bytes`); of a frame the first 64 KB stay",
     ),
     ProblemCode("too_many_clients", "warning", "the pipeline's tables `clients` and `audit` leave some out"),
-    ProblemCode("too_many_topics", "warning", "the pipeline's table `topics` leaves some names or rows out"),
+    ProblemCode("too_many_topics", "warning", "the pipeline's tables leave some topics out"),
     ProblemCode(
         "packets_dropped", "error",
         "live capture only: packets that could not be read in time (`packets`); of those, `only_written` are in "

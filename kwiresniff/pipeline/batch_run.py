@@ -161,7 +161,6 @@ class Run:
 
     def execute(self, start_session: Callable[[], Any], progress: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
         """Does what is left and returns the manifest. ``progress`` gets the totals of this run from time to time."""
-        self.store.create()
         with self.store.locked():
             if self._both_ends:
                 self._leave_out(start_session)

@@ -15,6 +15,12 @@ from kwiresniff.model import Body, Exchange, FetchedTopics, Message, TopicNames
 #: Partition indexes are INT32; other numbers may stand in fields of the same name.
 LEAST_INDEX: Final = -(1 << 31)
 MOST_INDEX: Final = (1 << 31) - 1
+#: Topics, and partition numbers, that an exchange lists because of its fetch session alone. An empty fetch of a hundred
+#: bytes may belong to a session of a thousand topics, and each that is listed is a value in one table and may be a row
+#: in another one. Those that the fetch or its response names are listed however many they are.
+MAX_OF_SESSION: Final = 64
+#: Characters of these topics: a name may have 32 KB.
+MAX_SESSION_CHARS: Final = 64 * 255
 
 
 @final
@@ -27,6 +33,8 @@ class Entities:
         self.partitions: list[int] = []
         self.groups: list[str] = []
         self.transactional_ids: list[str] = []
+        #: Exchanges of whose sessions some topics or partitions are not listed.
+        self.cut = 0
 
     def find(self, exchange: Exchange) -> None:
         """Fills the lists with the names in ``exchange``."""
@@ -70,12 +78,22 @@ class Entities:
             partitions.append(index)
 
     def _session(self, fetched: FetchedTopics) -> None:
+        """Adds the first topics and partitions of a session."""
         topic_name = self._topic_name
-        for name in fetched.topics:
-            self._topic(topic_name(name) or name)
-        for index in fetched.partitions:
+        names, numbers = fetched.topics, fetched.partitions
+        is_cut = len(names) > MAX_OF_SESSION or len(numbers) > MAX_OF_SESSION
+        chars = 0
+        for name in names[:MAX_OF_SESSION]:
+            topic = topic_name(name) or name
+            chars += len(topic)
+            if chars > MAX_SESSION_CHARS:
+                is_cut = True
+                break
+            self._topic(topic)
+        for index in numbers[:MAX_OF_SESSION]:
             if LEAST_INDEX <= index <= MOST_INDEX:
                 self._partition(index)
+        self.cut += is_cut
 
     def _message(self, exchange: Exchange, message: Message) -> None:
         digest = message.digest

@@ -115,13 +115,31 @@ class OutputStore:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keeps other runs on this machine out."""
+        """Makes the folder and keeps other runs on this machine out. A folder that was not there, or was empty, is
+        left as it was when no capture has been read into it."""
+        was_there = os.path.isdir(self.out)
+        was_empty = not was_there or not os.listdir(self.out)
+        self.create()
         with open(os.path.join(self._own, "lock"), "w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 raise ExportError(f"{self.out}: another run is writing here; wait for it or choose another") from None
-            yield
+            try:
+                yield
+            finally:
+                if was_empty and not any(one["files"] or one["counts"]["files"] for one in self.commits().values()):
+                    self._remove(keep_folder=was_there)
+
+    def _remove(self, *, keep_folder: bool) -> None:
+        """Removes all that the folder was made of."""
+        for name in ("_kwiresniff", *TABLES):
+            shutil.rmtree(os.path.join(self.out, name), ignore_errors=True)
+        with suppress(FileNotFoundError):
+            os.unlink(os.path.join(self.out, "manifest.json"))
+        if not keep_folder:
+            with suppress(OSError):  # somebody has put a file there
+                os.rmdir(self.out)
 
     @contextmanager
     def writable(self) -> Iterator[None]:

@@ -58,6 +58,12 @@ class UnitTables(Intake):
             self._take_clients(self._inventory)
         if self._topics is not None:
             self._take_topics(self._topics)
+        cut = self._entities.cut
+        what = (
+            f"too many topics: {cut} fetches belong to sessions with more topics or partitions than the tables "
+            "exchanges and topic_latency list for one"
+        )
+        self._tell(cut, Problem("too_many_topics", what))
 
     def take(self, exchange: Exchange) -> None:
         entities = self._entities

@@ -82,7 +82,6 @@ class Watch:
     def execute(self, start_session: Callable[[], Any], progress: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
         """Watches until interrupted, or once; returns the manifest. ``progress`` gets the totals of this watch."""
         spark = start_session()
-        self.store.create()
         with self.store.locked():
             if self._fresh:
                 self.store.empty()

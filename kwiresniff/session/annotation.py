@@ -37,8 +37,8 @@ def dissect_message(
     if message.header_version >= 0 and not (folded and message.version >= 0 and _is_plain(exchange, which, message)):
         header = codec.dissect_header(which, message.header_version, message.frame)
         header.root.name = "header"
-        if not show_secrets and may_hide(exchange.api_key, which):
-            conceal_header(header)
+        if not show_secrets:
+            conceal_header(header, tags=may_hide(exchange.api_key, which))
     body: Dissection | None = None
     if message.version >= 0 and exchange.request is not None:
         definition = schema.message(exchange.api_key, message.version, which)
@@ -60,7 +60,15 @@ def dissect_message(
             inner = forwarded(exchange)
             inner_api_key = inner.api_key if inner is not None else None
             sensitive = topics.sensitive_configs if topics is not None else None
-            conceal_dissection(exchange.api_key, which, body, inner_api_key, sound=sound, sensitive=sensitive)
+            conceal_dissection(
+                exchange.api_key,
+                which,
+                body,
+                inner_api_key,
+                sound=sound,
+                sensitive=sensitive,
+                request=exchange.request,
+            )
         body.root.name = "body"
     if header is None:
         return body

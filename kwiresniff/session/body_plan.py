@@ -34,12 +34,13 @@ IN_FIELDS: Final = 2
 class BodyPlan:
     """How one direction of an (API, version) is read: looked up once, used for every message.
 
-    ``has_failed`` says that a body could not be decoded, ``secrets`` where it may hold any.
+    ``has_failed`` says that a body could not be decoded, ``secrets`` where it may hold any. ``explains``: a broker
+    explains itself in a message that has no other secrets in its fields.
     """
 
     __slots__ = (
-        "_skipper", "decode", "guess", "has_failed", "look", "looks", "names_topics", "open", "secrets", "steps",
-        "trouble", "version",
+        "_skipper", "decode", "explains", "guess", "has_failed", "look", "looks", "names_topics", "open", "secrets",
+        "steps", "trouble", "version",
     )  # fmt: skip
 
     def __init__(
@@ -61,6 +62,7 @@ class BodyPlan:
         may_name = names_topics(api_key, direction)
         self.names_topics = may_name and version >= 0 and carries_ids(api_key, version, direction)
         self.secrets = _secrets(api_key, direction)
+        self.explains = direction == "response" and self.secrets != IN_FIELDS
         self.open = OPENERS.get((api_key, direction))
         self.look = QUICK_LOOKS.get((api_key, direction))
         self.steps: list[Step] | None = None

@@ -31,7 +31,7 @@ from kwiresniff.session.channel import Channel
 from kwiresniff.session.connection import ConnectionAnalyzer
 from kwiresniff.session.connection_state import UNIDENTIFIED_CONNECTION, Lifecycle
 from kwiresniff.session.connection_table import ConnectionTable
-from kwiresniff.session.credential_blanking import blank_exchange, blank_unfinished
+from kwiresniff.session.credential_blanking import begins_credentials, blank_exchange, blank_unread
 from kwiresniff.session.detection import ProtocolDetector
 from kwiresniff.session.endpoint import Endpoint
 from kwiresniff.session.fetch_sessions import FetchSession, FetchSessions, MemberLog
@@ -128,7 +128,7 @@ class StateError(KwiresniffError):
 
 
 def dump(analyzer: Analyzer) -> bytes:
-    """Everything the analyzer knows, between two segments, but the credentials in frames, which are overwritten.
+    """Everything the analyzer knows, between two segments, but credentials, which are overwritten or left out.
 
     Raises StateError for one that reads no further than error codes or topic names: what a filter has passed over of a
     response is not known any more.
@@ -136,7 +136,8 @@ def dump(analyzer: Analyzer) -> bytes:
     if analyzer.filters:
         raise StateError("the state of an analyzer that looks for error codes or topic names alone cannot be written")
     for connection in analyzer.table.connections():
-        blank_unfinished(connection)
+        blank_unread(connection)
+    analyzer.table.drop_held_back(begins_credentials)
     writer = _Writer(analyzer.topics)
     for known in (analyzer, analyzer.topics, analyzer.output):
         writer.number(known)

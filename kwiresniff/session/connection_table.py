@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Final
 
 from kwiresniff.base.flows import canonical_flow, reverse
@@ -247,6 +247,10 @@ class ConnectionTable(FlowTable):
             if attempt.last_ns < ns:
                 del self.attempts[attempt.flow]
                 self._give_up(attempt)
+
+    def drop_held_back(self, which: Callable[[bytes], bool]) -> None:
+        """Drops the data that is held back for a handshake, of connections where ``which`` returns true for any."""
+        self._handshakes.drop(which)
 
     def _hold_back(self, segment: Segment) -> None:
         self._begin(self._handshakes.hold(canonical_flow(segment[2]), segment))

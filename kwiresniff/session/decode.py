@@ -19,7 +19,7 @@ from kwiresniff.session.apis import MAX_FACTS, read_version
 from kwiresniff.session.body_plan import IN_FIELDS, BodyPlan, Plans
 from kwiresniff.session.error_codes import ErrorCodes, add_errors
 from kwiresniff.session.malformed import MalformedBodies
-from kwiresniff.session.secrets import conceal
+from kwiresniff.session.secrets import conceal, conceal_explanations
 from kwiresniff.session.topic_ids import TopicNameTable, names_topics
 
 if TYPE_CHECKING:
@@ -135,14 +135,16 @@ class BodyDecoder:
         message.body = body
         if side.names_topics and (sound or not side.secrets):
             self._topics.learn(api_key, direction, body)
-        if side.look is not None:
-            if not side.look(body, self._topics.name):
-                return understood
-            if self._records == "shown" and understood and not issues:
-                # All records are looked into, and nodes have a place for what they hold.
-                whole = codec.decoder(api_key, side.version, direction)
-                message.body = body = whole(frame, message.body_offset, [])[0]
-                self._malformed.dissect(exchange, message, direction)
+        is_opened = side.look is None or side.look(body, self._topics.name)
+        if is_opened and side.look is not None and self._records == "shown" and understood and not issues:
+            # All records are looked into, and nodes have a place for what they hold.
+            whole = codec.decoder(api_key, side.version, direction)
+            message.body = body = whole(frame, message.body_offset, [])[0]
+            self._malformed.dissect(exchange, message, direction)
+        if side.explains and not self._show_secrets:
+            conceal_explanations(body)
+        if not is_opened:
+            return understood
         inside: list[Problem] = []
         if side.open is not None and understood:
             side.open(BodyView(body, inside), exchange, self._topics.name)
@@ -150,7 +152,13 @@ class BodyDecoder:
         if side.secrets and not self._show_secrets:
             inner_sound = _inner_is_sound(inside, direction)
             conceal(
-                api_key, direction, body, sound=sound, inner_sound=inner_sound, sensitive=self._topics.sensitive_configs
+                api_key,
+                direction,
+                body,
+                sound=sound,
+                inner_sound=inner_sound,
+                sensitive=self._topics.sensitive_configs,
+                request=exchange.request,
             )
         return understood
 
@@ -201,7 +209,9 @@ class BodyDecoder:
                 if side.secrets == IN_FIELDS and not self._show_secrets:
                     if not sound and not _nameless(digest):
                         return False
-                    message.defer(digest, self._concealing(exchange.api_key, direction, side.decode, sound))
+                    message.defer(digest, self._concealing(exchange, direction, side.decode, sound))
+                elif side.explains and not self._show_secrets:
+                    message.defer(digest, _explaining(side.decode))
                 else:
                     message.defer(digest, side.decode)
                 if not sound:
@@ -209,13 +219,13 @@ class BodyDecoder:
                 return True
         return False
 
-    def _concealing(self, api_key: int, direction: Direction, decode: Decoder, sound: bool) -> Decoder:
+    def _concealing(self, exchange: Exchange, direction: Direction, decode: Decoder, sound: bool) -> Decoder:
         """A decoder that conceals the secrets of what it gives."""
-        sensitive = self._topics.sensitive_configs
+        api_key, request, sensitive = exchange.api_key, exchange.request, self._topics.sensitive_configs
 
         def concealed(frame: bytes, body_offset: int, issues: list[Problem]) -> tuple[Body, int]:
             body, end = decode(frame, body_offset, issues)
-            conceal(api_key, direction, body, sound=sound, sensitive=sensitive)
+            conceal(api_key, direction, body, sound=sound, sensitive=sensitive, request=request)
             return body, end
 
         return concealed
@@ -241,6 +251,17 @@ class BodyDecoder:
 
     def _is_internal(self, topic_id: str) -> bool:
         return topic_id == METADATA_TOPIC_ID or self._topics.name(topic_id) in INTERNAL_TOPICS
+
+
+def _explaining(decode: Decoder) -> Decoder:
+    """A decoder that conceals what explanations quote."""
+
+    def concealed(frame: bytes, body_offset: int, issues: list[Problem]) -> tuple[Body, int]:
+        body, end = decode(frame, body_offset, issues)
+        conceal_explanations(body)
+        return body, end
+
+    return concealed
 
 
 def _nameless(digest: Digest) -> bool:

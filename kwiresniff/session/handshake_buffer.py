@@ -7,7 +7,7 @@ first segments are held back until the handshake is there or has had its time, a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from kwiresniff.base.sequence_numbers import SEQ_HALF, SEQ_MASK
@@ -48,6 +48,18 @@ class HandshakeBuffer:
     def pop(self, connection: bytes) -> list[Segment]:
         """Removes and returns the segments of a connection."""
         return self._held.pop(connection, [])
+
+    def drop(self, which: Callable[[bytes], bool]) -> None:
+        """Removes the segments of each connection of one of whose segments ``which`` returns true for the data; those
+        without data stay.
+        """
+        for connection, held in list(self._held.items()):
+            if any(which(buffer[start:end]) for *_, buffer, start, end, _ in held):
+                left = [segment for segment in held if segment[7] == segment[8]]
+                if left:
+                    self._held[connection] = left
+                else:
+                    del self._held[connection]
 
     def pop_late(self, packet: int, ns: int) -> list[Segment]:
         """Removes and returns the segments of the connection that has waited longest, if that is too long."""

@@ -21,7 +21,7 @@ from kwiresniff.session.in_flight import (
     request_bytes,
 )
 from kwiresniff.session.peek import (
-    SECRET_REQUESTS,
+    GUARDED_REQUESTS,
     acks_of_produce,
     missing_bytes,
     runs_into_body,
@@ -134,7 +134,7 @@ class KafkaMessages(SaslPhase):
 
     def _new_client_id(self, api_key: i64, raw: bytes) -> tuple[str | None, Problem | None]:
         """A client id that the connection has not had so far, or what is wrong with it."""
-        if api_key in SECRET_REQUESTS and runs_into_body(raw):
+        if api_key in GUARDED_REQUESTS and runs_into_body(raw):
             return None, Problem("bad_client_id", f"client id of {len(raw)} bytes runs into the body", 8)
         return self.services.client_id(raw), None
 

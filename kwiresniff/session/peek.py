@@ -13,6 +13,7 @@ from kwiresniff.base.api_keys import (
     ENVELOPE,
     EXPIRE_DELEGATION_TOKEN,
     INCREMENTAL_ALTER_CONFIGS,
+    PRODUCE,
     RENEW_DELEGATION_TOKEN,
     SASL_AUTHENTICATE,
     STREAMS_GROUP_HEARTBEAT,
@@ -21,7 +22,7 @@ from kwiresniff.base.fastint import i16
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Body, Direction, Exchange, Problem
 from kwiresniff.session.apis import read_version
-from kwiresniff.stream.frame_handler import LOST_CUT, LOST_GAP
+from kwiresniff.stream.frame_handler import LOST_CUT, LOST_GAP, WITHHELD
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -33,13 +34,18 @@ SECRET_REQUESTS = frozenset({
     CREATE_TOPICS, ALTER_CONFIGS, SASL_AUTHENTICATE, RENEW_DELEGATION_TOKEN, EXPIRE_DELEGATION_TOKEN,
     INCREMENTAL_ALTER_CONFIGS, ALTER_USER_SCRAM_CREDENTIALS, ENVELOPE, STREAMS_GROUP_HEARTBEAT,
 })  # fmt: skip
+#: Requests of which a wrong length would move a secret, or a record, into the client id.
+GUARDED_REQUESTS = SECRET_REQUESTS | {PRODUCE}
 
 
 def missing_bytes(which: str, lost: int, size: int, code: str) -> Problem:
-    """The problem of a frame with a gap in it; ``code`` is LOST_GAP or LOST_CUT."""
+    """The problem of a frame with a gap in it; ``code`` is LOST_GAP, LOST_CUT or WITHHELD."""
     if code == LOST_CUT:
         what = f"{lost} of the {which}'s {size} bytes are cut off (snap length)"
         return Problem(LOST_GAP, what, None, which, None, None, {"missing_bytes": lost, "cut": True})
+    if code == WITHHELD:
+        what = f"{lost} of the {which}'s {size} bytes came in an earlier file and were not kept: they may be secrets"
+        return Problem(LOST_GAP, what, None, which, None, None, {"missing_bytes": lost, "withheld": True})
     what = f"{lost} of the {which}'s {size} bytes are missing from the capture"
     return Problem(LOST_GAP, what, None, which, None, None, {"missing_bytes": lost})
 

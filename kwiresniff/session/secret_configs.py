@@ -6,31 +6,21 @@ import re
 from functools import cache
 from typing import Any
 
+from kwiresniff.base.secret_texts import is_secret_text
 from kwiresniff.schema.password_configs import PASSWORD, config_type
 
 #: What the names of secrets contain, in any spelling: ``clientSecret``, ``client_secret``, ``client.secret``. Words
 #: that other words contain (``pin``, ``auth``) count only by themselves; ``ssl.client.auth`` is a mode of TLS.
 _SECRET_WORDS = (
     r"pass|pwd|psw|secret|token|credential|authorization|user[^a-z0-9]?info|licen[cs]e|jwt|jaas|cookie|hmac|signature"
-    r"|webhook|sensitive|session[^a-z0-9]?id"
+    r"|webhook|sensitive"
     r"|(?:private|master|api|access|rsa|account|shared|signing|encryption|kms|ssh|pgp|storage|crypt)[^a-z0-9]?keys?"
     r"|keys?[^a-z0-9]?(?:private|master|api|access|rsa)"
-    r"|(?<![a-z])(?:pw|pin|sas|salt|oauth|bearer)(?![a-z])"
+    r"|(?<![a-z])(?:pw|pin|sas|salt|oauth|bearer|session[^a-z0-9]?id)(?![a-z])"
     r"|(?<![a-z])(?<!client.)auth(?:[^a-z0-9]?(?:header|info|data|key|code|string))?(?![a-z0-9._-])"
 )
 #: Where a word begins in the middle of a name: ``dbPw``.
 _WORD_START = r"(?<=[a-z0-9])(?=[A-Z])"
-#: Values that are secrets under any name: a login of JAAS, a pair ``password=...`` or ``"token": ...`` among others (in
-#: JDBC strings and in the queries of URLs, too), Oracle's ``user/password@``, an HTTP credential, a JSON Web Token, a
-#: private key, a webhook of Slack, Discord or Teams, whose path is the credential. Repetitions are bounded, so that a
-#: search takes time in proportion to the value.
-_SECRET_VALUE = (
-    r"LoginModule\s|-----BEGIN [A-Z ]{0,32}PRIVATE KEY|\beyJ[\w-]{8,2048}\.eyJ|\b(?i:basic|bearer)\s{1,8}[\w+/=.-]{8}"
-    r"|(?i:pass|pwd|secret|token|credential|jwt|authorization|signature|(?:private|master|api|access|account)[_.-]?key"
-    r"|\bpw|\bsig)[\w.-]{0,32}[\\\"']{0,4}\s{0,8}[=:]\s{0,8}[^\s&;,]"
-    r"|(?i://hooks\.slack\.com/services/|//[\w.-]{0,64}/api/webhooks/|\.webhook\.office\.com/)"
-    r"|(?i::thin:)[^/@\s]{1,256}/[^@\s]{1,256}@"
-)
 #: A reference to a secret that a config provider resolves (KIP-297): ``${file:/a:password}`` says where it is.
 _REFERENCE = r"\$\{[\w.-]{1,64}:[^{}]{0,1024}\}"
 #: DescribeConfigsResponse.ConfigType.
@@ -65,22 +55,6 @@ def is_secret_config(name: Any, value: Any, sensitive: Any = False, config_type:
         return is_secret_name(name)
     told = _compiled(_REFERENCE).sub("", value) if "${" in value else value
     return (is_secret_name(name) and (told == value or bool(told.strip(" ,")))) or is_secret_text(told)
-
-
-def is_secret_text(text: str) -> bool:
-    """Whether a text has a credential in it that can be told by its form."""
-    return _has_login(text) or _compiled(_SECRET_VALUE).search(text) is not None
-
-
-def _has_login(text: str) -> bool:
-    """Whether a URL in a text has ``user:password@`` (RFC 3986, section 3.2.1); HTTP's user alone may be a token."""
-    scheme_end = text.find("://")
-    if scheme_end < 0:
-        return False
-    at = text.rfind("@")
-    colon = text.find(":", scheme_end + 3)
-    has_password = 0 <= colon < at - 1
-    return at > scheme_end and (has_password or text[:scheme_end].lower().endswith(("http", "https")))
 
 
 @cache

@@ -10,7 +10,10 @@ of a message that may hold one, and is not sound, no text and no bytes are shown
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from base64 import b64decode
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from functools import cache
 from struct import Struct
 from typing import Any, Final
@@ -35,7 +38,8 @@ from kwiresniff.base.api_keys import (
     STREAMS_GROUP_HEARTBEAT,
 )
 from kwiresniff.base.body_members import DECODED, UNKNOWN_TAGS
-from kwiresniff.model import Body, Dissection, Node, Problem
+from kwiresniff.base.secret_texts import EXPLANATIONS, is_secret_text
+from kwiresniff.model import Body, Dissection, Message, Node, Problem
 from kwiresniff.session.connect_secrets import conceal_connect_nodes, conceal_connect_records
 from kwiresniff.session.peek import runs_into_body
 from kwiresniff.session.secret_configs import is_secret_config
@@ -43,15 +47,16 @@ from kwiresniff.session.secret_records import conceal_metadata_nodes, conceal_me
 from kwiresniff.session.sensitive_names import SensitiveNames
 from kwiresniff.session.withheld import all_nodes, hide, hide_text, withheld, without_text
 
-#: (api_key, direction) -> names of the fields that hold secrets, at any depth.
+#: (api_key, direction) -> names of the fields that hold secrets, or may quote them, at any depth.
 _SECRET_FIELDS: dict[tuple[int, str], frozenset[str]] = {
     (SASL_AUTHENTICATE, "request"): frozenset({"auth_bytes"}),
-    (SASL_AUTHENTICATE, "response"): frozenset({"auth_bytes"}),
+    (SASL_AUTHENTICATE, "response"): frozenset({"auth_bytes", "error_message"}),
     (CREATE_DELEGATION_TOKEN, "response"): frozenset({"hmac"}),
     (RENEW_DELEGATION_TOKEN, "request"): frozenset({"hmac"}),
     (EXPIRE_DELEGATION_TOKEN, "request"): frozenset({"hmac"}),
     (DESCRIBE_DELEGATION_TOKEN, "response"): frozenset({"hmac"}),
     (ALTER_USER_SCRAM_CREDENTIALS, "request"): frozenset({"salt", "salted_password"}),
+    (ALTER_USER_SCRAM_CREDENTIALS, "response"): frozenset({"error_message"}),
 }
 #: Messages that carry configs: names, values, and what the broker says of them.
 _CONFIG_APIS = frozenset(
@@ -70,8 +75,16 @@ _CONFIG_APIS = frozenset(
 _TEACHING = frozenset({(CREATE_TOPICS, "response"), (DESCRIBE_CONFIGS, "response")})
 _CONFIG_NAMES: Final = ("name", "config_name", "key")
 _CONFIG_VALUES: Final = ("value", "config_value")
-#: Where a broker says what is wrong with a config: ``Invalid value ... for configuration ssl.key.password``.
 _EXPLANATION: Final = "error_message"
+#: Explanations and requests that are longer are not compared: the explanation is withheld. Kafka's own take a line, and
+#: tokens some KB; comparing takes time in proportion to both.
+MAX_EXPLANATION_CHARS: Final = 256
+MAX_COMPARED_BYTES: Final = 1 << 14
+#: What of an explanation may quote a credential: so many characters in a row, words from four letters on, and what may
+#: be hex or base64.
+_QUOTED_CHARS: Final = 6
+_WORD: Final = r"\w{4,}"
+_ENCODED: Final = r"[\w+/-]{6,}"
 #: Messages whose records may be those of the metadata log or of Kafka Connect.
 _WITH_RECORDS = frozenset(
     {(PRODUCE, "request"), (FETCH, "response"), (FETCH_SNAPSHOT, "response"), (SHARE_FETCH, "response")}
@@ -117,9 +130,11 @@ def conceal(
     sound: bool = True,
     inner_sound: bool = True,
     sensitive: SensitiveNames | None = None,
+    request: Message | None = None,
 ) -> list[Any] | None:
     """Replace every secret in a decoded body, in place; ``inner_sound`` is about the message inside an Envelope,
-    ``sensitive`` are the names of configs that earlier messages have called so, and learns more.
+    ``sensitive`` are the names of configs that earlier messages have called so, and learns more. ``request`` is what a
+    response answers, which an explanation may quote.
 
     Returns what has become of the texts and bytes that might have been secrets (``hideable``; neither null nor empty),
     in wire order: the replacement of each, None where it stays. None when more has been replaced than those.
@@ -131,21 +146,79 @@ def conceal(
     elif not sound and may_hide(api_key, direction):
         without_text(body)
     elif api_key == ENVELOPE:
-        _conceal_envelope(direction, body, inner_sound, sensitive)
+        _conceal_envelope(direction, body, inner_sound, sensitive, request)
     elif may_hide(api_key, direction):
-        concealment = _Concealment(hideable(api_key, direction), where in _CONFIG_APIS, sensitive)
+        concealment = _Concealment(where, sensitive, request)
         concealment.structure(body, False)
         return concealment.replaced
+    if direction == "response":
+        conceal_explanations(body)
     return None
 
 
-def _conceal_envelope(direction: str, body: Body, inner_sound: bool, sensitive: SensitiveNames | None) -> None:
+def conceal_explanations(body: Body) -> bool:
+    """Withholds the texts in which a broker quotes a credential, in place; returns whether there are any."""
+    has_any = False
+    todo = [body]
+    while todo:
+        member = todo.pop()
+        for name, value in member.items():
+            if isinstance(value, dict):
+                todo.append(value)
+            elif isinstance(value, list):
+                todo += (one for one in value if isinstance(one, dict))
+            elif value and isinstance(value, str) and name.endswith(EXPLANATIONS) and is_secret_text(value):
+                member[name] = withheld(value)
+                has_any = True
+    return has_any
+
+
+def _is_secret_explanation(where: tuple[int, str], text: Any, request: Message | None) -> bool:
+    """Whether a broker's text has a credential in it, or quotes one, or a part of it, from the ``request``.
+
+    Where configs are spoken of, whatever has the name of a secret: ``Invalid value ... for ssl.key.password``.
+    """
+    if not text or not isinstance(text, str):
+        return False
+    if where in _CONFIG_APIS:
+        return _config_judge()(text, text)
+    if is_secret_text(text):
+        return True
+    if where not in _SECRET_FIELDS:
+        return False
+    return request is None or request.frame is None or _quotes(text, request.frame[request.body_offset :])
+
+
+def _quotes(text: str, asked: bytes) -> bool:
+    """Whether a text quotes any of the bytes of a request: as they are, in hex or in base64."""
+    if len(text) > MAX_EXPLANATION_CHARS or len(asked) > MAX_COMPARED_BYTES:
+        return True
+    parts = {text[at : at + _QUOTED_CHARS] for at in range(len(text) - _QUOTED_CHARS + 1)}
+    parts.update(re.findall(_WORD, text))
+    return any(part.encode("utf-8", "surrogateescape") in asked for part in parts) or any(
+        decoded in asked for word in re.findall(_ENCODED, text, re.ASCII) for decoded in _decoded(word)
+    )
+
+
+def _decoded(word: str) -> Iterator[bytes]:
+    """The bytes that a word stands for in hex and in base64, where it is any."""
+    with suppress(ValueError):
+        yield bytes.fromhex(word)
+    with suppress(ValueError):
+        yield b64decode(word + "=" * (-len(word) % 4), b"-_" if {*"-_"} & {*word} else None, validate=True)
+
+
+def _conceal_envelope(
+    direction: str, body: Body, inner_sound: bool, sensitive: SensitiveNames | None, request: Message | None
+) -> None:
     name = f"{direction}_data"
     inside = body.get(f"{name}{DECODED}")
     if body.get(name) and _envelope_is_secret(body[name], direction, inside and inside["api_key"]):
         body[name] = withheld(body[name])
     if inside:
-        conceal(inside["api_key"], direction, inside["body"], sound=inner_sound, sensitive=sensitive)
+        if direction == "response" and conceal_explanations(inside["body"]):
+            body[name] = withheld(body[name])
+        conceal(inside["api_key"], direction, inside["body"], sound=inner_sound, sensitive=sensitive, request=request)
         if not inner_sound and inside.get("client_id") and may_hide(inside["api_key"], direction):
             inside["client_id"] = withheld(inside["client_id"])
 
@@ -160,15 +233,17 @@ def _envelope_is_secret(data: bytes, direction: str, api_key: int | None) -> boo
 
 
 class _Concealment:
-    """Withholds the fields of these ``names`` in a body: all of them, or of ``configs`` those that are secrets.
+    """Withholds the ``hideable`` fields of a body: all of them, or of configs and explanations those that are secrets.
 
     ``replaced`` is what ``conceal`` returns.
     """
 
-    def __init__(self, names: frozenset[str], configs: bool, sensitive: SensitiveNames | None) -> None:
-        self.names = names
-        self.configs = configs
+    def __init__(self, where: tuple[int, str], sensitive: SensitiveNames | None, request: Message | None) -> None:
+        self.where = where
+        self.names = hideable(*where)
+        self.configs = where in _CONFIG_APIS
         self.sensitive = sensitive
+        self.request = request
         self.replaced: list[Any] = []
 
     def structure(self, member: Body, is_synonym: bool) -> None:
@@ -185,7 +260,8 @@ class _Concealment:
                 self.structure(value, False)
             elif name in self.names and value and isinstance(value, str | bytes):
                 kept = None
-                if _config_judge()(value, value) if name == _EXPLANATION else secret:
+                explains = name == _EXPLANATION
+                if _is_secret_explanation(self.where, value, self.request) if explains else secret:
                     kept = member[name] = withheld(value)
                 self.replaced.append(kept)
 
@@ -227,10 +303,11 @@ def conceal_dissection(
     *,
     sound: bool = True,
     sensitive: SensitiveNames | None = None,
+    request: Message | None = None,
 ) -> None:
     """Conceal an annotated message: secret leaves lose their value and are not tied to bytes any more.
 
-    ``inner_api_key`` is that of the message inside an Envelope, when it is known.
+    ``inner_api_key`` is that of the message inside an Envelope, when it is known, ``request`` what a response answers.
     """
     where = (api_key, direction)
     if where in _WITH_RECORDS:
@@ -239,17 +316,20 @@ def conceal_dissection(
     elif not sound and may_hide(api_key, direction):
         hide_text(dissection.root)
     elif api_key == ENVELOPE:
-        _conceal_envelope_nodes(direction, dissection, inner_api_key, sensitive)
+        _conceal_envelope_nodes(direction, dissection, inner_api_key, sensitive, request)
     elif may_hide(api_key, direction):
         fields = _SECRET_FIELDS.get(where, frozenset())
         for node in all_nodes(dissection.root):
             if node.name == UNKNOWN_TAGS:
                 hide_text(node)
-            elif node.name in fields:
+            elif node.name in fields and node.name != _EXPLANATION:
                 hide(node)
             elif where in _CONFIG_APIS and node.children:
                 _conceal_config_node(node, sensitive)
-            elif where in _CONFIG_APIS and node.name == _EXPLANATION and _config_judge()(node.value, node.value):
+
+    if direction == "response":
+        for node in all_nodes(dissection.root):
+            if node.name.endswith(EXPLANATIONS) and _is_secret_explanation(where, node.value, request):
                 hide(node)
 
 
@@ -263,7 +343,11 @@ def _conceal_config_node(node: Node, sensitive: SensitiveNames | None) -> None:
 
 
 def _conceal_envelope_nodes(
-    direction: str, dissection: Dissection, inner_api_key: int | None, sensitive: SensitiveNames | None
+    direction: str,
+    dissection: Dissection,
+    inner_api_key: int | None,
+    sensitive: SensitiveNames | None,
+    request: Message | None,
 ) -> None:
     name = f"{direction}_data"
     for node in dissection.root.children:
@@ -272,20 +356,23 @@ def _conceal_envelope_nodes(
         if inner_api_key is not None:
             sound = not node.problem
             for part in node.children:
-                conceal_dissection(inner_api_key, direction, Dissection(part, 0), sound=sound, sensitive=sensitive)
-        if _envelope_is_secret(node.value, direction, inner_api_key):
+                inner = Dissection(part, 0)
+                conceal_dissection(inner_api_key, direction, inner, sound=sound, sensitive=sensitive, request=request)
+        quoted = any(isinstance(one.value, dict) for one in all_nodes(node) if one.name.endswith(EXPLANATIONS))
+        if quoted or _envelope_is_secret(node.value, direction, inner_api_key):
             if node.problem:
                 hide_text(node)
             hide(node)
 
 
-def conceal_header(dissection: Dissection) -> None:
-    """Conceals what a wrong length would have moved into a header before a body that may hold secrets.
+def conceal_header(dissection: Dissection, *, tags: bool) -> None:
+    """Conceals what a wrong length would have moved into a header from its body; with ``tags``, before a body that may
+    hold secrets, in tagged fields as well.
 
     A client id is followed by bytes of value 0 (an empty tag section, the front of a length) and has none itself.
     """
     for node in all_nodes(dissection.root):
-        if node.name == UNKNOWN_TAGS:
+        if tags and node.name == UNKNOWN_TAGS:
             hide_text(node)
         elif node.name == "client_id" and runs_into_body(node.value):
             hide(node)

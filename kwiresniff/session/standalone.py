@@ -9,7 +9,7 @@ from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Connection, Direction, Exchange, Message, Problem
 from kwiresniff.session.apis import ApiFacts, api_facts
 from kwiresniff.session.decode import BodyDecoder
-from kwiresniff.session.peek import SECRET_REQUESTS, runs_into_body
+from kwiresniff.session.peek import GUARDED_REQUESTS, runs_into_body
 from kwiresniff.session.topic_ids import TopicNameTable
 from kwiresniff.stream.frame_reader import MAX_FRAME_BYTES
 
@@ -235,7 +235,7 @@ def _read_frame(
                 raise DecodeError(f"{name} {there} in the header, {asked} was asked for", code="bad_header", offset=0)
         api_key, version = header.api_key, header.api_version
         correlation_id, client_id = header.correlation_id, header.client_id
-        if api_key in SECRET_REQUESTS and runs_into_body(client_id) and not show_secrets:
+        if api_key in GUARDED_REQUESTS and runs_into_body(client_id) and not show_secrets:
             client_id = None
         offset, header_version = header.body_offset, header.header_version
     assert api_key is not None and version is not None

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 #: Why bytes were skipped: the ``code`` of ``on_gap``.
 LOST_GAP = "gap"
 LOST_CUT = "snap_length"  # reported as a gap
+WITHHELD = "withheld"  # reported as a gap: not kept in a saved state
 LOST_BAD_LENGTH = "bad_length"
 LOST_MID_STREAM = "mid_stream"
 LOST_UNRECOGNIZED = "unrecognized"

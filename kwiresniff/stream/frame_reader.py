@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from kwiresniff.base.fastint import i32
 from kwiresniff.stream.buffer_budget import BufferBudget
 from kwiresniff.stream.frame_buffer import SMALL_PIECE_BYTES, FrameBuffer
-from kwiresniff.stream.frame_handler import LOST_BAD_LENGTH, LOST_GAP, LOST_MID_STREAM, FrameHandler
+from kwiresniff.stream.frame_handler import LOST_BAD_LENGTH, LOST_GAP, LOST_MID_STREAM, WITHHELD, FrameHandler
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -205,6 +205,14 @@ class FrameReader(FrameBuffer):
         skipped = len(self._head)
         self.desynchronize(code)
         handler.on_gap(self.side, packet, ns, missing, skipped, code)
+
+    def withhold(self, kept: i64) -> None:
+        """Drops all but the first ``kept`` bytes of what has come of the current frame; the others count as lost."""
+        data = b"".join(self.parts)
+        self.parts = [data[:kept]]
+        self.keep_no_more()
+        self._lost_in_frame += max(len(data) - kept, 0)
+        self.lost_code = WITHHELD
 
     def desynchronize(self, reason: str) -> None:
         """Notes that it is no longer known where frames begin, and the ``reason``, a ``LOST_*``."""

@@ -7,6 +7,7 @@ handed on, and who knows where frames begin: it keeps no handler, and knows no c
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from kwiresniff.base.fastint import i32
@@ -275,6 +276,18 @@ class HalfStream(Reassembler):
     def count_only(self) -> None:
         """Counts segments from here on: nothing is kept and no frame ends."""
         self.frames.count_only()
+        self.resync.buffer.clear()
+
+    def drop_queued(self, which: Callable[[bytes], bool]) -> None:
+        """Drops the queued segments for whose data ``which`` returns true: they become a gap."""
+        if self.queue is not None:
+            self.queue.drop(which)
+            if not self.queue.segments:
+                self.queue = None
+
+    def drop_search(self) -> None:
+        """Drops the bytes under search, which are reported as skipped with the next of them."""
+        self.unreported_bytes += len(self.resync.buffer)
         self.resync.buffer.clear()
 
     # -- what is held and left ----------------------------------------------------------------------------------

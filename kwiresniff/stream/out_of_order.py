@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import insort
+from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 if TYPE_CHECKING:
@@ -66,6 +67,12 @@ class OutOfOrderQueue:
             self.first = segments[0][0]
         self.bytes -= len(segment[3])
         return segment
+
+    def drop(self, which: Callable[[bytes], bool]) -> None:
+        """Removes the segments whose data ``which`` returns true for; what they held is a gap then."""
+        self.segments = [segment for segment in self.segments if not which(segment[3])]
+        self.bytes = sum(len(segment[3]) for segment in self.segments)
+        self.first = self.segments[0][0] if self.segments else 0
 
     def confirm(self, place: i64, packet: i64, ns: int) -> None:
         """Notes that the receiver acknowledges, in ``packet`` at ``ns``, everything before ``place``."""

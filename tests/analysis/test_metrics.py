@@ -16,6 +16,7 @@ from kwiresniff.capture import open_captures
 from kwiresniff.model import Connection, Event, Exchange, Message, Problem
 from kwiresniff.results.metrics import Metric
 from kwiresniff.session.analyzer import analyze
+from kwiresniff.session.fetch_sessions import FetchSession
 
 CAPTURES = Path(__file__).resolve().parent.parent.parent / "captures"
 SECOND_NS = 1_000_000_000
@@ -149,3 +150,14 @@ def test_a_long_name_is_cut_and_still_tells_two_apart() -> None:
         assert [len(label) for label in (first, second, third)] == [209, 209, 200]
         assert first != second
     assert re.fullmatch("x{200}#[0-9a-f]{8}", module.label("x" * 32_000))
+
+
+def test_a_fetch_counts_for_the_first_topics_of_a_large_session_and_all_that_it_names() -> None:
+    """An empty fetch adds the same number of counts for any session beyond the limit."""
+    session, names = FetchSession(is_whole=True), [f"t-{number}" for number in range(module.MAX_OF_SESSION + 100)]
+    session.add([{"topic": name, "partitions": [0]} for name in names])
+    metrics, one = Metrics(series=1_000), exchange("c")
+    one.topics, one.fetched = (names[-1],), session.content()
+    metrics.add(one)
+    counted = dict(collected(metrics)["topic_exchanges"].samples)
+    assert counted == {(name,): 1 for name in [*names[: module.MAX_OF_SESSION], names[-1]]}

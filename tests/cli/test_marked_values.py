@@ -11,17 +11,23 @@ import base64
 import gzip
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from struct import pack
 from typing import Any
 
+import cramjam
 import pytest
+from pyarrow import parquet
 
 from kwiresniff import schema
 from kwiresniff.codec import encoder
 from kwiresniff.codec.batch_libraries import crc32c
 from kwiresniff.model import Direction
+from kwiresniff.pipeline.batches import table_batches
+from kwiresniff.pipeline.columns import READABLE
+from kwiresniff.pipeline.plan import WorkUnit, find_sources
+from kwiresniff.pipeline.unit_reader import Settings
 from kwiresniff.schema.types import WireField
 from tests.support.capture_files import save
 from tests.support.command import Run
@@ -29,6 +35,16 @@ from tests.support.conversation import Wire, api_versions_v0, api_versions_v0_re
 
 RECORD = "QxRECORDxQ"
 SECRET = "ZjSECRETjZ"
+
+
+#: Snappy, LZ4 and zstd, by the codec's number (protocol guide, attributes of a batch).
+COMPRESS: dict[int, Callable[[bytes], bytes]] = {
+    2: lambda data: bytes(cramjam.snappy.compress_raw(data)),
+    3: lambda data: bytes(cramjam.lz4.compress(data)),
+    4: lambda data: bytes(cramjam.zstd.compress(data)),
+}
+#: The topic id of the metadata log (KIP-516).
+METADATA_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 
 
 def varint(number: int) -> bytes:
@@ -57,7 +73,7 @@ def batch(
 ) -> bytes:  # fmt: skip
     """A record batch, whose CRC is off by ``crc``; its records lose the last ``lost`` bytes, the batch ``cut``."""
     records = record(key, value)
-    records = (gzip.compress(records) if codec == 1 else records)[: -lost or None]
+    records = (gzip.compress(records) if codec == 1 else COMPRESS.get(codec, bytes)(records))[: -lost or None]
     front = pack(">hiqqqhii", codec, 0, 1700000000000, 1700000000000, -1, -1, -1, count)
     checked = front + records
     body = pack(">ib", 0, magic) + pack(">I", crc32c()(checked) ^ crc) + checked
@@ -81,7 +97,9 @@ def record_sets() -> Iterator[bytes]:
     yield batch(crc=1)
     yield batch(codec=1, lost=9)
     yield batch(codec=7)
-    yield batch(codec=2)
+    for codec in COMPRESS:
+        yield batch(codec=codec)
+        yield batch(codec=codec, lost=9)
     yield batch(magic=9)
     yield batch(lost=3)
     yield batch(count=3)
@@ -101,7 +119,7 @@ SESSION = json.dumps({"key": SECRET, "algorithm": "HmacSHA256", "creation-timest
 
 def connect_sets() -> Iterator[bytes]:
     """Records of Connect's config topic, and some that cannot be read."""
-    for codec in (0, 1):
+    for codec in (0, 1, *COMPRESS):
         yield batch(b"connector-a", CONFIGS.encode(), codec=codec)
         yield batch(b"task-a-0", CONFIGS.encode(), codec=codec)
         yield batch(b"session-key", SESSION.encode(), codec=codec)
@@ -129,7 +147,7 @@ def value_of(field: WireField, given: dict[str, Any]) -> Any:
     if "STRING" in field.type:
         return "orders"
     if field.type == "UUID":
-        return "AAAAAAAAAAAAAAAAAAAAAA"
+        return given.get(field.name, "AAAAAAAAAAAAAAAAAAAAAA")
     return b"" if "BYTES" in field.type or "RECORDS" in field.type else False if field.type == "BOOLEAN" else 0
 
 
@@ -138,18 +156,70 @@ def encoded(api_key: int, version: int, direction: Direction, **given: Any) -> b
 
 
 class Talk:
-    """Exchanges on a connection, each answered."""
+    """Exchanges on a connection, each answered; ``frames`` are theirs, each with API, version and direction."""
 
     def __init__(self) -> None:
         self.wire = Wire().open().up(api_versions_v0(1)).down(api_versions_v0_response(1))
         self.number = 1
+        self.frames: list[tuple[int, int, Direction, bytes]] = []
 
     def exchange(self, api_key: int, version: int, asked: bytes, answered: bytes) -> None:
         self.number += 1
-        flexible = [schema.message(api_key, version, way).flexible for way in ("request", "response")]
-        tags = [b"\0" if one else b"" for one in flexible]
-        self.wire.up(request(api_key, version, self.number, asked, tags=tags[0]))
-        self.wire.down(response(self.number, answered, tags=tags[1]))
+        up, down = framed(api_key, version, self.number, asked, answered)
+        self.wire.up(up).down(down)
+        self.frames += (api_key, version, "request", up), (api_key, version, "response", down)
+
+    def forwarded(self, api_key: int, version: int, asked: bytes, answered: bytes) -> None:
+        """The same, as a broker forwards it to the controller (KIP-590)."""
+        up, down = framed(api_key, version, self.number, asked, answered)
+        outer = encoded(58, 0, "request", request_data=up[4:], client_host_address=b"\x7f\0\0\1")
+        self.exchange(58, 0, outer, encoded(58, 0, "response", response_data=down[4:]))
+
+
+def framed(api_key: int, version: int, number: int, asked: bytes, answered: bytes) -> tuple[bytes, bytes]:
+    """A request and its response with their headers and lengths."""
+    flexible = [schema.message(api_key, version, way).flexible for way in ("request", "response")]
+    tags = [b"\0" if one else b"" for one in flexible]
+    return request(api_key, version, number, asked, tags=tags[0]), response(number, answered, tags=tags[1])
+
+
+def explaining() -> Iterator[tuple[int, int]]:
+    """The APIs in whose responses a broker explains itself, each in its newest version."""
+    for api in schema.apis():
+        version = schema.version_range(api.key)[1]
+        names = str(schema.message(api.key, version, "response").fields)
+        if "error_message" in names or "status_detail" in names:
+            yield api.key, version
+
+
+def explained(said: str) -> dict[str, Any]:
+    names = ("error_message", "batch_index_error_message", "acknowledge_error_message", "status_detail")
+    return {"error_code": 42, **dict.fromkeys(names, said)}
+
+
+def compact(text: str | bytes) -> bytes:
+    """A COMPACT_STRING or COMPACT_BYTES of less than 127 bytes."""
+    raw = text.encode() if isinstance(text, str) else text
+    return bytes([len(raw) + 1]) + raw
+
+
+def metadata_records(marked: str) -> Iterator[bytes]:
+    """Records of the metadata log: a config, SCRAM credentials (KIP-900); frame version, type, version, fields."""
+    config = compact("1") + compact("ssl.keystore.password") + compact(marked) + b"\0"
+    yield b"\1\4\0" + b"\4" + config
+    yield b"\1\x0b\0" + compact("alice") + b"\1" + 3 * compact(marked) + pack(">i", 4096) + b"\0"
+    yield b"\1\x7f\0" + compact(marked)
+
+
+def internal_sets() -> Iterator[tuple[str, bytes]]:
+    """Records of the topics of groups and transactions: a commit with its metadata, and what cannot be read."""
+    text = pack(">h", len(RECORD)) + RECORD.encode()
+    commit_key = pack(">hh", 1, 1) + b"g" + pack(">h", 1) + b"t" + pack(">i", 0)
+    yield "__consumer_offsets", batch(commit_key, pack(">hqi", 3, 7, -1) + text + pack(">q", 1))
+    yield "__transaction_state", batch(pack(">h", 0) + text, pack(">hqhi", 0, 1, 0, 60_000) + text)
+    for topic in ("__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata"):
+        yield topic, batch()
+        yield topic, batch(crc=1)
 
 
 def records_capture(path: Path) -> str:
@@ -165,11 +235,29 @@ def records_capture(path: Path) -> str:
     for damaged in (sound[: at - 1] + b"\x30" + sound[at:], sound[:-3], sound + f"t-{RECORD}".encode()):
         talk.exchange(0, 8, damaged, encoded(0, 8, "response", **said))
     talk.exchange(0, 3, encoded(0, 3, "request", records=message(1)), encoded(0, 3, "response"))
+    for version in (3, 8, 11):  # the length of the client id goes on into the records
+        talk.number += 1
+        whole = encoded(0, version, "request", records=batch())
+        up, down = framed(0, version, talk.number, whole, encoded(0, version, "response"))
+        length = up.index(RECORD.encode()) + len(RECORD) - 14
+        talk.wire.up(up[:12] + pack(">h", length) + up[14:]).down(down)
+    for topic, records in internal_sets():
+        asked, answered = encoded(0, 8, "request", records=records, name=topic), encoded(0, 8, "response")
+        talk.exchange(0, 8, asked, answered)
+        talk.forwarded(0, 8, asked, answered)
+        talk.exchange(1, 11, encoded(1, 11, "request"), encoded(1, 11, "response", records=records, topic=topic))
+    for records in (batch(), batch(codec=4), batch(crc=1)):
+        talk.exchange(78, 1, encoded(78, 1, "request"), encoded(78, 1, "response", records=records))
+        talk.exchange(59, 0, encoded(59, 0, "request"), encoded(59, 0, "response", unaligned_records=records))
+    for api_key, version in explaining():
+        answered = encoded(api_key, version, "response", **explained(f"bad {RECORD}"))
+        talk.exchange(api_key, version, encoded(api_key, version, "request"), answered)
+        talk.forwarded(api_key, version, encoded(api_key, version, "request"), answered)
     return save(path, talk.wire.close())
 
 
-def secrets_capture(path: Path) -> str:
-    """Credentials in all messages that have any, and in Connect's records."""
+def secret_messages() -> Talk:
+    """Credentials in all messages that have any, by themselves and forwarded, and in what brokers say of them."""
     secret, name = SECRET.encode(), "ssl.keystore.password"
     talk = Talk()
     configs: dict[str, Any] = {
@@ -179,14 +267,38 @@ def secrets_capture(path: Path) -> str:
     for api_key in (19, 32, 33, 38, 39, 40, 41, 44, 51):
         for version in {schema.version_range(api_key)[0], schema.version_range(api_key)[1]}:
             asked = encoded(api_key, version, "request", **configs)
-            said = {"error_message": f"Invalid value {SECRET} for {name}"} if api_key in (19, 32, 33, 44) else {}
-            talk.exchange(api_key, version, asked, encoded(api_key, version, "response", **{**configs, **said}))
+            said = {19: f"Invalid value {SECRET} for {name}", 51: f"The salt is {SECRET}."}.get(api_key)
+            if api_key in (32, 33, 44):
+                said = f"Invalid value {SECRET} for {name}"
+            answered = encoded(api_key, version, "response", **{**configs, "error_message": said})
+            talk.exchange(api_key, version, asked, answered)
+            talk.forwarded(api_key, version, asked, answered)
+    for said in (SECRET, secret.hex(), base64.b64encode(secret).decode()):
+        asked = encoded(51, 0, "request", **configs)
+        talk.exchange(51, 0, asked, encoded(51, 0, "response", error_message=f"{said} is refused"))
+    for api_key, version in explaining():
+        answered = encoded(api_key, version, "response", **explained(f"refused: password={SECRET}"))
+        talk.exchange(api_key, version, encoded(api_key, version, "request"), answered)
+        talk.forwarded(api_key, version, encoded(api_key, version, "request"), answered)
+    for value in metadata_records(SECRET):
+        known = {"name": "__cluster_metadata", "topic_id": METADATA_ID}
+        answered = encoded(59, 0, "response", unaligned_records=batch(b"", value), **known)
+        talk.exchange(59, 0, encoded(59, 0, "request"), answered)
+        answered = encoded(1, 17, "response", records=batch(b"", value), **known)
+        talk.exchange(1, 17, encoded(1, 17, "request", **known), answered)
+    return talk
+
+
+def secrets_capture(path: Path) -> str:
+    """Credentials in messages, in Connect's records and in SASL tokens."""
+    talk = secret_messages()
     for records in connect_sets():
         for topic in ("connect-configs", "any"):
             asked = encoded(0, 8, "request", records=records, name=topic)
             talk.exchange(0, 8, asked, encoded(0, 8, "response"))
             answered = encoded(1, 11, "response", records=records, topic=topic)
             talk.exchange(1, 11, encoded(1, 11, "request", topic=topic), answered)
+    secret = SECRET.encode()
     wires = [talk.wire.close()]
     for port, mechanism, token in (
         (40_001, "PLAIN", b"\0alice\0" + secret),
@@ -198,7 +310,7 @@ def secrets_capture(path: Path) -> str:
         sasl = Talk()
         sasl.wire = Wire(client_port=port).open()
         sasl.exchange(17, 1, encoded(17, 1, "request", mechanism=mechanism), encoded(17, 1, "response"))
-        answered = encoded(36, 1, "response", auth_bytes=secret)
+        answered = encoded(36, 1, "response", auth_bytes=secret, error_message=f"{SECRET} is wrong")
         sasl.exchange(36, 1, encoded(36, 1, "request", auth_bytes=token), answered)
         wires.append(sasl.wire.close())
     return save(path, *wires)
@@ -215,6 +327,13 @@ def forms(marked: str) -> set[bytes]:
     for offset in range(3):
         found.add(base64.b64encode(b"?" * offset + raw)[4 if offset else 0 :][:8])
     return found
+
+
+def content(path: Path) -> bytes:
+    """What a file holds; columns are decompressed."""
+    if path.suffix == ".parquet":
+        return repr(parquet.read_table(path).to_pylist()).encode("utf-8", "surrogateescape")
+    return path.read_bytes()
 
 
 COMMANDS = [
@@ -248,8 +367,35 @@ def test_no_command_writes_what_is_marked(
     assert done.code in (0, 1) and "Traceback" not in done.err
     written = (done.out + done.err).encode("utf-8", "surrogateescape")
     if out is not None:
-        written += out.read_bytes()
+        written += content(out)
     assert not [form for form in forms(marked) if form in written]
+
+
+@pytest.mark.parametrize("table", READABLE)
+@pytest.mark.parametrize(
+    ("capture", "marked", "key"),
+    [(records_capture, RECORD, "k"), (secrets_capture, SECRET, "k"), (secrets_capture, SECRET, None)],
+    ids=["records redacted", "secrets redacted", "secrets"],
+)
+def test_no_table_of_the_pipeline_has_what_is_marked(
+    tmp_path: Path, table: str, capture: Any, marked: str, key: str | None
+) -> None:
+    """As its tasks read a capture, without Spark; raw segments are left out where they are asked for by name."""
+    (source,) = find_sources([capture(tmp_path / "c.pcap")])
+    found = table_batches(table, WorkUnit(source), Settings(redact_key=key))
+    written = repr([batch.to_pylist() for batch in found]).encode("utf-8", "surrogateescape")
+    assert not [form for form in forms(marked) if form in written]
+
+
+@pytest.mark.parametrize("output", ["-v", "-vv", "-ojson"])
+def test_decode_writes_no_credential(kwiresniff: Run, output: str) -> None:
+    """Of any message, by itself."""
+    for api_key, version, direction, frame in secret_messages().frames:
+        words = ["decode", output, f"--{direction}", "--api", str(api_key), "--version", str(version), frame.hex()]
+        done = kwiresniff(*words)
+        assert done.code in (0, 1) and "Traceback" not in done.err
+        written = (done.out + done.err).encode("utf-8", "surrogateescape")
+        assert not [form for form in forms(SECRET) if form in written], (api_key, version, direction)
 
 
 def test_the_marked_values_are_there_when_they_are_asked_for(kwiresniff: Run, tmp_path: Path) -> None:

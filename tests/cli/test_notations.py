@@ -7,11 +7,14 @@ import json
 import re
 import shutil
 import subprocess
-import time
+import sys
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 
+from kwiresniff.cli import notations
 from kwiresniff.cli.notations import NotationError, readings
 from tests.support.command import Run
 
@@ -248,14 +251,30 @@ def test_a_mistake_in_a_notation_is_named(text: str, says: str) -> None:
     ["[1 ", "'", '"\\"', "0x", "\\x", "0000 ", "00000000: 00 ", "aA1", "/*", "<Buffer ", "-", "00\n", "*\n", "b'"],
 )
 def test_no_text_takes_long(piece: str) -> None:
-    """Time grows with the length, not with its square: 16 times the text in less than 80 times the time."""
-    took = []
-    for count in (4_000, 64_000):
-        start = time.process_time()
+    """Lines of code that are run grow with the length of the text, not with its square."""
+    steps = [lines_run(piece * count + "!") for count in (250, 4_000)]
+    assert steps[1] < 20 * steps[0] + 2_000
+
+
+def lines_run(text: str) -> int:
+    """How many lines of ``notations`` are run to read a text, which may be in none."""
+    lines = 0
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal lines
+        if frame.f_code.co_filename != notations.__file__:
+            return None
+        lines += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
         with contextlib.suppress(NotationError):
-            readings(piece * count + "!")
-        took.append(time.process_time() - start)
-    assert took[1] < 80 * max(took[0], 0.005)
+            readings(text)
+    finally:
+        sys.settrace(before)
+    return lines
 
 
 def test_a_dump_cannot_stand_for_more_than_a_frame() -> None:

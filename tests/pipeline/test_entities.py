@@ -14,8 +14,9 @@ from kwiresniff.capture import open_captures
 from kwiresniff.codec.text.digest_bodies import DigestReader
 from kwiresniff.export import json_text
 from kwiresniff.model import Exchange, Message
-from kwiresniff.pipeline.entities import Entities
+from kwiresniff.pipeline.entities import MAX_OF_SESSION, MAX_SESSION_CHARS, Entities
 from kwiresniff.session import Analyzer
+from kwiresniff.session.fetch_sessions import FetchSession
 from tests.support.exchanges import exchange
 from tests.support.exported import recorded
 from tests.support.random_bodies import usual_body
@@ -80,3 +81,31 @@ def test_digests_of_every_message_at_every_version_say_what_the_body_says(api: A
             one.request, one.response = (message, None) if direction == "request" else (None, message)
             entities.find(one)
             assert found(entities) == walked([body], names.get), version
+
+
+def fetch_in(session: FetchSession, *named: str) -> Exchange:
+    """An incremental fetch of a session that names some topics itself."""
+    one = exchange(topics=named)
+    one.fetched = session.content()
+    return one
+
+
+def test_a_fetch_lists_the_first_topics_of_a_large_session_and_all_that_it_names() -> None:
+    """The lists of a fetch have the same length for any session beyond the limit, and the fetch is counted as cut."""
+    entities = Entities(lambda topic_id: None)
+    for topics in (MAX_OF_SESSION, MAX_OF_SESSION + 1, 1_000):
+        session, names = FetchSession(is_whole=True), [f"t-{number}" for number in range(topics)]
+        session.add([{"topic": name, "partitions": [number]} for number, name in enumerate(names)])
+        entities.find(fetch_in(session, "t-999", "other"))
+        assert entities.topics == ["t-999", "other", *names[:MAX_OF_SESSION]]
+        assert entities.partitions == list(range(MAX_OF_SESSION))
+    assert entities.cut == 2
+
+
+def test_a_fetch_lists_names_of_a_session_up_to_so_many_characters() -> None:
+    """Kafka allows 249 characters in a name; a hostile one has more."""
+    session, entities = FetchSession(is_whole=True), Entities(lambda topic_id: None)
+    size = MAX_SESSION_CHARS // 3
+    session.add([{"topic": letter * size, "partitions": [0]} for letter in "abcd"])
+    entities.find(fetch_in(session))
+    assert (entities.topics, entities.cut) == ([letter * size for letter in "abc"], 1)

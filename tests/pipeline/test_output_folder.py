@@ -32,7 +32,7 @@ def made(out: Path, settings: Settings = SETTINGS) -> OutputStore:
     """A folder in which a run was done, as far as the next one looks."""
     store = OutputStore(str(out))
     store.create({**options_of(settings, WRITTEN, "series"), "--both-ends": False})
-    store.commit("0-0of1", {"files": [], "unit": {}, "failed": None})
+    store.commit("0-0of1", {"files": [], "unit": {}, "failed": None, "counts": {"files": 1}})
     return store
 
 
@@ -50,6 +50,8 @@ def watch(folder: Path, out: Path, settings: Settings = SETTINGS, **more: Any) -
         ({"settings": replace(SETTINGS, where="api == Fetch")}, "--where none then, api == Fetch now"),
         ({"settings": replace(SETTINGS, redact_key="secret")}, "--redact none then, with key "),
         ({"settings": replace(SETTINGS, ports=(9093,))}, "--port none then, 9093 now"),
+        ({"settings": replace(SETTINGS, decode_as=("udp.port==8473,vxlan",))}, "then, udp.port==8473,vxlan now"),
+        ({"settings": replace(SETTINGS, max_decompressed=1 << 20)}, "--max-decompressed none then, 1048576 now"),
         ({"tables": ("problems",)}, "clients,connections,"),
         ({"grouping": "file"}, "--grouping series then, file now"),
         ({"both_ends": True}, "--both-ends off then, on now"),
@@ -102,6 +104,33 @@ def test_a_watch_that_is_refused_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(ExportError, match="no Java"):
         watch(folder, out).execute(no_java, print)
     assert list(tmp_path.rglob("*")) == [folder]
+
+
+def test_a_run_without_spark_leaves_nothing(tmp_path: Path) -> None:
+    """A folder that was there stays, empty; one with the output of an earlier run keeps it."""
+    there, not_there, full = tmp_path / "there", tmp_path / "not there", tmp_path / "full"
+    there.mkdir()
+    made(full)
+    before = sorted(full.rglob("*"))
+
+    def no_java() -> Any:
+        raise ExportError("no Java")
+
+    for out in (there, not_there, full):
+        with pytest.raises(ExportError, match="no Java"):
+            run(out).execute(no_java, print)
+    assert sorted(tmp_path.iterdir()) == [full, there] and not list(there.iterdir())
+    assert set(before) <= set(full.rglob("*"))
+
+
+@pytest.mark.parametrize("files", [0, 1])
+def test_a_folder_into_which_nothing_was_read_is_removed(files: int, tmp_path: Path) -> None:
+    """A capture without Kafka has no rows, and was read."""
+    store = OutputStore(str(tmp_path / "out"))
+    with store.locked():
+        store.commit("0-0of1", {"files": [], "unit": {}, "failed": None, "counts": {"files": files}})
+        store.write_manifest({})
+    assert bool(list(tmp_path.iterdir())) == bool(files)
 
 
 @pytest.mark.parametrize("private", [True, False])

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from struct import pack
 
 import pytest
 
-from kwiresniff.model import Connection, Exchange
+from kwiresniff.model import Connection, Exchange, Segment
 from kwiresniff.session import Analyzer
 from kwiresniff.session.checkpoint import dump, load
 from tests.support.conversation import Wire, api_versions_v0, api_versions_v0_response, request, response, string
-
-SECRET = b"S3CRET"
+from tests.support.secret_messages import (
+    CONNECT_CONFIGS,
+    SECRET,
+    conversation,
+    exchanges,
+    record_batch,
+    sasl_exchanges,
+)
 
 
 def handshake(version: int, mechanism: str) -> Wire:
@@ -112,3 +119,116 @@ def test_a_request_with_credentials_that_has_come_in_part_is_saved_without_them(
     wire.send(0, pack(">i", len(frame) + 96) + frame[4:])
     saved, _, _ = goes_on(wire)
     assert SECRET not in saved and b"salt" not in saved
+
+
+def saved(segments: Sequence[Segment]) -> bytes:
+    """What is saved behind these segments."""
+    analyzer = Analyzer("records")
+    list(analyzer.process(segments))
+    return zlib.decompress(dump(analyzer))
+
+
+def parts(segment: Segment, at: int) -> tuple[Segment, Segment]:
+    """A segment as two, of which the first has ``at`` bytes."""
+    packet, ns, flow, seq, ack, flags, buffer, start, end, missing = segment
+    return (
+        (packet, ns, flow, seq, ack, flags, buffer, start, start + at, 0),
+        (packet, ns, flow, seq + at, ack, flags, buffer, start + at, end, missing),
+    )
+
+
+def whole_and_cut(wire: Wire, way: int, frame: bytes) -> None:
+    """Sends a frame, and looks for the secret in what is saved behind it, and where it is cut in or behind a secret."""
+    wire.send(way, frame)
+    *earlier, last = wire.segments
+    if SECRET in frame:
+        at, behind = frame.index(SECRET), frame.rindex(SECRET) + len(SECRET)
+        for size in sorted({at + 6, at + len(SECRET), behind, len(frame) - 1} - {len(frame)}):
+            assert SECRET[:6] not in saved([*earlier, parts(last, size)[0]]), (frame[:12], way, size)
+        assert SECRET not in saved(wire.segments)
+
+
+def test_a_message_with_credentials_is_saved_without_them_wherever_it_is_cut() -> None:
+    """Both directions of every message that holds any, whole and in part."""
+    for asked, answered in exchanges():
+        wire = conversation()
+        whole_and_cut(wire, 0, asked)
+        whole_and_cut(wire, 1, answered)
+
+
+def test_a_token_is_saved_without_its_credentials_wherever_it_is_cut() -> None:
+    """SaslAuthenticate of every mechanism that is read, and of one that is not."""
+    for mechanism, asked, answered in sasl_exchanges():
+        wire = handshake(1, mechanism)
+        whole_and_cut(wire, 0, asked)
+        whole_and_cut(wire, 1, answered)
+
+
+def test_a_request_with_credentials_is_not_saved_before_its_connection_is_known() -> None:
+    """A capture that begins with it, or with a part of it, or a connection on which the bytes before it are lost."""
+    requests = [asked for asked, _ in exchanges()] + [asked for _, asked, _ in sasl_exchanges()]
+    for asked in requests:
+        (segment,) = Wire().up(asked).segments
+        lossy = conversation()
+        lossy.send(0, b"?" * 40, drop=True)
+        lossy.send(0, asked)
+        for some in ([segment], [parts(segment, len(asked) - 1)[0]], lossy.segments):
+            assert SECRET not in saved(some), asked[:12]
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_tokens_out_of_order_are_not_saved(version: int) -> None:
+    """The segment with the end of a token comes first; its front is lost, and the connection goes on behind it."""
+    token = b"\0alice\0" + SECRET
+    frame = pack(">i", len(token)) + token if version == 0 else request(36, 1, 3, pack(">i", len(token)) + token)
+    wire = handshake(version, "PLAIN")
+    wire.send(0, frame[:-8], drop=True)
+    wire.send(0, frame[-8:])
+    state, _, connection = goes_on(wire, request(3, 0, 4, pack(">i", 0)))
+    assert SECRET not in state
+    assert connection.sasl is not None and connection.sasl["mechanism"] == "PLAIN"
+
+
+def test_a_request_with_configs_that_has_come_in_part_is_paired_and_its_bytes_are_told_as_withheld() -> None:
+    """AlterConfigs with a password; its response comes after the rest of it."""
+    secret = string("ssl.key.password") + string(SECRET.decode())
+    body = pack(">ib", 1, 4) + string("1") + pack(">i", 2) + secret + secret + b"\0"
+    frame = request(33, 0, 3, body)
+    wire = handshake(1, "PLAIN")
+    wire.send(0, frame[:-12])
+    state, (exchange,), _ = goes_on(wire, frame[-12:])
+    assert SECRET not in state
+    assert (exchange.api_key, exchange.correlation_id) == (33, 3)
+    assert exchange.request is not None and exchange.request.size_bytes == len(frame) - 4
+    problem = next(one for one in exchange.problems if one.code == "gap")
+    header = len(request(33, 0, 3)) - 4
+    assert problem.details == {"missing_bytes": len(frame) - 12 - 4 - header, "withheld": True}
+
+
+def produce(topic: str, records: bytes) -> bytes:
+    """A Produce v8 request with acks=1 for one partition."""
+    partition = pack(">iii", 1, 0, len(records)) + records
+    return request(0, 8, 3, string(None) + pack(">hii", 1, 1000, 1) + string(topic) + partition)
+
+
+@pytest.mark.parametrize("codec", [0, 1])
+def test_records_of_connect_that_wait_for_an_answer_are_saved_without_their_secrets(codec: int) -> None:
+    """Produce with acks=1; the topic and what stands before the records still decode."""
+    records = record_batch(b"connector-a", CONNECT_CONFIGS, codec=codec)
+    wire = handshake(1, "PLAIN")
+    wire.send(0, produce("connect-configs", records))
+    state, (exchange,), _ = goes_on(wire)
+    assert SECRET not in state and records[-20:] not in state
+    assert exchange.request is not None and exchange.request.body is not None
+    assert exchange.request.body["topic_data"][0]["name"] == "connect-configs"
+    gaps = [one.details for one in exchange.problems if one.code == "gap"]
+    assert gaps == [{"missing_bytes": len(records), "withheld": True}]
+
+
+def test_other_records_that_wait_for_an_answer_are_saved_as_they_are() -> None:
+    """They are decoded when the answer comes."""
+    records = record_batch(b"k", b"v")
+    wire = handshake(1, "PLAIN")
+    wire.send(0, produce("orders", records))
+    state, (exchange,), _ = goes_on(wire)
+    assert records in state and exchange.problems == []

@@ -41,6 +41,13 @@ def test_the_data_file_has_each_config_once_with_a_type_of_kafkas() -> None:
     }
 
 
+def test_what_kafka_types_as_anything_else_is_shown() -> None:
+    """Every config whose name sounds like a secret, by itself and behind a listener's name."""
+    others = [name for name, kind in map(str.split, read_data(FILE).splitlines()) if kind != "PASSWORD"]
+    assert len(others) > 20
+    assert not [name for name in others if is_secret_name(name) or is_secret_name(f"listener.name.internal.{name}")]
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -83,6 +90,9 @@ def test_the_data_file_has_each_config_once_with_a_type_of_kafkas() -> None:
         "key_master",
         "kms.key",
         "pin",
+        "cardPin",
+        "session.id",
+        "SESSION_ID",
         "custom.pass.ssl.client.auth",
     ],
 )
@@ -107,6 +117,10 @@ def test_these_names_are_those_of_secrets(name: str) -> None:
         "inter.worker.signature.algorithm",
         "group.assignment.interval",
         "spin.lock",
+        "pinned.partitions",
+        "session.idle.timeout.ms",
+        "obsession.identifier",
+        "salted.hash.buckets",
         "keyboard.access.log",
         "",
         None,

@@ -8,8 +8,9 @@ import pytest
 
 from kwiresniff.codec import dissect, encoder
 from kwiresniff.codec.node_values import plain
+from kwiresniff.model import Body, Message
 from kwiresniff.schema import message
-from kwiresniff.session.secrets import conceal, conceal_dissection
+from kwiresniff.session.secrets import MAX_COMPARED_BYTES, MAX_EXPLANATION_CHARS, conceal, conceal_dissection
 from kwiresniff.session.withheld import all_nodes
 
 METADATA_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
@@ -90,3 +91,25 @@ def test_what_cannot_be_read_in_the_metadata_log_is_withheld(
     assert SECRET not in repr(body).encode()
     assert SECRET not in repr(plain(dissected.root)).encode()
     assert all(node.derived for node in all_nodes(dissected.root) if node.name == "value")
+
+
+def explained(said: str, asked: bytes) -> Any:
+    """What is left of the explanation of an AlterUserScramCredentials, after a request with these bytes."""
+    body: Body = {"throttle_time_ms": 0, "results": [{"user": "alice", "error_code": 93, "error_message": said}]}
+    conceal(51, "response", body, request=Message(0, 0, 0, 0, len(asked), asked))
+    return body["results"][0]["error_message"]
+
+
+def test_an_explanation_is_shown_unless_it_quotes_the_credentials() -> None:
+    """The first is Kafka's own (ScramControlManager); the others have a salt as text, in hex and in base64."""
+    assert explained("Too few iterations", b"hunter2salt") == "Too few iterations"
+    for said in ("bad salt hunter2!", "bad: 68756e74657232", "salt aHVudGVyMg== is short"):
+        assert explained(said, b"hunter2salt") == {"withheld": True, "size_bytes": len(said)}
+
+
+def test_what_is_too_long_to_be_compared_is_withheld() -> None:
+    """One character, or one byte, beyond the limits."""
+    assert explained("x" * MAX_EXPLANATION_CHARS, b"") == "x" * MAX_EXPLANATION_CHARS
+    assert explained("x" * (MAX_EXPLANATION_CHARS + 1), b"") != "x" * (MAX_EXPLANATION_CHARS + 1)
+    assert explained("refused", bytes(MAX_COMPARED_BYTES)) == "refused"
+    assert explained("refused", bytes(MAX_COMPARED_BYTES + 1)) != "refused"

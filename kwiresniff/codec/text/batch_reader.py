@@ -27,10 +27,11 @@ from kwiresniff.base.batch_layout import (
     MAX_TIMESTAMP_AT,
     RECORDS_COUNT_AT,
 )
-from kwiresniff.base.connect_records import has_marks
+from kwiresniff.base.connect_records import has_marks, may_be_connects
 from kwiresniff.codec.batch_libraries import crc32c
 from kwiresniff.codec.compression import decompress_within
 from kwiresniff.codec.record_limits import MAX_BATCH_BYTES, RecordBudget
+from kwiresniff.codec.record_reader import VARLONG_BYTES, RecordReader
 from kwiresniff.codec.text.body_reader import int16, int32
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ class BatchReader(BatchHeader):
         self.max_timestamp: i64 = 0
         self.append_time = False
         self._crc32c: Callable[[bytes], int] | None = None
+        self._records = RecordReader()
 
     def open(self, frame: bytes, pos: i64, end: i64, budget: RecordBudget) -> i64:
         """Check the batch at ``pos`` and decompress it; returns where it ends, ``UNUSUAL`` or ``SHORT``.
@@ -119,10 +121,39 @@ class BatchReader(BatchHeader):
             self.data = decompress_within(budget, codec, frame[pos + HEADER_BYTES : stop])
             self.first = 0
             self.last = len(self.data)
-        if has_marks(self.data, self.first, self.last):
+        if has_marks(self.data, self.first, self.last) and self._may_be_connects():
             return UNUSUAL
         budget.records -= count
         self.base_timestamp = read_i64_be(frame, pos + BASE_TIMESTAMP_AT)
         self.max_timestamp = read_i64_be(frame, pos + MAX_TIMESTAMP_AT)
         self.append_time = attributes & LOG_APPEND_TIME != 0
         return stop
+
+    def _may_be_connects(self) -> bool:
+        """Whether a record may be one of Connect's, or cannot be read."""
+        data, reader = self.data, self._records
+        pos: i64 = self.first
+        left: i64 = self.count
+        while left > 0:
+            left -= 1
+            pos = reader.front(data, pos, self.last, VARLONG_BYTES)
+            if pos < 0:
+                return True
+            key = self._field(pos)
+            value = self._field(reader.pos)
+            if reader.pos < 0 or may_be_connects(key, value):
+                return True
+            pos = reader.stop
+        return False
+
+    def _field(self, pos: i64) -> bytes | None:
+        """The key or the value at ``pos`` of the record whose front was read last; the reader goes on behind it."""
+        reader = self._records
+        if pos < 0:
+            return None
+        length: i64 = reader.sized(self.data, pos, reader.stop)
+        start: i64 = reader.pos
+        if start < 0 or length < 0:
+            return None
+        reader.pos = start + length
+        return self.data[start : reader.pos]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from librt.strings import read_i16_be, read_i32_be, read_i64_be
 
+from kwiresniff.base.secret_texts import is_secret_text
 from kwiresniff.codec.field_layout import MAX_ENTRIES
 from kwiresniff.codec.text.plan import BOOLEAN, ERROR_CODE, INT16, INT32, INT64, UINT16, UINT32, Step
 
@@ -146,6 +147,10 @@ class BodyReader:
         two underscores.
         """
         return length > 1 and self.frame[pos] == 95 and self.frame[pos + 1] == 95
+
+    def quotes_secret(self, pos: i64, stop: i64) -> bool:
+        """Whether a broker's text has a credential in it, which no writer shows (``session.secrets``)."""
+        return stop <= len(self.frame) and is_secret_text(self.frame[pos:stop].decode())
 
     def length_of(self, step: Step, pos: i64) -> i64:
         """The length of a string, bytes or a record set; -1 for null, -2 for one that goes beyond the frame."""

@@ -210,6 +210,8 @@ class BodyWriter(BodyReader):
         if kind == BYTES:
             self._bytes(frame, pos, stop)
             return stop
+        if step.explains and length and self.quotes_secret(pos, stop):
+            return -1
         size = len(out)
         if not write_text(out, frame, pos, stop):
             out.truncate(size)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from json import dumps
 from typing import TYPE_CHECKING, Any, Final, final
 
+from kwiresniff.base.secret_texts import EXPLANATIONS
 from kwiresniff.codec.field_layout import (
     NUMBERS_SHIFT,
     check_nesting,
@@ -62,12 +63,12 @@ SIZES: Final = {ERROR_CODE: 2, TOPIC_ID: 16, **{kind: FIXED[name].size for name,
 class Step:
     """One field of a structure, or what stands between fields, by its ``kind``: a plain record.
 
-    ``compact_array`` and ``compact`` say that the count and the length are an UNSIGNED_VARINT of one more. ``short``
-    says that the length is an INT16. ``steps`` are those of the structure, or of one element of an array of them.
-    ``least`` is the fewest bytes of an element, and ``shift`` says that so many elements count as one value: two to the
-    power of it. ``lead`` is the JSON text before the value; ``field`` is what the
-    definition says, None for what is no field. ``role`` is filled in for digests
-    (``kwiresniff.codec.text.digest_steps``), ``blank`` and ``is_own`` for bodies
+    ``compact_array`` and ``compact`` say that the count and the length are an UNSIGNED_VARINT of one more.
+    ``short`` says that the length is an INT16, and ``explains`` that a broker explains itself there. ``steps`` are
+    those of the structure, or of one element of an array of them. ``least`` is the fewest bytes of an element, and
+    ``shift`` says that so many elements count as one value: two to the power of it. ``lead`` is the JSON text
+    before the value; ``field`` is what the definition says, None for what is no field. ``role`` is filled in for
+    digests (``kwiresniff.codec.text.digest_steps``), ``blank`` and ``is_own`` for bodies
     (``kwiresniff.codec.text.body_values``).
     """
 
@@ -89,6 +90,7 @@ class Step:
         self.role: i64 = 0
         self.is_own = False
         self.blank: dict[str, Any] = {}
+        self.explains = False
 
 
 def plan(message: MessageVersion, *, leads: bool = True) -> list[Step]:
@@ -127,6 +129,7 @@ def _step(lead: str, field: WireField, flexible: bool, leads: bool) -> Step:
     step.nullable = may_be_null(field)
     step.compact = is_compact(field.type)
     step.short = is_string(field.type)
+    step.explains = step.short and field.name.endswith(EXPLANATIONS)
     step.least = smallest_size(single(field), flexible)
     step.shift = NUMBERS_SHIFT if field.type in FIXED else 0
     step.steps = _structure(field.fields, flexible, leads) if field.type == "STRUCT" else []

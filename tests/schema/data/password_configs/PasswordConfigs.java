@@ -17,7 +17,10 @@ import org.apache.kafka.common.config.ConfigDef;
  */
 public final class PasswordConfigs {
     private static final Pattern SUGGESTIVE =
-            Pattern.compile("secret|pass|pwd|token|credential|key|jaas|jwt|auth$|signature", Pattern.CASE_INSENSITIVE);
+            Pattern.compile(
+                    "secret|pass|pwd|token|credential|key|jaas|jwt|auth$|signature|authorization|user.?info|licen[cs]e"
+                            + "|cookie|hmac|webhook|sensitive|\\b(pw|pin|sas|salt|oauth|bearer|session.?id)\\b",
+                    Pattern.CASE_INSENSITIVE);
     private static final TreeSet<String> NAMES = new TreeSet<>();
     private static int definitions;
     private static int failures;

@@ -1,0 +1,108 @@
+"""Messages with a marked value wherever a credential can stand, and records of Kafka Connect's config topic.
+
+Bodies are encoded by Kafka's definitions, batches laid out by hand (protocol guide, Record Batch).
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from struct import pack
+from typing import Any
+
+from kwiresniff import schema
+from kwiresniff.codec import encoder
+from kwiresniff.codec.batch_libraries import crc32c
+from kwiresniff.model import Direction
+from kwiresniff.schema.types import WireField
+from tests.support.conversation import Wire, api_versions_v0, api_versions_v0_response, request, response
+
+SECRET = b"ZjSECRETjZ"
+#: The value of a record of Connect's config topic, without the spaces that its converter leaves out.
+CONNECT_CONFIGS = b'{"properties":{"connection.password":"' + SECRET + b'"}}'
+_CONFIG = "ssl.keystore.password"
+#: Requests and responses with credentials or configs, but for SASL's.
+_APIS = (19, 32, 33, 38, 39, 40, 41, 44, 51)
+
+
+def varint(number: int) -> bytes:
+    """A zigzag varint (protocol guide, VARINT)."""
+    number = number << 1 if number >= 0 else (-number << 1) - 1
+    out = bytearray()
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*out, number])
+
+
+def record_batch(key: bytes, value: bytes, *, codec: int = 0) -> bytes:
+    """A batch of one record, without compression or with gzip (1)."""
+    content = b"\0\0\0" + b"".join(varint(len(part)) + part for part in (key, value)) + b"\0"
+    records = varint(len(content)) + content
+    front = pack(">hiqqqhii", codec, 0, 1700000000000, 1700000000000, -1, -1, -1, 1)
+    checked = front + (gzip.compress(records) if codec else records)
+    return pack(">qiibI", 0, len(checked) + 9, 0, 2, crc32c()(checked)) + checked
+
+
+def body(fields: tuple[WireField, ...], given: dict[str, Any]) -> dict[str, Any]:
+    """A body with one element in each array; ``given`` are the values of fields by name."""
+    return {field.name: value_of(field, given) for field in fields if field.tag is None}
+
+
+def value_of(field: WireField, given: dict[str, Any]) -> Any:
+    if field.array and field.type != "STRUCT":
+        return []
+    if field.type == "STRUCT":
+        inner = body(field.fields, given)
+        return [inner] if field.array else inner
+    if field.name in given and (isinstance(given[field.name], bytes) == ("STRING" not in field.type)):
+        return given[field.name]
+    if "STRING" in field.type:
+        return "orders"
+    if field.type == "UUID":
+        return "AAAAAAAAAAAAAAAAAAAAAA"
+    return b"" if "BYTES" in field.type or "RECORDS" in field.type else False if field.type == "BOOLEAN" else 0
+
+
+def encoded(api_key: int, version: int, direction: Direction, **given: Any) -> bytes:
+    return encoder(api_key, version, direction)(body(schema.message(api_key, version, direction).fields, given))
+
+
+def exchanges() -> Iterator[tuple[bytes, bytes]]:
+    """A request and its response, as frames, in the first and the last version of each API."""
+    configs: dict[str, Any] = {
+        "name": _CONFIG, "config_name": _CONFIG, "key": _CONFIG, "value": SECRET.decode(),
+        "config_value": SECRET.decode(), "hmac": SECRET, "salt": SECRET, "salted_password": SECRET,
+    }  # fmt: skip
+    for api_key in _APIS:
+        for version in sorted(set(schema.version_range(api_key))):
+            yield frames(api_key, version, configs)
+    records = record_batch(b"connector-a", CONNECT_CONFIGS)
+    yield frames(0, 8, {"name": "connect-configs", "records": records})
+    yield frames(1, 11, {"topic": "connect-configs", "records": records})
+
+
+def frames(api_key: int, version: int, given: dict[str, Any], correlation_id: int = 9) -> tuple[bytes, bytes]:
+    """A request and its response with these values of fields."""
+    tags = [b"\0" if schema.message(api_key, version, way).flexible else b"" for way in ("request", "response")]
+    asked = request(api_key, version, correlation_id, encoded(api_key, version, "request", **given), tags=tags[0])
+    answered = response(correlation_id, encoded(api_key, version, "response", **given), tags=tags[1])
+    return asked, answered
+
+
+def sasl_exchanges() -> Iterator[tuple[str, bytes, bytes]]:
+    """A mechanism, a SaslAuthenticate request with a token of it, and a response with one."""
+    for mechanism, token in (
+        ("PLAIN", b"\0alice\0" + SECRET),
+        ("SCRAM-SHA-256", b"c=biws,r=x,p=" + SECRET),
+        ("OAUTHBEARER", b"n,,\x01auth=Bearer " + SECRET + b"\x01\x01"),
+        ("AWS_MSK_IAM", b'{"x-amz-signature":"' + SECRET + b'"}'),
+        ("UNKNOWN", SECRET),
+    ):
+        asked, _ = frames(36, 1, {"auth_bytes": token})
+        yield mechanism, asked, frames(36, 1, {"auth_bytes": SECRET})[1]
+
+
+def conversation() -> Wire:
+    """A connection whose protocol is known: ApiVersions and its answer."""
+    return Wire().open().up(api_versions_v0(1)).down(api_versions_v0_response(1))
