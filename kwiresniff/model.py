@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Direction: TypeAlias = Literal["request", "response"]
 Outcome: TypeAlias = Literal["ok", "error", "no_response_expected", "unanswered", "request_missing", "undecoded"]
-RecordsMode: TypeAlias = Literal["full", "headers", "skip"]
+RecordsMode: TypeAlias = Literal["full", "shown", "headers", "skip"]
 Body: TypeAlias = dict[str, Any]
 
 #: One TCP segment as it leaves the capture room:
@@ -176,9 +176,9 @@ class Message:
     ``frame`` is header and body as bytes, or None when nobody asked for the body. ``body_offset`` is where the
     body starts in it. ``first_ns`` and ``last_ns`` are the times of the packets that carried the first byte of
     the length and the last byte of the frame; ``last_ns`` is not below ``first_ns``, in whatever order the capture has
-    them. ``text`` is the body as JSON text or as the rows of a tree in UTF-8, in pieces, without ``body`` when only
-    that was asked for. With a ``digest`` the body is decoded when somebody asks for it (``is_deferred``).
-    ``dissection`` is the annotated body where it had to be read for what is wrong with it and a tree will show it.
+    them. ``text`` is the body as JSON text in UTF-8, in pieces, without ``body`` when only that was asked for. With a
+    ``digest`` the body is decoded when somebody asks for it (``is_deferred``). ``dissection`` is the annotated body
+    where it had to be read for what is wrong with it, or for what its records hold, and a tree will show it.
     ``end_seq`` is the TCP sequence number behind a request, or -1.
     """
 
@@ -457,16 +457,6 @@ class Node:
         self.problem = problem
         self.hint = hint
         self.children: list[Node] = children if children is not None else []
-
-
-class DrawnNodes(Node):
-    """Stands for nodes that nobody made, by the ``rows`` that a tree would show of them (``codec.text``)."""
-
-    __slots__ = ("rows",)
-
-    def __init__(self, rows: list[bytes]) -> None:
-        super().__init__("", "", -1, 0)
-        self.rows = rows
 
 
 class Dissection:

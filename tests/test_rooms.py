@@ -28,7 +28,7 @@ ALLOWED = {
     "stream": BASE,
     "session": BASE | {"schema", "codec", "stream"},
     "analysis": BASE | {"schema"},
-    "render": BASE,
+    "render": BASE | {"schema"},
     "export": BASE,
     "plugins": BASE,
     "pipeline": BASE | {"schema", "codec", "capture", "stream", "session", "analysis", "export", "plugins"},

@@ -1,7 +1,6 @@
 """How much of a message a tree shows without ``-v``: as much as fits on a screen beside the rest.
 
-Trees are made from annotated nodes (``kwiresniff.render``) and, where they are compiled, straight from the bytes
-(``kwiresniff.codec.text``): both show the same.
+Trees are drawn from decoded values or from annotated nodes (``kwiresniff.render``): both show the same.
 """
 
 from __future__ import annotations

@@ -16,17 +16,16 @@ from kwiresniff.cli.line_intake import LineIntake
 from kwiresniff.cli.screen import Screen
 from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.export import WRITERS, Output, json_text
-from kwiresniff.model import Direction, Dissection, Event, Exchange, Message, Problem
+from kwiresniff.model import Direction, Dissection, Event, Exchange, Problem
 from kwiresniff.render import SummaryWriter, TreeWriter
-from kwiresniff.render.tree import words_of
 from kwiresniff.session import dissect_message
 
 if TYPE_CHECKING:
     from kwiresniff.capture.live import LiveCapture
     from kwiresniff.cli.options import ReadOptions
     from kwiresniff.cli.screen import Screen
-    from kwiresniff.codec.text.tree_wording import Words
     from kwiresniff.render.quick_lines import QuickLines
+    from kwiresniff.render.tree_row import Row
 
 #: What each form of output needs decoded.
 DEPTH_OF_FORM: dict[str, Depth] = {"tree": "records", "summary": "bodies", "jsonl": "records", "json": "records"}
@@ -44,15 +43,6 @@ def screen_for(form: str, options: ReadOptions) -> Screen | None:
     if form not in ("tree", "summary"):
         return None
     return Screen(options.color)
-
-
-def words_for(form: str, options: ReadOptions, screen: Screen | None) -> Words | None:
-    """The wording in which bodies may be written straight from bytes, for trees that show no more
-    than that; else None.
-    """
-    if screen is None or form != "tree" or options.verbose:
-        return None
-    return words_of(screen.out, screen.width, screen.color)
 
 
 class _Printer:
@@ -156,30 +146,28 @@ def _summaries(source: EventSource, screen: Screen) -> _Drawing:
 
 
 def _trees(source: EventSource, screen: Screen) -> _Drawing:
-    """What draws an exchange as a tree, and what writes most exchanges, of which plugins and redaction make nothing."""
-    return _drawn(source, screen.out, screen.width, screen.color)
+    """What draws an exchange as a tree."""
+    return tree_of(source, screen.out, screen.width, screen.color), None
 
 
 def tree_of(source: EventSource, out: TextIO, width: int | None, color: bool) -> Callable[[Exchange], bytes]:
-    """A function that draws an exchange as a tree for a stream like ``out``, in UTF-8."""
-    draw, _ = _drawn(source, out, width, color)
-    return draw
-
-
-def _drawn(source: EventSource, out: TextIO, width: int | None, color: bool) -> _Drawing:
-    """What draws an exchange as an annotated tree, with what plugins and redaction make of it; and what writes most
-    exchanges of which they make nothing."""
+    """A function that draws an exchange as a tree for a stream like ``out``, in UTF-8, with what plugins and redaction
+    make of it.
+    """
     options, topics = source.options, source.analyzer.topics
     plugins, redactor = source.plugins, source.redactor
-    tree = TreeWriter(out, width, color, options.verbose, files=source.files)
+    tree = TreeWriter(out, width, color, options.verbose, files=source.files, topic_name=topics.name)
+    changes_nodes = redactor is not None or bool(plugins.decoders)
 
-    def read(exchange: Exchange, which: Direction, message: Message | None) -> Dissection | list[bytes] | None:
-        if message is not None and message.text is not None:
-            return message.text
+    def read(exchange: Exchange, which: Direction) -> Dissection | list[Row] | None:
+        rows = None if changes_nodes else tree.rows(exchange, which)
+        if rows is not None:
+            return rows
         dissection = dissect_message(
             exchange, which, topics, show_secrets=options.show_secrets, folded=not options.verbose
         )
         if dissection is not None and redactor is not None:
+            message = exchange.request if which == "request" else exchange.response
             assert message is not None
             missing = message.size_bytes - len(message.frame or b"")
             redactor.dissect(dissection, (exchange.api_key, which), missing)
@@ -187,10 +175,4 @@ def _drawn(source: EventSource, out: TextIO, width: int | None, color: bool) -> 
             decode_dissection(dissection, plugins, topics.name)
         return dissection
 
-    def draw(exchange: Exchange) -> bytes:
-        request, response = exchange.request, exchange.response
-        if request is not None and response is not None and request.text is not None and response.text is not None:
-            return tree.text(exchange, request.text, response.text)  # most, with nothing to ask for
-        return tree.text(exchange, read(exchange, "request", request), read(exchange, "response", response))
-
-    return draw, tree.quick
+    return lambda exchange: tree.text(exchange, read(exchange, "request"), read(exchange, "response"))

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from kwiresniff.analysis.filter import Filter
     from kwiresniff.analysis.intake import Intake
     from kwiresniff.analysis.redact import Redactor
-    from kwiresniff.codec.text.tree_wording import Words
 
 #: What a filter may ask for of the fetch session that an exchange belongs to.
 OF_SESSIONS = frozenset({"topic", "partition"})
@@ -86,7 +85,7 @@ class EventSource:
         encode: Callable[[Any], bytes] | None = None,
         attempts: bool = False,
         sessions: bool = False,
-        words: Words | None = None,
+        trees: bool = False,
         digests: bool | Collection[int] = False,
     ) -> None:
         self.options = options
@@ -119,7 +118,7 @@ class EventSource:
             encode=None if looks_into_bodies else encode,
             attempts=attempts and self._filter is None,
             sessions=sessions or topics or (self._filter is not None and bool(self._filter.field_names & OF_SESSIONS)),
-            words=None if looks_into_bodies else words,
+            trees=trees and not looks_into_bodies,
             digests=digests if self.redactor is None and not self.plugins.loaded else False,
         )
         if options.topics is not None:

@@ -8,7 +8,7 @@ from typing import Final
 import click
 
 from kwiresniff.base.api_keys import API_VERSIONS, FETCH, PRODUCE
-from kwiresniff.cli.event_output import DEPTH_OF_FORM, encode_for, print_events, screen_for, words_for
+from kwiresniff.cli.event_output import DEPTH_OF_FORM, encode_for, print_events, screen_for
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions, capture_command, form_option
 from kwiresniff.cli.outcomes import INTERRUPTED
@@ -28,9 +28,15 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str, no_pager
     terminal trees and lines go through a pager: KWIRESNIFF_PAGER, PAGER or less.
     """
     screen = screen_for(form, options)
-    words = words_for(form, options, screen)
     digests = PUT_OFF if form == "summary" else False
-    source = EventSource(captures, options, DEPTH_OF_FORM[form], encode=encode_for(form), words=words, digests=digests)
+    source = EventSource(
+        captures,
+        options,
+        DEPTH_OF_FORM[form],
+        encode=encode_for(form),
+        trees=form == "tree" and not options.verbose,
+        digests=digests,
+    )
     # What comes through standard input may be live, and is read as it comes.
     if no_pager or screen is None or "-" in captures or not sys.stdout.isatty():
         finished = print_events(source, form, screen)

@@ -11,7 +11,7 @@ import click
 from kwiresniff.analysis.stats import StatsTable
 from kwiresniff.capture import SegmentSource
 from kwiresniff.capture.live import LiveCapture
-from kwiresniff.cli.event_output import DEPTH_OF_FORM, print_events, words_for
+from kwiresniff.cli.event_output import DEPTH_OF_FORM, print_events
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.options import ReadOptions
@@ -50,7 +50,7 @@ class View(NamedTuple):
             "errors" if shallow else DEPTH_OF_FORM.get(self.form, "bodies"),
             topics=topics or self.watched or any("topic" in one for one in self.names),
             screen=self.form not in ("stats", "topics"),
-            words=None if self.topic_metrics else words_for(self.form, options, screen),
+            trees=self.form == "tree" and not options.verbose and not self.topic_metrics,
             attempts=self.form == "doctor",
         )
 

@@ -10,7 +10,6 @@ from kwiresniff.codec.codecs import (
     encoder,
     error_finder,
     record_weigher,
-    row_writer,
     scanner,
     text_steps,
 )  # fmt: skip
@@ -31,7 +30,6 @@ __all__ = [
     "encoder",
     "error_finder",
     "record_weigher",
-    "row_writer",
     "scanner",
     "text_steps",
 ]

@@ -15,9 +15,9 @@ from kwiresniff.codec.record_limits import (
     RECORD_NODES,
     RecordBudget,
 )
-from kwiresniff.codec.value_labels import time_meaning
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Body, Node, Problem
+from kwiresniff.schema.value_labels import time_meaning
 
 #: Nodes of one record set. At some 250 bytes each this is 50 MB, and ten thousand times what anyone reads.
 MAX_NODES = 200_000

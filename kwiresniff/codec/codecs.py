@@ -17,13 +17,12 @@ from kwiresniff.codec.encoder_gen import Encoder, compile_encoder
 from kwiresniff.codec.error_finders import ErrorFinder, compile_error_finder
 from kwiresniff.codec.records import decode_record_set
 from kwiresniff.codec.scan_steps import ScanStep, leaf_steps, record_set_steps
+from kwiresniff.codec.shown_records import decode_shown
 from kwiresniff.codec.text.body_values import PlanDecoder, ValueReader, value_steps
 from kwiresniff.codec.text.content_values import ContentReader
 from kwiresniff.codec.text.digest_bodies import DigestReader
 from kwiresniff.codec.text.json_bodies import BodyWriter
 from kwiresniff.codec.text.plan import Step, plan
-from kwiresniff.codec.text.tree_bodies import RowWriter
-from kwiresniff.codec.text.tree_wording import Words
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Direction, Dissection, RecordsMode
 from kwiresniff.schema.types import MessageVersion, WireField
@@ -40,14 +39,14 @@ KEPT = 1024
 def decoder(api_key: int, version: int, direction: Direction, records: RecordsMode = "full") -> Decoder:
     """``body, end = decode(frame, body_offset, issues)`` for one message.
 
-    ``frame`` is exactly one frame. ``records``: ``full`` opens record sets, ``headers`` reads batch headers only,
-    ``skip`` gives their size. The decoder raises DecodeError and nothing else; what is wrong inside records is
-    appended to ``issues``.
+    ``frame`` is exactly one frame. ``records``: ``full`` opens record sets, ``shown`` as far as a tree shows them,
+    ``headers`` reads batch headers only, ``skip`` gives their size. The decoder raises DecodeError and nothing else;
+    what is wrong inside records is appended to ``issues``.
     """
     message = schema.message(api_key, version, direction)
 
     def make() -> Decoder:
-        return compile_decoder(message, records, _record_set_decoder)
+        return compile_decoder(message, records, _shown_decoder if records == "shown" else _record_set_decoder)
 
     return _plan_decoder(message, make) or make()
 
@@ -75,6 +74,10 @@ def _plan_decoder(message: MessageVersion, make: Callable[[], Decoder]) -> Decod
 
 def _record_set_decoder() -> RecordSetDecoder:
     return decode_record_set
+
+
+def _shown_decoder() -> RecordSetDecoder:
+    return decode_shown
 
 
 @lru_cache(KEPT)
@@ -136,11 +139,6 @@ def error_finder(api_key: int, version: int) -> ErrorFinder:
 def body_writer(encode: Callable[[Any], bytes], is_internal: Callable[[str], bool]) -> BodyWriter:
     """The writer of JSON text straight from bytes (``kwiresniff.codec.text``)."""
     return BodyWriter(encode, is_internal)
-
-
-def row_writer(words: Words, is_internal: Callable[[str], bool], topic_name: Callable[[str], str | None]) -> RowWriter:
-    """The writer of tree rows straight from bytes."""
-    return RowWriter(words, is_internal, topic_name)
 
 
 def digest_reader(is_internal: Callable[[str], bool]) -> DigestReader:

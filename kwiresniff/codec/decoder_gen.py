@@ -37,6 +37,7 @@ from kwiresniff.codec.field_layout import (
 from kwiresniff.codec.primitives import reader_of
 from kwiresniff.codec.reader_gen import ReaderSource, joined
 from kwiresniff.codec.record_limits import RecordBudget
+from kwiresniff.codec.tagged_structure import with_tagged
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Body, Problem, RecordsMode
 from kwiresniff.schema.types import MessageVersion, WireField
@@ -95,7 +96,7 @@ class _DecoderSource(ReaderSource):
         self.message = message
         self.records: RecordsMode = records
         self.record_set_decoder = record_set_decoder
-        self.namespace["array_unpacker"] = array_unpacker
+        self.namespace |= {"array_unpacker": array_unpacker, "with_tagged": with_tagged}
 
     def compile(self) -> Decoder:
         with self.block("def decode(b, p, issues):"):
@@ -137,7 +138,7 @@ class _DecoderSource(ReaderSource):
         def known(field: WireField, path: str) -> None:
             value = self.value(field, path)
             self.flush()
-            self.line(f"{made}[{field.name!r}] = {value}")
+            self.line(f"{made} = with_tagged({made}, {field.name!r}, {value})")
 
         # The dict is made with the defaults in place; what the tag section brings is set on top of them.
         self.read_tag_section(

@@ -23,10 +23,10 @@ from kwiresniff.codec.node_types import ARRAY, STRUCT, TAGGED_FIELDS
 from kwiresniff.codec.primitives import read_uvarint, too_many_tags
 from kwiresniff.codec.record_limits import MAX_NODES, RecordBudget
 from kwiresniff.codec.records import dissect_record_set
-from kwiresniff.codec.value_labels import meaning_of
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Dissection, Node, Problem, TopicNames
 from kwiresniff.schema.types import MessageVersion, WireField
+from kwiresniff.schema.value_labels import meaning_of
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

@@ -19,8 +19,8 @@ from kwiresniff.codec.field_layout import (
 )
 from kwiresniff.codec.node_types import ARRAY
 from kwiresniff.codec.primitives import reader_of
-from kwiresniff.codec.value_labels import has_meaning
 from kwiresniff.schema.types import WireField
+from kwiresniff.schema.value_labels import has_meaning
 from kwiresniff.schema.wire_types import FIXED
 
 if TYPE_CHECKING:

@@ -33,15 +33,12 @@ from kwiresniff.codec.record_limits import MAX_NODES
 from kwiresniff.codec.records import decode_record_set, decode_sound
 from kwiresniff.codec.scan_steps import element_steps
 from kwiresniff.errors import DecodeError
-from kwiresniff.model import Body, Dissection, DrawnNodes, Node, Problem, RecordsMode, TopicNames
+from kwiresniff.model import Body, Dissection, Node, Problem, RecordsMode, TopicNames
 from kwiresniff.schema.types import MessageVersion, WireField
 from kwiresniff.schema.wire_types import FIXED
 
 if TYPE_CHECKING:
-    from mypy_extensions import i64
-
     from kwiresniff.codec.record_dissector import Folded
-    from kwiresniff.codec.text.tree_bodies import RowWriter
 
 #: Elements with bytes to be looked into that have nodes although a tree does not show them: what is wrong inside would
 #: be shown. No group has as many members.
@@ -59,16 +56,14 @@ def dissect_shown(
     topic_name: TopicNames | None = None,
     missing: int = 0,
     details: dict[str, Any] | None = None,
-    writer: RowWriter | None = None,
 ) -> Dissection:
     """A dissection for a tree that shows the first elements of an array and what is wrong.
 
     ``FOLDED`` stands for each of the others. With ``opened`` somebody will look into bytes, so none are folded. Each
-    problem has these ``details``. A ``writer`` draws sound record sets (``DrawnNodes``), but not those of Kafka's own
-    topics, into which somebody will look as well.
+    problem has these ``details``.
     """
     read = MessageBytes(message, frame, offset, True, topic_name, missing, details)
-    return _Shown(read, opened, writer).dissect(trailing=True)
+    return _Shown(read, opened).dissect(trailing=True)
 
 
 def problems_of(read: MessageBytes) -> list[Problem]:
@@ -185,13 +180,11 @@ class _Checked(_Folding):
 class _Shown(_Folding):
     """Keeps what a tree shows: see ``render.values.selection``."""
 
-    def __init__(self, read: MessageBytes, opened: bool, writer: RowWriter | None) -> None:
+    def __init__(self, read: MessageBytes, opened: bool) -> None:
         super().__init__(read, opened)
         self.looked_at |= FAILED
         self.folds = False
         self.folded: list[Folded] = []
-        self.writer = writer
-        self.around: list[Node] = []  # the structures that are being read, the innermost one last
 
     def is_whole(self) -> bool:
         for folded in self.folded:
@@ -207,41 +200,6 @@ class _Shown(_Folding):
 
     def may_hide(self, wrong: int) -> bool:
         return wrong > ELEMENTS_SHOWN  # as many are shown, and one more tells that there are others
-
-    def structured(self, node: Node, facts: FieldFacts, path: str) -> bool:
-        self.around.append(node)
-        is_read = super().structured(node, facts, path)
-        self.around.pop()
-        return is_read
-
-    def record_set(self, node: Node, start: int, path: str, *, unaligned: bool) -> None:
-        if self.writer is None or unaligned or not self.is_drawn(self.writer, node, start):
-            super().record_set(node, start, path, unaligned=unaligned)
-
-    def is_drawn(self, writer: RowWriter, node: Node, start: i64) -> bool:
-        """Draws the record set between ``start`` and the current position, if it is sound and of no internal topic."""
-        if start == self.position or self.is_internal(writer):
-            return False
-        budget = self.budget
-        before = budget.state()
-        sets = writer.record_sets
-        rows = sets.drawn(self.frame, start, self.position, self.position - node.offset, node.name, budget)
-        if rows is None or self.nodes + sets.nodes > MAX_NODES:
-            budget.restore(before)
-            return False
-        node.value = {"size_bytes": self.position - start}
-        node.children = [DrawnNodes(rows)]
-        self.nodes += sets.nodes
-        return True
-
-    def is_internal(self, writer: RowWriter) -> bool:
-        """Whether what is being read may belong to one of Kafka's own topics."""
-        for structure in self.around:
-            for child in structure.children:
-                text = child.value
-                if isinstance(text, str) and (text.startswith("__") or writer.is_internal(text)):
-                    return True
-        return False
 
     def folded_records(self) -> Folded:
         self.folded.append(Folded(FOLDED))

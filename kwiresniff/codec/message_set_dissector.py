@@ -17,9 +17,9 @@ from kwiresniff.codec.decode_errors import bad_inner_crc, bytes_in_message, nest
 from kwiresniff.codec.message_set import CRC_START, FRONT, inner_base, inner_set, nullable_bytes, split_set
 from kwiresniff.codec.record import wrapped
 from kwiresniff.codec.record_limits import MAX_NESTING
-from kwiresniff.codec.value_labels import time_meaning
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Node
+from kwiresniff.schema.value_labels import time_meaning
 
 #: The type of their nodes.
 MESSAGE = "MESSAGE"

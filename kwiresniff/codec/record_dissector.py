@@ -32,9 +32,9 @@ from kwiresniff.codec.record import RecordField, RecordHeader, header_key, recor
 from kwiresniff.codec.record_batch import what_ended
 from kwiresniff.codec.record_limits import HEADER_NODES, RECORD_NODES, RecordBudget
 from kwiresniff.codec.record_reader import VARLONG_BYTES, RecordReader
-from kwiresniff.codec.value_labels import time_meaning
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Node, Problem
+from kwiresniff.schema.value_labels import time_meaning
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

@@ -74,51 +74,47 @@ def _batch_row(batch: Node, name: str, style: Style, opened: OpenedRows) -> Row:
         row = record_row(batch, parts, style, opened, label=head)
         row.children = [*fields, *row.children]
         return row
-    chunks = [head, *_facts(batch, parts, records, style)]
+    values = {child.name: child.value for child in batch.children}
+    count = values.get("records_count") or len(records.children)
+    chunks = [head, *batch_facts(values, count, batch.length, records.length, style)]
     if not style.verbosity:
         # What is wrong with a field that has no row of its own.
         chunks += [leaf(child, style) for child in batch.children if child.problem and child is not records]
     return Row(chunks, [*fields, *_record_rows(records, style, opened)], batch)
 
 
-def _facts(batch: Node, parts: dict[str, Node], records: Node, style: Style) -> list[Chunk]:
-    """What a batch is, apart from its records: the things somebody looks for first."""
+def batch_facts(batch: dict[str, Any], count: int, size: int, compressed_bytes: int, style: Style) -> list[Chunk]:
+    """What a batch of ``size`` bytes is, apart from its ``count`` records: the things somebody looks for first.
 
-    def value(name: str) -> Any:
-        return parts[name].value if name in parts else None
-
-    attributes = value("attributes")
+    ``batch`` are the values of its header, and how many bytes came out of the ``compressed_bytes`` of its records.
+    """
+    attributes = batch["attributes"]
     chunks: list[Chunk] = [
-        *records_facts(
-            value("records_count") or len(records.children),
-            attributes & CODEC_MASK,
-            batch.length,
-            records.length,
-            value("uncompressed_size_bytes"),
-            style,
+        *_records_facts(
+            count, attributes & CODEC_MASK, size, compressed_bytes, batch.get("uncompressed_size_bytes"), style
         ),
-        [("name", "base_offset "), ("ident", str(value("base_offset")))],
+        [("name", "base_offset "), ("ident", str(batch.get("base_offset")))],
     ]
-    time = value("base_timestamp") if "base_timestamp" in parts else value("timestamp")
+    time = batch["base_timestamp"] if "base_timestamp" in batch else batch.get("timestamp")
     if time is not None:
         kind = "log_append_time" if attributes & LOG_APPEND_TIME else "create_time"
         chunks.append([("name", f"{kind} "), ("value", timestamp_text(time))])
-    if value("producer_id") not in (None, -1):
+    if batch.get("producer_id") not in (None, -1):
         numbers = [("producer_id", "producer_id"), ("epoch", "producer_epoch"), ("sequence", "base_sequence")]
         spans: Chunk = []
         for word, name in numbers:
-            spans += [("name", f"{' ' if spans else ''}{word} "), ("value", str(value(name)))]
+            spans += [("name", f"{' ' if spans else ''}{word} "), ("value", str(batch.get(name)))]
         chunks.append(spans)
     if attributes & TRANSACTIONAL:
         chunks.append([("meaning", "transactional")])
     if attributes & CONTROL:
         chunks.append([("meaning", "control")])
-    if value("magic") != 2:
-        chunks.append([("name", "magic "), ("value", str(value("magic")))])
+    if batch.get("magic") != 2:
+        chunks.append([("name", "magic "), ("value", str(batch.get("magic")))])
     return chunks
 
 
-def records_facts(
+def _records_facts(
     count: int, codec: int, size: int, compressed_bytes: int, uncompressed_bytes: Any, style: Style
 ) -> list[Chunk]:
     """``3 records  zstd 3.40 KB -> 12.1 KB (3.6x)``: the records as they were sent, and what came out of them.

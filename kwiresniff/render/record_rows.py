@@ -22,6 +22,11 @@ def timestamp_text(milliseconds: Any) -> str:
     return "none" if milliseconds == NO_TIMESTAMP else format_units.instant(milliseconds * _MILLI, 3)
 
 
+def clock_text(milliseconds: Any) -> str:
+    """The time of day of a Kafka timestamp in milliseconds, UTC."""
+    return "-".rjust(12) if milliseconds == NO_TIMESTAMP else format_units.clock(milliseconds * _MILLI, 3)
+
+
 def record_row(
     record: Node,
     parts: dict[str, Node],
@@ -42,7 +47,7 @@ def record_row(
     head: Chunk = [("ident", pad_left(str(offset.value), offset_width))]
     chunks: list[Chunk] = [label, [("name", "offset "), *head]] if label is not None else [head]
     if "timestamp" in parts:
-        head.append(("dim", f"  {_clock(parts['timestamp'].value)}"))
+        head.append(("dim", f"  {clock_text(parts['timestamp'].value)}"))
         if label is not None:
             chunks[-1] = [("name", "offset "), *head]
     control = parts.get("control")
@@ -112,7 +117,3 @@ def _headers(headers: Node, style: Style) -> Chunk:
     if len(shown) < len(headers.children):
         chunk.append(hidden_parts(len(headers.children) - len(shown), style))
     return chunk
-
-
-def _clock(milliseconds: Any) -> str:
-    return "-".rjust(12) if milliseconds == NO_TIMESTAMP else format_units.clock(milliseconds * _MILLI, 3)

@@ -9,23 +9,30 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TextIO
 
-from kwiresniff.model import Direction, Dissection, Exchange, Message, Node, Problem, file_index, packet_number
+from kwiresniff.model import (
+    Direction,
+    Dissection,
+    Exchange,
+    Message,
+    Node,
+    Problem,
+    TopicNames,
+    file_index,
+    packet_number,
+)
 from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
-from kwiresniff.render.guides import GuidedRows
 from kwiresniff.render.gutter import Gutter
 from kwiresniff.render.headline import headline
-from kwiresniff.render.heads import Heads
-from kwiresniff.render.line_wrapping import Chunk, wrap
+from kwiresniff.render.line_wrapping import GAP, Chunk, wrap
 from kwiresniff.render.problems import problem_chunk
-from kwiresniff.render.quick_lines import QuickLines
 from kwiresniff.render.style import VALUE_LIMIT, Style
 from kwiresniff.render.terminal import glyphs_for, printable
 from kwiresniff.render.theme import Paint
 from kwiresniff.render.tree_row import Row
 from kwiresniff.render.tree_rows import struct_rows
+from kwiresniff.render.value_rows import ValueRows
 from kwiresniff.render.values import is_wrong, scalar
-from kwiresniff.render.wording import Words, chunks_of
 
 #: Problems of one message listed below it at verbosity 0; the first ones explain the rest.
 PROBLEMS_SHOWN = 8
@@ -35,117 +42,75 @@ WIDE = 120
 NARROW = 76
 
 
+_NO_GUTTER = Gutter(0, None, 0)
+
+
 class TreeWriter:
     """Writes exchanges as trees to ``out``.
 
     ``width`` is the terminal's columns or None for a pipe; ``verbosity`` 1 adds offsets and header fields and shows
     everything in full, 2 the bytes. ``files`` are the names behind the packet references, shown when several.
-    ``quick`` writes trees that are not the first one, most of them; None where nothing does.
+    ``topic_name`` gives the names of topic ids in what is drawn from values.
     """
 
     def __init__(
-        self, out: TextIO, width: int | None, color: bool, verbosity: int = 0, *, files: Sequence[str] = ()
+        self,
+        out: TextIO,
+        width: int | None,
+        color: bool,
+        verbosity: int = 0,
+        *,
+        files: Sequence[str] = (),
+        topic_name: TopicNames | None = None,
     ) -> None:
         self._out = out
         self._width = width
+        self._color = color
         self._paint = Paint(color, glyphs_for(out))
         self._verbosity = verbosity
         self._files = files
         self._style = Style(self._paint.glyphs, verbosity, _value_limit(width, verbosity))
         self._first = True
-        self._words = Words(self._paint, self._style, marked=width is not None)
-        self._guided = GuidedRows(self._paint, None if width is None else self._fold)
-        self._heads = Heads(self._words, self._paint, self._style, self._guided)
-        self.quick: QuickLines | None = self._heads if width is None and not verbosity and len(files) < 2 else None
+        self._values = ValueRows(self._style, topic_name)
+
+    def rows(self, exchange: Exchange, which: Direction) -> list[Row] | None:
+        """The rows of a message from its values; None for one that has to be dissected: with ``-v``, or where there is
+        more to show than values.
+        """
+        message = exchange.request if which == "request" else exchange.response
+        return None if message is None or self._verbosity else self._values.rows(exchange, message, which)
 
     def write(
         self,
         exchange: Exchange,
-        request: Dissection | list[bytes] | None = None,
-        response: Dissection | list[bytes] | None = None,
+        request: Dissection | list[Row] | None = None,
+        response: Dissection | list[Row] | None = None,
     ) -> None:
-        """One exchange; a dissection is None when there is no such message or nobody read its body.
-
-        Instead of a dissection a message may have its rows (``codec.text.tree_bodies``).
+        """One exchange, each message by its dissection or by its ``rows``; None when there is no such message or nobody
+        read its body.
         """
         self._out.write(printable(self.text(exchange, request, response).decode(), self._out))
 
     def text(
-        self, exchange: Exchange, request: Dissection | list[bytes] | None, response: Dissection | list[bytes] | None
+        self, exchange: Exchange, request: Dissection | list[Row] | None, response: Dissection | list[Row] | None
     ) -> bytes:
-        """Lines as UTF-8."""
-        first, self._first = self._first, False
-        if self.quick is not None and isinstance(request, list) and isinstance(response, list):
-            quick = self.quick.lines(exchange)
-            if quick is not None:
-                return quick[1:] if first else quick
-        remarks = exchange.problems or exchange.notes
+        """The lines of an exchange in UTF-8, see ``write``."""
+        lines: list[str] = [] if self._first else [""]
+        self._first = False
         asked = request if isinstance(request, Dissection) else None
         answered = response if isinstance(response, Dissection) else None
-        rest = [*self._exchange_problems(exchange, asked, answered), *self._notes(exchange)] if remarks else []
-        if self._verbosity:
-            text = self._bytes_beside(exchange, asked, answered, rest).encode()
-        else:
-            self._add_message(exchange, "request", request)
-            self._add_message(exchange, "response", response)
-            for row in rest:
-                self._add(0, row)
-            head = self._heads.headline(exchange)
-            if head is None:
-                head = self._words.row(headline(exchange, self._paint, self._style))
-            text = self._guided.lines(head)
-        return text if first else b"\n" + text
-
-    def _add_message(self, exchange: Exchange, which: Direction, read: Dissection | list[bytes] | None) -> None:
-        message = exchange.request if which == "request" else exchange.response
-        head = None
-        if message is not None and len(self._files) < 2:
-            head = self._heads.message(exchange, message, which == "request")
-        if head is None:
-            self._add(0, self._message(exchange, which, read if isinstance(read, Dissection) else None))
-        else:
-            self._guided.add(0, head)
-            if message is not None and isinstance(read, Dissection):
-                for row in self._content(read, message.size_bytes):
-                    self._add(1, row)
-        if isinstance(read, list):
-            self._guided.add_all(1, read)
-
-    def _add(self, depth: int, row: Row) -> None:
-        if row.drawn is not None:
-            self._guided.add_all(depth, row.drawn)
-            return
-        self._guided.add(depth, self._words.row(row.chunks))
-        for child in row.children:
-            if child.children or child.drawn is not None:
-                self._add(depth + 1, child)
-            else:
-                self._guided.add(depth + 1, self._words.row(child.chunks))
-
-    def _fold(self, row: bytes, lead: str, hang: str) -> bytes:
-        """A marked row as lines of the terminal's width."""
-        assert self._width is not None
-        paint, room = self._paint, self._width - max(len(lead), len(hang))
-        lines: list[str] = []
-        for text in wrap(chunks_of(row), room):
-            lines.append(f"{paint.text('dim', lead)}{paint.spans(text)}\n")
-            lead = hang
-        return "".join(lines).encode()
-
-    def _bytes_beside(
-        self, exchange: Exchange, request: Dissection | None, response: Dissection | None, rest: list[Row]
-    ) -> str:
-        """The lines with what ``-v`` has in the margin."""
-        lines: list[str] = []
-        no_gutter = Gutter(0, None, 0)
-        self._draw(Row(headline(exchange, self._paint, self._style)), "", "    ", no_gutter, lines)
         parts = [self._message(exchange, "request", request), self._message(exchange, "response", response)]
-        for index, row in enumerate([*parts, *rest]):
-            message = (exchange.request, exchange.response, None)[min(index, 2)]
-            gutter = Gutter(self._verbosity, message.frame if message else None, self._bytes_per_row())
-            self._branch(row, "", index == 1 + len(rest), gutter, lines)
+        if exchange.problems or exchange.notes:
+            parts += [*self._exchange_problems(exchange, asked, answered), *self._notes(exchange)]
+        self._draw(Row(headline(exchange, self._paint, self._style)), "", "    ", None, lines)
+        for index, row in enumerate(parts):
+            gutter: Gutter | None = None
+            if self._verbosity:
+                message = (exchange.request, exchange.response, None)[min(index, 2)]
+                gutter = Gutter(self._verbosity, message.frame if message else None, self._bytes_per_row())
+            self._branch(row, "", index == len(parts) - 1, gutter, lines)
         lines.append("")
-        return "\n".join(lines)
+        return "\n".join(lines).encode()
 
     def write_message(self, exchange: Exchange, which: Direction, dissection: Dissection) -> None:
         """One side of an exchange alone, without the capture that it may have come from."""
@@ -164,7 +129,7 @@ class TreeWriter:
         known |= _problem_texts(dissection, {problem.message for problem in exchange.problems} - known)
         rows = self._content(dissection, message.size_bytes)
         rows += self._problems([problem for problem in exchange.problems if problem.message not in known])
-        self._draw(Row(head), "", "    ", Gutter(0, None, 0), lines)
+        self._draw(Row(head), "", "    ", None, lines)
         gutter = Gutter(self._verbosity, message.frame, self._bytes_per_row())
         for index, row in enumerate(rows):
             self._branch(row, "", index == len(rows) - 1, gutter, lines)
@@ -176,8 +141,8 @@ class TreeWriter:
             return 16
         return 8 if self._width >= NARROW else 4
 
-    def _message(self, exchange: Exchange, which: str, dissection: Dissection | None) -> Row:
-        message: Message | None = getattr(exchange, which)
+    def _message(self, exchange: Exchange, which: Direction, read: Dissection | list[Row] | None) -> Row:
+        message = exchange.request if which == "request" else exchange.response
         if message is None:
             return Row([[("title", which), ("dim", f"  {_why_missing(exchange, which)}")]])
         head: list[Chunk] = [
@@ -189,11 +154,12 @@ class TreeWriter:
         if message.version >= 0 and message.version != exchange.api_version and exchange.api_version >= 0:
             head.append([("warn", f"read as version {message.version}")])
         row = Row(head)
-        if dissection is None:
-            return row
-        if self._verbosity:
-            row.chunks.insert(2, [("dim", f"header version {message.header_version}")])
-        row.children = self._content(dissection, message.size_bytes)
+        if isinstance(read, list):
+            row.children = read
+        elif read is not None:
+            if self._verbosity:
+                row.chunks.insert(2, [("dim", f"header version {message.header_version}")])
+            row.children = self._content(read, message.size_bytes)
         return row
 
     def _content(self, dissection: Dissection, size: int) -> list[Row]:
@@ -254,18 +220,36 @@ class TreeWriter:
             text += f" of {escape(self._files[file_index(message.first_packet)])}"
         return text
 
-    def _branch(self, row: Row, guides: str, last: bool, gutter: Gutter, lines: list[str]) -> None:
+    def _branch(self, row: Row, guides: str, last: bool, gutter: Gutter | None, lines: list[str]) -> None:
         glyphs = self._paint.glyphs
         below = guides + (glyphs.blank if last else glyphs.pipe)
-        # A folded line keeps the guide of its own children.
-        hang = below + (glyphs.pipe if row.children else glyphs.blank)
-        self._draw(row, guides + (glyphs.last if last else glyphs.branch), hang, gutter, lines)
-        for index, child in enumerate(row.children):
-            self._branch(child, below, index == len(row.children) - 1, gutter, lines)
+        lead = guides + (glyphs.last if last else glyphs.branch)
+        if gutter is None and self._width is None:
+            lines.append(self._line(lead, row.chunks))
+        else:
+            # A folded line keeps the guide of its own children.
+            self._draw(row, lead, below + (glyphs.pipe if row.children else glyphs.blank), gutter, lines)
+        left = len(row.children)
+        for child in row.children:
+            left -= 1
+            self._branch(child, below, not left, gutter, lines)
 
-    def _draw(self, row: Row, lead: str, hang: str, gutter: Gutter, lines: list[str]) -> None:
+    def _line(self, lead: str, chunks: list[Chunk]) -> str:
+        """A row that need not be folded."""
+        if self._color:
+            return self._paint.text("dim", lead) + GAP.join([self._paint.spans(chunk) for chunk in chunks])
+        texts = [lead]
+        for chunk in chunks:
+            for _, text in chunk:
+                texts.append(text)
+            texts.append(GAP)
+        texts.pop()
+        return "".join(texts)
+
+    def _draw(self, row: Row, lead: str, hang: str, gutter: Gutter | None, lines: list[str]) -> None:
         """One row: its first line after ``lead``, what is folded and its further bytes after ``hang``."""
         paint = self._paint
+        gutter = gutter or _NO_GUTTER
         room = None if self._width is None else self._width - gutter.width - max(len(lead), len(hang))
         margins = gutter.lines(row.node)
         for text in wrap(row.chunks, room):
@@ -273,12 +257,6 @@ class TreeWriter:
             lines.append(paint.text("dim", margin + lead) + paint.spans(text))
             lead = hang
         lines += [paint.text("dim", (margin + hang).rstrip()) for margin in margins]
-
-
-def words_of(out: TextIO, width: int | None, color: bool) -> Words:
-    """The wording of the trees that a ``TreeWriter`` with these writes, for whoever writes their rows."""
-    paint = Paint(color, glyphs_for(out))
-    return Words(paint, Style(paint.glyphs, 0, _value_limit(width, 0)), marked=width is not None)
 
 
 def _value_limit(width: int | None, verbosity: int) -> int | None:

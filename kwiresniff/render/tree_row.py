@@ -12,21 +12,12 @@ from kwiresniff.render.values import is_container, leaf, scalars
 
 
 class Row:
-    """The chunks of a row, the rows below it, and the node whose bytes it shows (None: no bytes). Or, where they are
-    ``drawn``, rows of a tree without ``-v`` as bytes, their depths first (``kwiresniff.codec.text.tree_bodies``).
-    """
+    """The chunks of a row, the rows below it, and the node whose bytes it shows (None: no bytes)."""
 
-    __slots__ = ("children", "chunks", "drawn", "node")
+    __slots__ = ("children", "chunks", "node")
 
-    def __init__(
-        self,
-        chunks: list[Chunk],
-        children: list[Row] | None = None,
-        node: Node | None = None,
-        drawn: list[bytes] | None = None,
-    ) -> None:
+    def __init__(self, chunks: list[Chunk], children: list[Row] | None = None, node: Node | None = None) -> None:
         self.chunks = chunks
-        self.drawn = drawn
         self.children = [] if children is None else children
         self.node = node
 

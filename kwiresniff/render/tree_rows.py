@@ -9,14 +9,14 @@ its own row, in wire order, because it has its own offset.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from kwiresniff.base.known_ids import ZERO_UUID
 from kwiresniff.base.tree_sizes import ELEMENTS_SHOWN
-from kwiresniff.model import DrawnNodes, Node
+from kwiresniff.model import Node
 from kwiresniff.render import format_units
 from kwiresniff.render.batch_rows import record_set_rows
 from kwiresniff.render.escape import escape
+from kwiresniff.render.labels import IDENTIFYING
 from kwiresniff.render.line_wrapping import Chunk
 from kwiresniff.render.style import Style
 from kwiresniff.render.tree_row import Row, name_column
@@ -35,15 +35,6 @@ from kwiresniff.render.version_ranges import is_range_array, range_row
 
 #: Structures within structures. Kafka's deepest message has nine levels, a record in it four more.
 MAX_DEPTH = 40
-
-#: Fields that tell one element of an array from the others, in Kafka's names.
-IDENTIFYING: Final = frozenset(
-    [
-        "api_key", "broker_id", "coordinator_id", "entity_type", "feature", "group", "group_id", "index", "key",
-        "member_id", "name", "node_id", "partition", "partition_index", "producer_id", "resource_name", "topic",
-        "topic_id", "topic_name", "transactional_id", "user",
-    ]
-)  # fmt: skip
 
 
 def struct_rows(nodes: Sequence[Node], style: Style, depth: int = 0) -> list[Row]:
@@ -65,8 +56,6 @@ def field_rows(node: Node, style: Style, depth: int, name_width: int = 0) -> lis
     if depth >= MAX_DEPTH:
         return [Row([[("name", node.name), ("dim", f" {style.glyphs.ellipsis} nested too deeply to show")]], node=node)]
     if node.type.endswith("RECORDS"):
-        if isinstance(node.children[0], DrawnNodes):
-            return [Row([], drawn=node.children[0].rows)]
         return record_set_rows(node, style, _opened_rows)
     if node.type.endswith("ARRAY"):
         if is_plain(node):

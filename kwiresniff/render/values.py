@@ -114,8 +114,7 @@ def leaf(node: Node, style: Style, *, name_width: int = 0, ident: bool = False) 
     elif value.__class__ is str:
         kind, text = "value", text_value(value, style)
     elif is_error(node):
-        name = escape(node.meaning) or "?"
-        return [("bad", f"{escape(node.name).ljust(name_width)} {value} {name}"), *problem_spans(node)]
+        return [error_span(escape(node.name), value, node.meaning, name_width), *problem_spans(node)]
     else:
         kind, text = scalar(value, style)
     meaning_kind = "dim" if kind == "dim" else "meaning"
@@ -127,6 +126,11 @@ def leaf(node: Node, style: Style, *, name_width: int = 0, ident: bool = False) 
     if node.meaning or node.problem:
         chunk += meaning_spans(node, meaning_kind)
     return [*chunk, ("dim", f"  {escape(node.hint)}")] if node.hint and style.verbosity else chunk
+
+
+def error_span(name: str, value: int, meaning: str, name_width: int) -> Span:
+    """An error code that says what went wrong."""
+    return "bad", f"{name.ljust(name_width)} {value} {escape(meaning) or '?'}"
 
 
 def is_absent(node: Node) -> bool:

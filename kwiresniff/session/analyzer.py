@@ -26,8 +26,6 @@ from kwiresniff.stream.frame_reader import MAX_KEPT_BYTES
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-    from kwiresniff.codec.text.tree_wording import Words
-
 
 #: What is kept of a request when its body is not wanted: the header and the front of small bodies, enough for the
 #: client's name and SASL mechanism and ``acks``.
@@ -47,9 +45,10 @@ class Analyzer(ConnectionServices):
     before its bodies are decoded; False drops it, True or None keeps it. ``ports`` are known to be brokers': what goes
     there is Kafka on weaker evidence, and what comes from there is no client. ``encode`` gives the JSON text of a
     value; with it bodies may come as text (``Message.text``), as far as nothing in them needs to be reported. With
-    ``words`` they may come as the rows of a tree, with ``digests`` as what is asked of all messages, or of those of
-    these APIs, decoded when somebody asks for more. With ``attempts`` connections that never came to be are reported,
-    too. With ``sessions``, and with ``topics``, fetches get what their sessions are about (``Exchange.fetched``).
+    ``trees`` record sets are decoded as far as a tree shows them. With ``digests`` bodies may come as what is asked of
+    all messages, or of those of these APIs, decoded when somebody asks for more. With ``attempts`` connections that
+    never came to be are reported, too. With ``sessions``, and with ``topics``, fetches get what their sessions are
+    about (``Exchange.fetched``).
 
     ``connections`` counts those recognised so far, ``opaque_token_bytes`` what SASL tokens without a header took,
     lengths included: the only bytes of Kafka connections that belong to no event.
@@ -68,7 +67,7 @@ class Analyzer(ConnectionServices):
         encode: Callable[[Any], bytes] | None = None,
         attempts: bool = False,
         sessions: bool = False,
-        words: Words | None = None,
+        trees: bool = False,
         digests: bool | Collection[int] = False,
     ) -> None:
         super().__init__(
@@ -84,14 +83,13 @@ class Analyzer(ConnectionServices):
             output.fetch_sessions = FetchSessions()
         self.keep_request = MAX_KEPT_BYTES if decoded or topics or sessions else FRONT_BYTES
         self.keep_response = RESPONSE_FRONT_BYTES if depth == "headers" and not topics else MAX_KEPT_BYTES
-        records: RecordsMode = "full" if depth == "records" else "headers"
+        records: RecordsMode = "headers" if depth != "records" else "shown" if trees else "full"
         if decoded:
             output.decoder = BodyDecoder(
                 records,
                 self.topics,
                 show_secrets=show_secrets,
                 encode=encode,
-                words=words,
                 digests=digests,
             )
         scanned = topics or depth != "headers"

@@ -12,10 +12,9 @@ from kwiresniff.base.api_keys import API_VERSIONS
 from kwiresniff.codec.body_scanner import MessageSkipper
 from kwiresniff.codec.codegen import made_when_called
 from kwiresniff.codec.embedded import OPENERS, QUICK_LOOKS
-from kwiresniff.codec.text.plan import mark_hideable
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Direction, Exchange, Message, Problem, RecordsMode
-from kwiresniff.session.secrets import has_secrets, hideable, may_hide, teaches
+from kwiresniff.session.secrets import has_secrets, may_hide, teaches
 from kwiresniff.session.topic_ids import carries_ids, names_topics
 
 if TYPE_CHECKING:
@@ -26,14 +25,6 @@ if TYPE_CHECKING:
 #: ``steps(api_key, version, direction)``: how a writer of text writes a message, None when it cannot.
 Plans = Callable[[int, int, Direction], "list[Step] | None"]
 
-
-#: When the rows of a tree are written: from the bytes at once; at once, with what consumers say to each other in it;
-#: when the body has been decoded, for the names of topics in it; and for what of it is a secret.
-AT_ONCE: Final = 0
-WITH_CONTENTS: Final = 1
-AFTER_NAMES: Final = 2
-AFTER_SECRETS: Final = 3
-
 #: Where a message may hold a secret: nowhere; in records of the metadata log; in any field, when it is not sound.
 NOWHERE: Final = 0
 IN_RECORDS: Final = 1
@@ -43,13 +34,13 @@ IN_FIELDS: Final = 2
 class BodyPlan:
     """How one direction of an (API, version) is read: looked up once, used for every message.
 
-    ``has_failed`` says that a body could not be decoded, ``rows`` when its rows are written, and ``secrets`` where it
-    may hold any. ``explains``: a broker explains itself in a message that has no other secrets in its fields.
+    ``has_failed`` says that a body could not be decoded, ``secrets`` where it may hold any. ``explains``: a broker
+    explains itself in a message that has no other secrets in its fields.
     """
 
     __slots__ = (
-        "_skipper", "decode", "explains", "guess", "has_failed", "look", "looks", "names_topics", "open",
-        "rows", "secrets", "steps", "trouble", "version",
+        "_skipper", "decode", "explains", "guess", "has_failed", "look", "looks", "names_topics", "open", "secrets",
+        "steps", "trouble", "version",
     )  # fmt: skip
 
     def __init__(
@@ -60,7 +51,6 @@ class BodyPlan:
         records: RecordsMode,
         plans: Plans | None,
         digests: DigestReader | None,
-        opening: Plans | None,
     ) -> None:
         api_key = exchange.api_key
         self.version = version
@@ -75,7 +65,6 @@ class BodyPlan:
         self.explains = direction == "response" and self.secrets != IN_FIELDS
         self.open = OPENERS.get((api_key, direction))
         self.look = QUICK_LOOKS.get((api_key, direction))
-        self.rows = AFTER_NAMES if self.names_topics else AT_ONCE
         self.steps: list[Step] | None = None
         self.looks: list[Step] | None = None
         if version < 0:
@@ -83,22 +72,14 @@ class BodyPlan:
                 message = f"API key {api_key} is in no Kafka release known here"
                 self.trouble = Problem("unknown_api", message, 0)
             return
-        # Whatever looks into a body needs more than its text. Where a quick look decides that, the writer decides; some
-        # of what is opened the writer opens itself, and of what may hold secrets rows can wait until those are known.
+        # Whatever looks into a body needs more than its text. Where a quick look decides that, the writer decides.
         if (self.open is not None or self.secrets) and self.look is None:
-            if self.secrets:
-                self.rows = AFTER_SECRETS
-                plans = plans if opening is not None and self.open is None else None
-            else:
-                self.rows = WITH_CONTENTS
-                plans = opening
+            plans = None
             if self.open is not None or teaches(api_key, direction):
                 digests = None
         if not self.guess:
             if plans is not None:
                 self.steps = plans(api_key, version, direction)
-                if self.steps is not None and self.rows == AFTER_SECRETS:
-                    mark_hideable(self.steps, hideable(api_key, direction))
             if digests is not None and not may_name:
                 self.looks = digests.steps(api_key, version, direction)
             if self.steps is not None or self.looks is not None:  # few bodies will be decoded then

@@ -16,7 +16,7 @@ from kwiresniff.codec.embedded import INTERNAL_TOPICS, BodyView
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Body, Direction, Exchange, Message, Problem, RecordsMode
 from kwiresniff.session.apis import MAX_FACTS, read_version
-from kwiresniff.session.body_plan import AFTER_NAMES, AFTER_SECRETS, IN_FIELDS, WITH_CONTENTS, BodyPlan, Plans
+from kwiresniff.session.body_plan import IN_FIELDS, BodyPlan, Plans
 from kwiresniff.session.error_codes import ErrorCodes, add_errors
 from kwiresniff.session.malformed import MalformedBodies
 from kwiresniff.session.secrets import conceal, conceal_explanations
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from kwiresniff.codec.decoder_gen import Decoder
     from kwiresniff.codec.text.plan import Step
-    from kwiresniff.codec.text.tree_wording import Words
     from kwiresniff.digest import Digest
     from kwiresniff.session.malformed import MalformedBodies
 
@@ -35,9 +34,6 @@ if TYPE_CHECKING:
 #: those of a message of which one could not be decoded: where many are broken, most of the time went into what was
 #: raised.
 _ASKED_FIRST_BYTES: Final = 1 << 14
-
-#: The length of a client id that is null; any other negative one is a mistake.
-_NULL: Final = b"\xff\xff"
 
 #: APIs whose answers have a digest only without an error: who looks at it takes its partitions, or versions, for good.
 _LOOKED_INTO: Final = frozenset({PRODUCE, FETCH, API_VERSIONS})
@@ -53,27 +49,18 @@ class BodyDecoder:
         *,
         show_secrets: bool = False,
         encode: Callable[[Any], bytes] | None = None,
-        words: Words | None = None,
         digests: bool | Collection[int] = False,
     ) -> None:
         self._writer = (
             codec.body_writer(encode, self._is_internal) if encode is not None and records == "full" else None
         )
-        self._rows = (
-            codec.row_writer(words, self._is_internal, topics.name) if words is not None and records == "full" else None
-        )
-        self._plans: Plans | None = None
-        if self._writer is not None:
-            self._plans = _json_plan
-        elif self._rows is not None:
-            self._plans = self._rows.plans.steps
+        self._plans: Plans | None = _json_plan if self._writer is not None else None
         self._errors: list[tuple[str, int]] = []  # of the answer that is being written
-        self._opening: Plans | None = self._rows.plans.opened_steps if self._rows is not None else None
         self._digests = None
         if digests and (records == "headers" or self._writer is not None):
             self._digests = codec.digest_reader(self._is_internal)
         # Whether bodies may be written or digested straight from their bytes; nothing is where nothing is compiled.
-        self._writes = self._writer is not None or self._rows is not None or self._digests is not None
+        self._writes = self._writer is not None or self._digests is not None
         self._digested = None if digests is True or digests is False else digests  # APIs, None for all
         self._records: RecordsMode = records
         self._topics = topics
@@ -95,8 +82,14 @@ class BodyDecoder:
                 understood = False
             if not response.is_deferred and response.body and self._error_codes.may_be_in(exchange, response):
                 self._error_codes.collect(exchange, exchange.api_key, response.version, response.body)
-            if exchange.api_key == CREATE_TOPICS and not request.is_deferred and request.body:
-                self._conceal_again(exchange, request, request.body)
+            if (
+                exchange.api_key == CREATE_TOPICS
+                and not self._show_secrets
+                and not request.is_deferred
+                and request.body
+            ):
+                # The response may call a config of the request sensitive.
+                conceal(CREATE_TOPICS, "request", request.body, sensitive=self._topics.sensitive_configs)
         if exchange.outcome == "ok" and (exchange.errors or not understood):
             exchange.outcome = "error" if exchange.errors else "undecoded"
 
@@ -126,8 +119,6 @@ class BodyDecoder:
         may_fit = not side.has_failed or side.may_fit(exchange, message, direction)
         if may_fit and self._writes and self._is_written(exchange, message, frame, direction, side):
             return True
-        if side.rows == WITH_CONTENTS and direction == "response":
-            self._decode_request(exchange)
         issues: list[Problem] = []
         body: Body | None = None
         end = -1
@@ -144,22 +135,23 @@ class BodyDecoder:
         message.body = body
         if side.names_topics and (sound or not side.secrets):
             self._topics.learn(api_key, direction, body)
-            if self._rows is not None:
-                self._rows.forget_names()
-                if not issues and side.rows == AFTER_NAMES:
-                    message.text = self._rows_of(exchange, message, direction, side)
+        is_opened = side.look is None or side.look(body, self._topics.name)
+        if is_opened and side.look is not None and self._records == "shown" and understood and not issues:
+            # All records are looked into, and nodes have a place for what they hold.
+            whole = codec.decoder(api_key, side.version, direction)
+            message.body = body = whole(frame, message.body_offset, [])[0]
+            self._malformed.dissect(exchange, message, direction)
         if side.explains and not self._show_secrets:
             conceal_explanations(body)
-        if side.look is not None and not side.look(body, self._topics.name):
+        if not is_opened:
             return understood
         inside: list[Problem] = []
         if side.open is not None and understood:
             side.open(BodyView(body, inside), exchange, self._topics.name)
             exchange.problems += (problem._replace(details={"direction": direction}) for problem in inside)
-        replaced: list[Any] | None = None
         if side.secrets and not self._show_secrets:
             inner_sound = _inner_is_sound(inside, direction)
-            replaced = conceal(
+            conceal(
                 api_key,
                 direction,
                 body,
@@ -168,8 +160,6 @@ class BodyDecoder:
                 sensitive=self._topics.sensitive_configs,
                 request=exchange.request,
             )
-        if side.rows == AFTER_SECRETS and understood and (replaced is not None or self._show_secrets):
-            message.text = self._rows_of(exchange, message, direction, side, replaced)
         return understood
 
     def _decoded(
@@ -208,12 +198,6 @@ class BodyDecoder:
                 if end < len(frame):
                     self._malformed.report_trailing(exchange, message, direction, end)
                 return True
-        if self._rows is not None and side.rows <= WITH_CONTENTS:
-            message.text = self._rows_of(exchange, message, direction, side)
-            if message.text is not None:
-                if direction == "response":
-                    add_errors(exchange, self._errors)
-                return True
         if side.looks is not None and side.decode is not None and self._digests is not None and self._writer is None:
             errors = self._errors if direction == "response" and exchange.api_key not in _LOOKED_INTO else None
             digest = self._digests.digest(side.looks, frame, message.body_offset, errors)
@@ -246,45 +230,6 @@ class BodyDecoder:
 
         return concealed
 
-    def _conceal_again(self, exchange: Exchange, request: Message, body: Body) -> None:
-        """Withholds in a request what its response calls sensitive."""
-        sensitive = self._topics.sensitive_configs
-        if not self._show_secrets and any(conceal(exchange.api_key, "request", body, sensitive=sensitive) or ()):
-            request.text = None  # it was written before
-
-    def _decode_request(self, exchange: Exchange) -> None:
-        """Decode a request that has been written already: what its response holds may depend on it."""
-        request = exchange.request
-        side = self._requests.get((exchange.api_key << 16) + exchange.api_version)
-        if side is None or side.rows != WITH_CONTENTS or side.decode is None:
-            return
-        if request is None or request.text is None or request.frame is None:
-            return
-        request.body, _ = side.decode(request.frame, request.body_offset, [])
-
-    def _rows_of(
-        self,
-        exchange: Exchange,
-        message: Message,
-        direction: Direction,
-        side: BodyPlan,
-        replaced: list[Any] | None = None,
-    ) -> list[bytes] | None:
-        """The body as rows of a tree, error codes of an answer noted, with what has ``replaced`` its secrets
-        (``session.secrets.conceal``); None when the message has more to show.
-        """
-        if side.steps is None or self._rows is None or message.frame is None:
-            return None
-        if not _is_usual(exchange, message, direction):
-            return None
-        if side.rows == WITH_CONTENTS:
-            if direction == "request":
-                self._rows.protocol_type = b""
-            elif exchange.request is None or exchange.request.text is None:
-                return None
-        errors = self._errors if direction == "response" else None
-        return self._rows.text(side.steps, message.frame, message.body_offset, errors, replaced)
-
     def _side(self, exchange: Exchange, direction: Direction, key: int, sides: dict[int, BodyPlan]) -> BodyPlan:
         version = read_version(exchange, direction)
         side = sides.get(key)
@@ -294,16 +239,14 @@ class BodyDecoder:
             digests = self._digests
             if self._digested is not None and exchange.api_key not in self._digested:
                 digests = None
-            side = sides[key] = BodyPlan(
-                exchange, direction, version, self._records, self._plans, digests, self._opening
-            )
+            side = sides[key] = BodyPlan(exchange, direction, version, self._records, self._plans, digests)
         return side
 
     @property
     def _malformed(self) -> MalformedBodies:
         """What reads bodies that do not decode cleanly."""
         if self._closer_look is None:
-            self._closer_look = MalformedBodies(self._records, self._topics, self._rows)
+            self._closer_look = MalformedBodies(self._records, self._topics)
         return self._closer_look
 
     def _is_internal(self, topic_id: str) -> bool:
@@ -336,21 +279,3 @@ def _inner_is_sound(problems: list[Problem], direction: Direction) -> bool:
 def _json_plan(api_key: int, version: int, direction: Direction) -> list[Step] | None:
     """The plan to write bodies as JSON text; None for messages whose bodies other code looks into."""
     return None if names_topics(api_key, direction) else codec.text_steps(api_key, version, direction)
-
-
-def _is_usual(exchange: Exchange, message: Message, direction: Direction) -> bool:
-    """Whether neither the header nor bytes behind the body need a row of their own in a tree."""
-    frame = message.frame
-    if frame is None or len(frame) != message.size_bytes:
-        return False
-    if direction == "request":
-        client_id = exchange.client_id
-        if client_id is None:
-            if message.header_version and frame[8:10] != _NULL:
-                return False
-        elif not client_id.isascii() or "\\" in client_id:
-            return False
-        flexible = message.header_version > 1
-    else:
-        flexible = message.header_version > 0
-    return not flexible or frame[message.body_offset - 1] == 0

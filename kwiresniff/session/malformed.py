@@ -5,7 +5,7 @@ Few captures have any: whoever reads bodies imports this, and the dissector with
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+from typing import final
 
 from kwiresniff import schema
 from kwiresniff.codec.decode_errors import trailing_bytes
@@ -18,21 +18,18 @@ from kwiresniff.model import Body, Direction, Exchange, Message, Problem, Record
 from kwiresniff.session.secrets import is_sound
 from kwiresniff.session.topic_ids import TopicNameTable, names_topics
 
-if TYPE_CHECKING:
-    from kwiresniff.codec.text.tree_bodies import RowWriter
-
 
 @final
 class MalformedBodies:
     """Reports what is wrong with bodies; ``records`` says whether record sets are looked into.
 
-    Where there is a ``writer`` of rows there will be trees of the bodies: each is read once for both.
+    ``shown`` as far as a tree shows them: then the bodies are dissected once, for their trees as well.
     """
 
-    def __init__(self, records: RecordsMode, topics: TopicNameTable, writer: RowWriter | None = None) -> None:
-        self._opens = records == "full"
+    def __init__(self, records: RecordsMode, topics: TopicNameTable) -> None:
+        self._opens = records in ("full", "shown")
+        self._draws = records == "shown"
         self._topics = topics
-        self._writer = writer
 
     def report_trailing(self, exchange: Exchange, message: Message, direction: Direction, end: int) -> None:
         """Reports the bytes behind a body that has nothing else that would have to be told."""
@@ -60,8 +57,8 @@ class MalformedBodies:
         assert message.frame is not None
         missing = message.size_bytes - len(message.frame)
         problems: list[Problem] | None = None
-        if self._writer is not None and not names_topics(exchange.api_key, "response"):  # it might name what is shown
-            problems, shown = self._dissected(exchange, message, direction, self._writer)
+        if self._draws and not names_topics(exchange.api_key, "response"):  # it might name what is shown
+            problems, shown = self.dissect(exchange, message, direction)
             body = shown if body is None else body
         if body is None:
             body, problems = front_of(self._bytes(exchange, message, direction))
@@ -76,9 +73,7 @@ class MalformedBodies:
                     exchange.problems.append(issue._replace(details={"direction": direction}))
         return body, is_sound(problems, missing)
 
-    def _dissected(
-        self, exchange: Exchange, message: Message, direction: Direction, writer: RowWriter
-    ) -> tuple[list[Problem], Body | None]:
+    def dissect(self, exchange: Exchange, message: Message, direction: Direction) -> tuple[list[Problem], Body | None]:
         """What is wrong with a message that is dissected for its tree, and its body, None where that holds only a part
         of it.
         """
@@ -91,7 +86,6 @@ class MalformedBodies:
             topic_name=self._topics.name,
             missing=message.size_bytes - len(message.frame),
             details={"direction": direction},
-            writer=writer,
         )
         message.dissection = dissection
         return dissection.problems, plain(dissection.root) if dissection.is_whole else None

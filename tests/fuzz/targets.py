@@ -24,8 +24,9 @@ from kwiresniff.codec.node_values import plain
 from kwiresniff.codec.records import decode_record_set, dissect_record_set
 from kwiresniff.errors import CaptureError, DecodeError, FilterError, SchemaError
 from kwiresniff.export import WRITERS, event_json, json_text
-from kwiresniff.model import Exchange, Problem, Segment
+from kwiresniff.model import Direction, Dissection, Exchange, Problem, Segment
 from kwiresniff.render import SummaryWriter, TreeWriter
+from kwiresniff.render.tree_row import Row
 from kwiresniff.session import Analyzer, dissect_message
 from kwiresniff.session.sasl_tokens import read_token
 from kwiresniff.session.standalone import decode_message
@@ -38,6 +39,7 @@ from tests.support.kafka_vectors import Entry, entries
 from tests.support.odd_bodies import body
 from tests.support.record_vectors import vectors
 
+BOTH: tuple[Direction, ...] = ("request", "response")
 CAPTURES = Path(__file__).parents[2] / "captures"
 ENCODE = json_text
 #: What a batch may decompress to here, so that bombs end soon.
@@ -245,8 +247,21 @@ def connection(data: bytes) -> None:
     assert forms[0].getvalue() == forms[1].getvalue(), "the two ways to write JSON disagree"
     harmful = UNSAFE.search(screen.getvalue())
     assert harmful is None, f"{harmful[0]!r} reaches the terminal" if harmful else ""
+    analyzers = Analyzer(trees=True), Analyzer()
+    trees = [TreeWriter(io.StringIO(), 80, False, topic_name=analyzer.topics.name) for analyzer in analyzers]
+    for event, other in zip(*(analyzer.analyze(segments) for analyzer in analyzers), strict=True):
+        if isinstance(event, Exchange) and isinstance(other, Exchange):
+            drawn = [_read(trees[0], event, which, analyzers[0]) for which in BOTH]
+            nodes = [dissect_message(other, which, analyzers[1].topics) for which in BOTH]
+            assert trees[0].text(event, *drawn) == trees[1].text(other, *nodes), "values and nodes draw different trees"
     for event in Analyzer("errors", topics=True).analyze(segments):
         assert event is not None
+
+
+def _read(tree: TreeWriter, exchange: Exchange, which: Direction, analyzer: Analyzer) -> Dissection | list[Row] | None:
+    """What a tree shows of a message without ``-v``."""
+    rows = tree.rows(exchange, which)
+    return dissect_message(exchange, which, analyzer.topics, folded=True) if rows is None else rows
 
 
 def _damaged(segments: tuple[Segment, ...], orders: bytes) -> list[Segment]:

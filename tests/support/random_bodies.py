@@ -41,8 +41,8 @@ def _without(value: Any, fields: tuple[WireField, ...]) -> Any:
 def drawable_body(
     message: MessageVersion, rng: random.Random, code: Callable[[], int] = int, unknown: bool = False
 ) -> dict[str, Any]:
-    """One without what the rows of trees are not written for; with ``unknown`` tagged fields, which version ranges have
-    none of on their row. Each error code is ``code()``.
+    """One without unknown tagged fields, for which trees are drawn from nodes; with ``unknown`` it may have some. Each
+    error code is ``code()``.
     """
     body: dict[str, Any] = _drawable(random_body(message, rng), message.fields, code, unknown)
     return body

@@ -17,9 +17,9 @@ from kwiresniff.codec.embedded.openers import Openers
 from kwiresniff.codec.embedded.struct_view import StructView
 from kwiresniff.codec.primitives import float_value
 from kwiresniff.codec.record_limits import RecordBudget
-from kwiresniff.codec.value_labels import time_meaning
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Exchange, TopicNames
+from kwiresniff.schema.value_labels import time_meaning
 
 METRICS = "metrics"
 #: What stands as ``message`` and ``version`` beside the metrics; the package is opentelemetry.proto.metrics.v1.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, final
 from kwiresniff.base.body_members import UNKNOWN_TAGS
 from kwiresniff.codec.field_layout import default_value
 from kwiresniff.codec.primitives import uuid_text
+from kwiresniff.codec.tagged_structure import with_tagged
 from kwiresniff.codec.text.body_reader import BodyReader
 from kwiresniff.codec.text.plan import (
     BOOLEAN,
@@ -117,7 +118,7 @@ class ValueReader(BodyReader):
             kind: i64 = step.kind
             if kind == TAG_SECTION:
                 if self.frame[pos] or step.steps:
-                    self._tag_section(step, found, pos)
+                    found = self._tag_section(step, found, pos)
                     pos = self.pos
                 else:
                     pos += 1
@@ -144,8 +145,8 @@ class ValueReader(BodyReader):
         self.pos = pos
         return found
 
-    def _tag_section(self, section: Step, found: dict[str, Any], pos: i64) -> None:
-        """Tagged fields: what is not there has its default, in the order of tags all the same."""
+    def _tag_section(self, section: Step, found: dict[str, Any], pos: i64) -> dict[str, Any]:
+        """Adds the tagged fields of a structure and returns it; those that are not there have their defaults."""
         for step in section.steps:
             if step.is_own:
                 assert step.field is not None
@@ -178,9 +179,11 @@ class ValueReader(BodyReader):
                     others[tag] = raw
                 self.pos = stop
                 continue
-            found[known.name] = self._array(known, begin) if known.array else self._value(known, begin)
+            value = self._array(known, begin) if known.array else self._value(known, begin)
+            found = with_tagged(found, known.name, value)
             if self.pos != stop:
                 raise _unusual()
+        return found
 
     def _array(self, step: Step, pos: i64) -> list[Any] | None:
         count: i64 = self.count_of(step, pos)

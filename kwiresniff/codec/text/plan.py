@@ -49,10 +49,6 @@ TOPIC_ID: Final = 16
 #: Fields that are passed over (``kwiresniff.codec.text.digest_steps``).
 JUMP: Final = 17
 
-#: BYTES that the writer of trees looks into, and such as it only writes when they are empty; both come last.
-OPENED: Final = 18
-CLOSED: Final = 19
-
 #: Types of fixed size that the writers know, by the names of ``kwiresniff.schema.wire_types``. FLOAT64, which is in no
 #: message that is written often, and any type that is added later are refused.
 FIXED_KINDS: Final = {
@@ -73,8 +69,7 @@ class Step:
     ``shift`` says that so many elements count as one value: two to the power of it. ``lead`` is the JSON text
     before the value; ``field`` is what the definition says, None for what is no field. ``role`` is filled in for
     digests (``kwiresniff.codec.text.digest_steps``), ``blank`` and ``is_own`` for bodies
-    (``kwiresniff.codec.text.body_values``), ``hideable`` for secrets (``mark_hideable``), the rest by the writer of
-    trees (``kwiresniff.codec.text.tree_labels``).
+    (``kwiresniff.codec.text.body_values``).
     """
 
     def __init__(self, lead: bytes, kind: i64, field: WireField | None = None) -> None:
@@ -95,26 +90,7 @@ class Step:
         self.role: i64 = 0
         self.is_own = False
         self.blank: dict[str, Any] = {}
-        self.label = b""
-        self.width: i64 = len(self.name)
-        self.column: i64 = 0
-        self.padded = b""
-        self.padded_at: i64 = -1
-        self.padded_to: dict[int, bytes] = {}
-        self.labels: list[bytes] = []
-        self.identifies = False
-        self.hideable = False
         self.explains = False
-        self.is_error = False
-        self.is_range = False
-        self.meant = False
-        self.labelled: dict[int, bytes] = {}
-        self.last: i64 = 0
-        self.last_text = b""
-        self.ranges: dict[bytes, bytes] = {}
-        self.content = ""
-        self.tells_protocol = False
-        self.uuids: dict[bytes, bytes] = {}
 
 
 def plan(message: MessageVersion, *, leads: bool = True) -> list[Step]:
@@ -177,13 +153,6 @@ def _kind(field: WireField) -> int:
     if kind is None:
         raise SchemaError(f"{field.type} is not written as text")
     return kind
-
-
-def mark_hideable(steps: list[Step], names: frozenset[str]) -> None:
-    """Marks the fields of these names: their values may be secrets, which a writer is told one by one."""
-    for step in steps:
-        step.hideable = step.name in names
-        mark_hideable(step.steps, names)
 
 
 def _quoted(value: Any) -> str:

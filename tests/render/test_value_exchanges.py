@@ -1,4 +1,4 @@
-"""Trees of whole exchanges are the same with bodies written straight from bytes as with nodes, secrets withheld."""
+"""Trees of whole exchanges are the same from values as from nodes, secrets withheld."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pytest
 
 from kwiresniff import codec, schema
 from kwiresniff.capture import open_captures
-from kwiresniff.model import Connection, Dissection, Exchange, Message
+from kwiresniff.model import Connection, Dissection, Exchange
 from kwiresniff.render import TreeWriter
-from kwiresniff.render.tree import words_of
+from kwiresniff.render.tree_row import Row
 from kwiresniff.session import Analyzer, dissect_message
 from tests.support.conversation import Wire, heartbeat, heartbeat_response, request, response
 from tests.support.random_bodies import drawable_body
@@ -27,30 +27,32 @@ HEARTBEAT, API_VERSIONS, CREATE_TOPICS, DESCRIBE_CONFIGS = 12, 18, 19, 32
 
 
 def rows(
-    exchange: Exchange, which: Any, analyzer: Analyzer, show_secrets: bool = False
-) -> Dissection | list[bytes] | None:
-    """What ``read`` draws of a message: the rows written straight from bytes where there are any, or else its nodes."""
-    message: Message | None = getattr(exchange, which)
-    if message is not None and message.text is not None:
-        return message.text
+    tree: TreeWriter, exchange: Exchange, which: Any, analyzer: Analyzer, show_secrets: bool = False
+) -> Dissection | list[Row] | None:
+    """What ``read`` draws of a message: the rows of its values where there are any, or else its nodes."""
+    found = tree.rows(exchange, which)
+    if found is not None:
+        return found
     return dissect_message(exchange, which, analyzer.topics, show_secrets=show_secrets, folded=True)
 
 
-def drawn_twice(wire: Wire, show_secrets: bool = False) -> tuple[Exchange, str, str]:
-    """The last exchange, its tree with whatever is written straight from bytes, and its tree from nodes alone."""
-    words = words_of(io.StringIO(), None, False)
-    direct = Analyzer(words=words, show_secrets=show_secrets)
+def drawn_twice(wire: Wire, show_secrets: bool = False) -> tuple[list[bool], str, str]:
+    """Of the last exchange: whether request and response are drawn from values; its tree with whatever is; and its tree
+    from nodes alone.
+    """
+    direct = Analyzer(trees=True, show_secrets=show_secrets)
     careful = Analyzer(show_secrets=show_secrets)
     found, other = (
         [event for event in one.analyze(wire.segments) if isinstance(event, Exchange)][-1] for one in (direct, careful)
     )
-    drawn = TreeWriter(io.StringIO(), None, False).text(
-        found, *(rows(found, which, direct, show_secrets) for which in ("request", "response"))
-    )
+    tree = TreeWriter(io.StringIO(), None, False, topic_name=direct.topics.name)
+    parts = [rows(tree, found, which, direct, show_secrets) for which in ("request", "response")]
     nodes = [
         dissect_message(other, which, careful.topics, show_secrets=show_secrets) for which in ("request", "response")
     ]
-    return found, drawn.decode(), TreeWriter(io.StringIO(), None, False).text(other, *nodes).decode()
+    drawn = tree.text(found, *parts).decode()
+    is_valued = [isinstance(part, list) for part in parts]
+    return is_valued, drawn, TreeWriter(io.StringIO(), None, False).text(other, *nodes).decode()
 
 
 def described(**said: Any) -> Wire:
@@ -79,8 +81,8 @@ def described(**said: Any) -> Wire:
 )
 def test_configs_have_rows_in_which_secrets_are_withheld(said: dict[str, Any], shown: bool, withheld: bool) -> None:
     """The tree is that of the nodes: the values of secrets are replaced by their size, those of others are not."""
-    found, drawn, nodes = drawn_twice(described(**said))
-    assert found.response is not None and found.response.text is not None
+    is_valued, drawn, nodes = drawn_twice(described(**said))
+    assert is_valued == [True, True]
     assert drawn == nodes
     assert ("hunter2" in drawn, "(withheld, size_bytes 7)" in drawn) == (shown, withheld)
 
@@ -128,10 +130,9 @@ def test_what_is_withheld_in_rows_is_what_is_withheld_in_nodes(
         )]  # fmt: skip
         wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1))
         wire.up(request(api_key, version, 2, frames[0], "c", tags[0])).down(response(2, frames[1], tags[1]))
-        found, drawn, nodes = drawn_twice(wire, show_secrets)
+        is_valued, drawn, nodes = drawn_twice(wire, show_secrets)
         assert drawn == nodes
-        message: Message | None = getattr(found, direction)
-        written += message is not None and message.text is not None
+        written += is_valued[direction == "response"]
     assert written > 4 * (last + 1 - first)
 
 
@@ -193,19 +194,17 @@ def test_what_a_response_calls_sensitive_is_withheld_in_its_request(sensitive: b
 
 
 @pytest.mark.parametrize("capture", mostly_slow(CAPTURES), ids=lambda path: path.name)
-def test_captures_are_drawn_the_same_with_and_without_written_rows(capture: Path) -> None:
+def test_captures_are_drawn_the_same_from_values_and_from_nodes(capture: Path) -> None:
     """Every exchange of every recording, in a pipe and in a terminal."""
     for width, color in ((None, False), (80, True)):
-        words = words_of(io.StringIO(), width, color)
-        trees = [TreeWriter(io.StringIO(), width, color) for _ in range(2)]
-        direct, careful = Analyzer(words=words), Analyzer()
+        direct, careful = Analyzer(trees=True), Analyzer()
+        trees = [TreeWriter(io.StringIO(), width, color, topic_name=direct.topics.name) for _ in range(2)]
         events = direct.analyze(iter(open_captures([str(capture)])))
         for event, other in zip(events, careful.analyze(iter(open_captures([str(capture)]))), strict=True):
             if isinstance(event, Exchange):
                 assert isinstance(other, Exchange)
                 asked, answered = (dissect_message(other, which, careful.topics) for which in ("request", "response"))
-                assert trees[0].text(event, rows(event, "request", direct), rows(event, "response", direct)) == (
-                    trees[1].text(other, asked, answered)
-                )
+                parts = [rows(trees[0], event, which, direct) for which in ("request", "response")]
+                assert trees[0].text(event, *parts) == trees[1].text(other, asked, answered)
             elif isinstance(event, Connection):
                 assert isinstance(other, Connection) and event.exchanges == other.exchanges

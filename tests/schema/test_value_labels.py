@@ -6,8 +6,8 @@ import pytest
 
 from kwiresniff import schema
 from kwiresniff.codec.dissector import dissect
-from kwiresniff.codec.value_labels import meaning_of
 from kwiresniff.schema.types import WireField
+from kwiresniff.schema.value_labels import meaning_of
 from tests.support.definitions import field, message
 
 
