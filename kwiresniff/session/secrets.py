@@ -159,7 +159,7 @@ def conceal(
 def conceal_explanations(body: Body) -> bool:
     """Withholds the texts in which a broker quotes a credential, in place; returns whether there are any."""
     has_any = False
-    todo = [body]
+    todo: list[dict[Any, Any]] = [body]  # names of members are texts, those of unknown tagged fields numbers
     while todo:
         member = todo.pop()
         for name, value in member.items():
@@ -167,7 +167,13 @@ def conceal_explanations(body: Body) -> bool:
                 todo.append(value)
             elif isinstance(value, list):
                 todo += (one for one in value if isinstance(one, dict))
-            elif value and isinstance(value, str) and name.endswith(EXPLANATIONS) and is_secret_text(value):
+            elif (
+                value
+                and isinstance(value, str)
+                and isinstance(name, str)
+                and name.endswith(EXPLANATIONS)
+                and is_secret_text(value)
+            ):
                 member[name] = withheld(value)
                 has_any = True
     return has_any
