@@ -19,16 +19,9 @@ VALUES: Final = (b'{"properties"', b'{"schema"')
 #: What is in the value of every config, and in the key of every source offset: ``["connector",{...}]``.
 _PROPERTIES: Final = b'"properties"'
 _PARTITION: Final = b'",{'
-#: What every such record has in its key or its value.
-_MARKS: Final = (
-    _PROPERTIES, b"session-key", b"commit-", b"target-state-", b"tasks-fencing-", b"restart-connector-",
-    b"logger-cluster-", b"status-", _PARTITION,
-)  # fmt: skip
-
-
-def has_marks(data: bytes, start: int, stop: int) -> bool:
-    """Whether any record in ``data[start:stop]`` may be one of Connect's; ``may_be_connects`` decides it for each."""
-    return any(data.find(mark, start, stop) >= 0 for mark in _MARKS)
+#: Whether the key of such a record may begin with a byte, by its number, and the byte that its value begins with.
+KEY_BEGINS: Final = bytes(any(key[0] == byte for key in KEYS) for byte in range(256))
+VALUE_BEGINS: Final = 0x7B
 
 
 def may_be_connects(key: Any, value: Any) -> bool:

@@ -27,7 +27,7 @@ from kwiresniff.base.batch_layout import (
     MAX_TIMESTAMP_AT,
     RECORDS_COUNT_AT,
 )
-from kwiresniff.base.connect_records import has_marks, may_be_connects
+from kwiresniff.base.connect_records import KEY_BEGINS, VALUE_BEGINS, may_be_connects
 from kwiresniff.codec.batch_libraries import crc32c
 from kwiresniff.codec.compression import decompress_within
 from kwiresniff.codec.record_limits import MAX_BATCH_BYTES, RecordBudget
@@ -121,7 +121,7 @@ class BatchReader(BatchHeader):
             self.data = decompress_within(budget, codec, frame[pos + HEADER_BYTES : stop])
             self.first = 0
             self.last = len(self.data)
-        if has_marks(self.data, self.first, self.last) and self._may_be_connects():
+        if self._may_be_connects():
             return UNUSUAL
         budget.records -= count
         self.base_timestamp = read_i64_be(frame, pos + BASE_TIMESTAMP_AT)
@@ -139,21 +139,19 @@ class BatchReader(BatchHeader):
             pos = reader.front(data, pos, self.last, VARLONG_BYTES)
             if pos < 0:
                 return True
-            key = self._field(pos)
-            value = self._field(reader.pos)
-            if reader.pos < 0 or may_be_connects(key, value):
+            key_bytes: i64 = reader.sized(data, pos, reader.stop)
+            key: i64 = reader.pos
+            if key < 0:
                 return True
+            key_end: i64 = key + key_bytes if key_bytes > 0 else key
+            value_bytes: i64 = reader.sized(data, key_end, reader.stop)
+            value: i64 = reader.pos
+            if value < 0:
+                return True
+            # Most keys and values do not even begin so.
+            if (key_bytes > 0 and KEY_BEGINS[data[key]]) or (value_bytes > 0 and data[value] == VALUE_BEGINS):
+                value_end = value + value_bytes if value_bytes > 0 else value
+                if may_be_connects(data[key:key_end], data[value:value_end]):
+                    return True
             pos = reader.stop
         return False
-
-    def _field(self, pos: i64) -> bytes | None:
-        """The key or the value at ``pos`` of the record whose front was read last; the reader goes on behind it."""
-        reader = self._records
-        if pos < 0:
-            return None
-        length: i64 = reader.sized(self.data, pos, reader.stop)
-        start: i64 = reader.pos
-        if start < 0 or length < 0:
-            return None
-        reader.pos = start + length
-        return self.data[start : reader.pos]
