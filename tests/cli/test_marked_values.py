@@ -28,10 +28,10 @@ from kwiresniff.pipeline.batches import table_batches
 from kwiresniff.pipeline.columns import READABLE
 from kwiresniff.pipeline.plan import WorkUnit, find_sources
 from kwiresniff.pipeline.unit_reader import Settings
-from kwiresniff.schema.types import WireField
 from tests.support.capture_files import save
 from tests.support.command import Run
 from tests.support.conversation import Wire, api_versions_v0, api_versions_v0_response, request, response
+from tests.support.secret_messages import body
 
 RECORD = "QxRECORDxQ"
 SECRET = "ZjSECRETjZ"
@@ -129,26 +129,6 @@ def connect_sets() -> Iterator[bytes]:
     yield batch(b"connector-a", CONFIGS.encode(), magic=9)
     yield batch(b"connector-a", CONFIGS.encode(), count=2)
     yield message(1, 0, CONFIGS.encode())
-
-
-def body(fields: tuple[WireField, ...], given: dict[str, Any]) -> dict[str, Any]:
-    """A body with one element in each array; ``given`` are the values of fields by name."""
-    return {field.name: value_of(field, given) for field in fields if field.tag is None}
-
-
-def value_of(field: WireField, given: dict[str, Any]) -> Any:
-    if field.array and field.type != "STRUCT":
-        return []
-    if field.type == "STRUCT":
-        inner = body(field.fields, given)
-        return [inner] if field.array else inner
-    if field.name in given and (isinstance(given[field.name], bytes) == ("STRING" not in field.type)):
-        return given[field.name]
-    if "STRING" in field.type:
-        return "orders"
-    if field.type == "UUID":
-        return given.get(field.name, "AAAAAAAAAAAAAAAAAAAAAA")
-    return b"" if "BYTES" in field.type or "RECORDS" in field.type else False if field.type == "BOOLEAN" else 0
 
 
 def encoded(api_key: int, version: int, direction: Direction, **given: Any) -> bytes:

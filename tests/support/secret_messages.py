@@ -60,7 +60,7 @@ def value_of(field: WireField, given: dict[str, Any]) -> Any:
     if "STRING" in field.type:
         return "orders"
     if field.type == "UUID":
-        return "AAAAAAAAAAAAAAAAAAAAAA"
+        return given.get(field.name, "AAAAAAAAAAAAAAAAAAAAAA")
     return b"" if "BYTES" in field.type or "RECORDS" in field.type else False if field.type == "BOOLEAN" else 0
 
 
