@@ -7,7 +7,7 @@ them. Clients that come later are counted in ``left_out``, those that used more 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from kwiresniff.analysis.body_entities import (
     message_groups,
@@ -20,6 +20,7 @@ from kwiresniff.analysis.followed_sessions import FollowedSessions
 from kwiresniff.analysis.late_names import renamer
 from kwiresniff.base.api_keys import API_VERSIONS
 from kwiresniff.base.flows import host_of
+from kwiresniff.base.needs import Needs
 from kwiresniff.model import Connection, Exchange, FetchedTopics, TopicNames
 from kwiresniff.results.clients import ApiUse, Client
 
@@ -96,6 +97,8 @@ class _OpenConnection:
 
 class Inventory:
     """Collects clients from exchanges with decoded bodies and from ended connections."""
+
+    NEEDS: ClassVar[Needs] = Needs("bodies", sessions=True, digests=True)
 
     def __init__(self, topic_name: TopicNames | None = None) -> None:
         self.left_out = 0

@@ -6,7 +6,7 @@ Heartbeats that say nothing new are left out, commits of one member in a row are
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from kwiresniff.analysis.group_events import EventLog, LastKnown, Member, Partitions, new_member_budget
 from kwiresniff.analysis.late_names import renamer
@@ -21,6 +21,7 @@ from kwiresniff.base.api_keys import (
 )
 from kwiresniff.base.body_members import DECODED
 from kwiresniff.base.field_values import field_text, name_text
+from kwiresniff.base.needs import Needs
 from kwiresniff.model import Body, Exchange, TopicNames
 from kwiresniff.results.groups import GroupEvent
 
@@ -44,6 +45,8 @@ STEPS = frozenset({"MEMBER_ID_REQUIRED", "REBALANCE_IN_PROGRESS"})
 
 class GroupTimeline:
     """Collects the events of groups from exchanges with decoded bodies, in the order in which they are answered."""
+
+    NEEDS: ClassVar[Needs] = Needs("bodies", digests=True)
 
     def __init__(self, topic_name: TopicNames | None = None) -> None:
         self._topic_name = topic_name

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 from zlib import crc32
 
 from kwiresniff.analysis.stats_keys import TopicKeys
 from kwiresniff.analysis.top_k import Labels, TopK
 from kwiresniff.base.flows import host_of
+from kwiresniff.base.needs import Needs
 from kwiresniff.base.placeholders import NO_REQUEST, NO_TOPIC, OTHERS
 from kwiresniff.model import Connection, Event, Exchange, Problem, TopicNames
 from kwiresniff.results.metrics import Metric
@@ -115,6 +116,8 @@ def _count(counts: dict[str, int], name: str, by: int = 1) -> None:
 
 class Metrics:
     """Counts events. ``collect`` may be called from another thread at any time."""
+
+    NEEDS: ClassVar[Needs] = Needs("errors", topics=True)
 
     def __init__(self, series: int = DEFAULT_SERIES, topic_name: TopicNames | None = None) -> None:
         """``series`` is how many clients, brokers and topics have series of their own."""

@@ -10,7 +10,7 @@ Bounded: see ``producer_table``; what finds no room is counted in ``left_out``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from kwiresniff.analysis.body_entities import READ_COMMITTED, isolation_level
 from kwiresniff.analysis.late_names import renamer
@@ -38,6 +38,7 @@ from kwiresniff.base.api_keys import (
     WRITE_TXN_MARKERS,
 )
 from kwiresniff.base.field_values import field_text
+from kwiresniff.base.needs import Needs
 from kwiresniff.model import Body, Exchange, TopicNames
 from kwiresniff.results.producers import Producer
 
@@ -49,6 +50,8 @@ OVER_CODE = "INVALID_TXN_STATE"
 
 class ProducerLedger:
     """Collects from exchanges whose bodies are decoded, batch headers included, or that have digests."""
+
+    NEEDS: ClassVar[Needs] = Needs("bodies", digests=True)
 
     def __init__(self, topic_name: TopicNames | None = None) -> None:
         self._topic_name = topic_name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from kwiresniff.analysis.clients import Inventory
 from kwiresniff.analysis.doctor import Doctor, RuleMaker
@@ -11,6 +11,7 @@ from kwiresniff.analysis.groups import GroupTimeline
 from kwiresniff.analysis.stats import StatsTable
 from kwiresniff.analysis.time_series import TimeSeries
 from kwiresniff.analysis.topic_traffic import TopicTraffic
+from kwiresniff.base.needs import Needs
 from kwiresniff.model import Connection, Event, Exchange, Problem, TopicNames
 from kwiresniff.results.report import Report
 
@@ -29,6 +30,8 @@ Item = TypeVar("Item")
 
 class Reporter:
     """Takes in events with decoded bodies; memory is bounded by the parts."""
+
+    NEEDS: ClassVar[Needs] = Doctor.NEEDS | Inventory.NEEDS | GroupTimeline.NEEDS | TopicTraffic.NEEDS
 
     def __init__(self, topic_name: TopicNames | None = None, rules: Iterable[RuleMaker] = ()) -> None:
         self._doctor = Doctor(topic_name, rules)

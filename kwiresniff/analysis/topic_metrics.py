@@ -7,10 +7,11 @@ was counted of it before stays with the rest, so that no counter ever falls.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from kwiresniff.analysis.metrics import DEFAULT_SERIES, label
 from kwiresniff.analysis.topic_traffic import TopicTraffic
+from kwiresniff.base.needs import Needs
 from kwiresniff.base.placeholders import OTHERS
 from kwiresniff.model import Event, Exchange, TopicNames
 from kwiresniff.results.metrics import Metric
@@ -31,6 +32,8 @@ _NONE: _Counts = (0,) * len(_COUNTERS)
 
 class TopicMetrics:
     """Counts exchanges with decoded bodies. ``collect`` may be called from another thread at any time."""
+
+    NEEDS: ClassVar[Needs] = Needs("bodies", sessions=True)
 
     def __init__(self, series: int = DEFAULT_SERIES, topic_name: TopicNames | None = None) -> None:
         """``series`` is how many topics have series of their own."""

@@ -9,7 +9,7 @@ Bounded, see ``topic_table``; of batches whose consumption is awaited each parti
 
 from __future__ import annotations
 
-from typing import Final
+from typing import ClassVar, Final
 
 from kwiresniff.analysis.body_entities import groups_of_member, replica_id_of
 from kwiresniff.analysis.followed_sessions import FollowedSessions
@@ -20,6 +20,7 @@ from kwiresniff.analysis.topic_summary import TopicSummary
 from kwiresniff.analysis.topic_table import TopicTable
 from kwiresniff.base.api_keys import FETCH, OFFSET_COMMIT, OFFSET_FETCH, PRODUCE, SHARE_FETCH, TXN_OFFSET_COMMIT
 from kwiresniff.base.field_values import field_text
+from kwiresniff.base.needs import Needs
 from kwiresniff.digest import PartitionDigest, TopicDigest
 from kwiresniff.model import Body, Exchange, FetchedTopics, Message, TopicNames
 from kwiresniff.results.topics import Topic
@@ -35,6 +36,8 @@ _ROLES = ("producer", "consumer", "share consumer", "replica")
 
 class TopicTraffic:
     """Collects from exchanges whose bodies are decoded, batch headers included, or that have digests."""
+
+    NEEDS: ClassVar[Needs] = Needs("bodies", sessions=True, digests=True)
 
     def __init__(self, topic_name: TopicNames | None = None) -> None:
         self._topic_name = topic_name

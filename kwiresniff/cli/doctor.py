@@ -30,7 +30,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str, fail_on:
     Errors that clients get, slow and unanswered requests, throttling, rebalances, tiny batches, connection churn, TLS
     failures, packets sent twice, damaged batches.
     """
-    source = EventSource(captures, options, "bodies", screen=False, sessions=True, attempts=True, digests=True)
+    source = EventSource(captures, options, Doctor.NEEDS, screen=False)
     doctor = Doctor(source.topic_name, rules_of(source.plugins))
     finished, messages = read_through(source, doctor.exchange, doctor.add)
     found = doctor.findings()

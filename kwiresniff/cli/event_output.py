@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from kwiresniff.analysis.sinks import CallingSink
-from kwiresniff.base.depths import Depth
+from kwiresniff.base.api_keys import API_VERSIONS, FETCH, PRODUCE
+from kwiresniff.base.needs import Needs
 from kwiresniff.cli.decoded import decode_dissection
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.line_sink import LineSink
@@ -26,15 +27,21 @@ if TYPE_CHECKING:
     from kwiresniff.render.quick_lines import QuickLines
     from kwiresniff.render.tree_row import Row
 
-#: What each form of output needs decoded.
-DEPTH_OF_FORM: dict[str, Depth] = {"tree": "records", "summary": "bodies", "jsonl": "records", "json": "records"}
+#: A summary line tells of other messages what no digest has.
+_DIGEST_IS_ENOUGH = frozenset({PRODUCE, FETCH, API_VERSIONS})
+#: The needs of each form of output.
+_NEEDS = {
+    "tree": Needs("records", shown=True),
+    "summary": Needs("bodies", digests=_DIGEST_IS_ENOUGH),
+    "jsonl": Needs("records", text=json_text),
+    "json": Needs("records", text=json_text),
+}
+FORMS = tuple(_NEEDS)
 
 
-def encode_for(form: str) -> Callable[[Any], bytes] | None:
-    """The function that gives the JSON text of a value, for forms that are JSON; else None."""
-    if form not in ("jsonl", "json"):
-        return None
-    return json_text
+def needs_of_form(form: str, options: ReadOptions) -> Needs:
+    """The needs of a form of output; trees show all of a message with ``-v``."""
+    return Needs("records") if form == "tree" and options.verbose else _NEEDS[form]
 
 
 def screen_for(form: str, options: ReadOptions) -> Screen | None:

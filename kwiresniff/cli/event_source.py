@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kwiresniff.analysis.body_entities import record_sets
 from kwiresniff.analysis.filter import compile_filter
 from kwiresniff.analysis.redact import Redactor
 from kwiresniff.analysis.sinks import CaptureEvents, Counted, Limited, Observed, WholeEvents
 from kwiresniff.analysis.sinks import chain as chosen
-from kwiresniff.base.depths import DEPTHS, Depth
+from kwiresniff.base.needs import Needs
 from kwiresniff.base.process_memory import keep_freed_memory
 from kwiresniff.capture import CaptureSet, SegmentSource, open_captures, with_decryption
 from kwiresniff.capture.topic_file import read_topic_file
@@ -38,14 +38,10 @@ from kwiresniff.model import (
 )
 from kwiresniff.plugins import Plugins
 from kwiresniff.session import Analyzer
-from kwiresniff.session.topic_ids import NAMING_APIS
 
 if TYPE_CHECKING:
     from kwiresniff.analysis.filter import Filter
     from kwiresniff.analysis.redact import Redactor
-
-#: What a filter may ask for of the fetch session that an exchange belongs to.
-OF_SESSIONS = frozenset({"topic", "partition"})
 
 
 # Both are imported when they are asked for: together they are a tenth of the start-up.
@@ -99,40 +95,31 @@ class EventSource:
     Call ``read`` once; the counts are final when it returns. ``exchanges`` counts what was found, ``shown`` what
     came through the filter and the limits, ``problems`` everything that was wrong, inside exchanges too.
     ``encrypted`` counts the TLS connections that could not be looked into.
-    ``topics`` has the topic of each exchange collected even when bodies are not decoded. ``screen`` says that the
-    command prints exchange by exchange, so that a progress bar on the same terminal would be in the way.
-    ``on_event``, when it is set, gets every event before the sink of ``read`` does. ``encode`` gives the JSON text of a
-    value, for a command that writes JSON and needs bodies for nothing else: they may come as text then, if no option
-    looks into them. With ``attempts`` connections that were refused or not answered are events, too; with ``sessions``
-    fetches have the content of their fetch sessions. ``digests`` says that the command asks little of most bodies,
-    or of those of these APIs, which need not be decoded before it asks for more.
+    ``needs`` are the command's; bodies come as text, digests or in part only if no option looks into them. ``screen``
+    says that the command prints exchange by exchange, so that a progress bar on the same terminal would be in the way.
+    ``on_event``, when it is set, gets every event before the sink of ``read`` does.
     """
 
     def __init__(
         self,
         captures: Sequence[str] | SegmentSource,
         options: ReadOptions,
-        depth: Depth,
+        needs: Needs,
         *,
-        topics: bool = False,
         screen: bool = True,
-        encode: Callable[[Any], bytes] | None = None,
-        attempts: bool = False,
-        sessions: bool = False,
-        trees: bool = False,
-        digests: bool | Collection[int] = False,
     ) -> None:
         self.options = options
         decompress_always(options.max_decompressed)
         self._filter = _filter(options, self.topic_name, lambda: self._analyzer.topics.changes)
         self.redactor = _redactor(options)
         self.plugins = load_plugins(options.plugin)
-        needed: list[Depth] = [depth]
         if self._filter is not None:
-            needed.append(self._filter.depth)
+            needs = (needs | self._filter.needs)._replace(attempts=False)
         if options.strict:  # a problem counts wherever it is, whatever the command looks at
-            needed.append("records")
-        self.depth = max(needed, key=DEPTHS.index)
+            needs = needs._replace(depth="records")
+        if self.redactor is not None or self.plugins.loaded:  # they look into every body
+            needs |= Needs(needs.depth)
+        self.needs = needs
         self._captures: SegmentSource = (
             with_decryption(
                 open_captures(captures, stdin=sys.stdin.buffer, decode_as=options.decode_as), options.keylog
@@ -142,18 +129,11 @@ class EventSource:
         )
         self._window = TimeWindow(options)
         narrowed = self._filter is not None or self._window.bounded
-        looks_into_bodies = self._filter is not None or self.redactor is not None or bool(self.plugins.loaded)
         self._analyzer = Analyzer(
-            self.depth,
-            topics=topics and self.depth in ("headers", "errors"),
+            needs,
             exchange_filter=self._exchange_filter if narrowed else None,
             show_secrets=options.show_secrets,
             ports=options.port,
-            encode=None if looks_into_bodies else encode,
-            attempts=attempts and self._filter is None,
-            sessions=sessions or topics or (self._filter is not None and bool(self._filter.field_names & OF_SESSIONS)),
-            trees=trees and not looks_into_bodies,
-            digests=digests if self.redactor is None and not self.plugins.loaded else False,
         )
         if options.topics is not None:
             self._analyzer.topics.add(read_topic_file(options.topics))
@@ -280,16 +260,10 @@ class EventSource:
         return self._window.begun(segments) if self._window.bounded else segments
 
     def _exchange_filter(self, exchange: Exchange) -> bool | None:
-        """The exchange filter, called before bodies are decoded; None is a maybe.
-
-        What tells the names of topics is decoded in any case, or those that are shown would go by their ids; so is what
-        tells which configs are secrets.
-        """
+        """The exchange filter, called before bodies are decoded; None is a maybe."""
         self._looked_at += 1
-        wanted: bool | None = self._window.holds(exchange)
-        if wanted and self._filter is not None:
-            wanted = self._filter.matches_header(exchange)
-        return None if wanted is False and exchange.api_key in NAMING_APIS else wanted
+        wanted = self._window.holds(exchange)
+        return self._filter.matches_header(exchange) if wanted and self._filter is not None else wanted
 
     def _matches(self, exchange: Exchange) -> bool:
         return self._window.holds(exchange) and (self._filter is None or self._filter.matches(exchange))

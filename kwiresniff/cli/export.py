@@ -7,6 +7,7 @@ import sys
 import click
 
 from kwiresniff.analysis.sinks import CallingSink
+from kwiresniff.base.needs import Needs
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions, capture_command
 from kwiresniff.cli.outcomes import INTERRUPTED, one_line
@@ -34,7 +35,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, output: str) -> int
         form = format_of(output)
     except ExportError as error:
         raise click.UsageError(str(error)) from None
-    source = EventSource(captures, options, "records", screen=False, encode=json_text)
+    source = EventSource(captures, options, Needs("records", text=json_text), screen=False)
     messages = Messages(source)
     with Output(output) as out:
         writer = WRITERS[form](out.stream, source.files)

@@ -21,7 +21,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     Groups of both rebalance protocols, share groups and streams groups. Heartbeats that say nothing new are left out,
     and commits of one member in a row are one line. One group alone: -Y 'group == NAME'.
     """
-    source = EventSource(captures, options, "bodies", screen=False, digests=True)
+    source = EventSource(captures, options, GroupTimeline.NEEDS, screen=False)
     timeline = GroupTimeline(source.topic_name)
 
     finished, messages = read_through(source, timeline.add)

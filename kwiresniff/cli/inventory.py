@@ -41,7 +41,7 @@ class Collected(NamedTuple):
 
 def collect(captures: tuple[str, ...], options: ReadOptions) -> Collected:
     """Reads the captures; raises what is wrong with them or with the options before anything is printed."""
-    source = EventSource(captures, options, "bodies", screen=False, sessions=True, digests=True)
+    source = EventSource(captures, options, Inventory.NEEDS, screen=False)
     inventory = Inventory(source.topic_name)
 
     def take(event: Event) -> None:

@@ -75,7 +75,7 @@ class FilterLine:
         except FilterError as error:
             self.complaint = escape(f"at column {error.position + 1}: {error}")
             return False
-        if found is not None and DEPTHS.index(found.depth) > DEPTHS.index(self._source.depth):
+        if found is not None and DEPTHS.index(found.depth) > DEPTHS.index(self._source.needs.depth):
             self.complaint = "this filter needs message bodies, which are not decoded here: start with -Y"
             return False
         self.filter, self.text = found, text

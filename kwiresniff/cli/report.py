@@ -23,7 +23,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, output: str, title:
     It needs no network and no script to be read. It shows names, counts and times, never record keys or values.
     """
     check()
-    source = EventSource(captures, options, "bodies", screen=False, sessions=True, attempts=True, digests=True)
+    source = EventSource(captures, options, Reporter.NEEDS, screen=False)
     reporter = Reporter(source.topic_name, rules_of(source.plugins))
     finished, messages = read_through(source, reporter.exchange, reporter.add)
     with Output(output) as out:

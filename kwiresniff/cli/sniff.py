@@ -24,7 +24,7 @@ from kwiresniff.capture.live.bpf import expression
 from kwiresniff.capture.live.savefiles import PRIVATE
 from kwiresniff.capture.live.source import DEFAULT_BUFFER_BYTES, DEFAULT_DELAY_MS, DEFAULT_SNAP_BYTES
 from kwiresniff.cli.click_commands import ParamType, TrafficCommand
-from kwiresniff.cli.event_output import DEPTH_OF_FORM, screen_for
+from kwiresniff.cli.event_output import FORMS, screen_for
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.handover import open_and_hand_over
 from kwiresniff.cli.interrupts import ready
@@ -110,7 +110,7 @@ def _list_interfaces(ctx: click.Context, param: click.Parameter, wanted: bool) -
 @click.option(
     "-o",
     "form",
-    type=click.Choice([*DEPTH_OF_FORM, "stats", "topics", "doctor"]),
+    type=click.Choice([*FORMS, "stats", "topics", "doctor"]),
     default="tree",
     show_default=True,
     help="Annotated trees, one line per exchange, JSON, statistics, topics, or what is wrong as it comes and goes.",
@@ -238,7 +238,7 @@ def command(
             decryption = stack.enter_context(closing(_decryption(options.keylog, quiet=options.quiet)))
             segments = DecryptedLive(live, decryption)
         screen = None if view.is_summed_up() else screen_for(view.form, options)
-        source = view.event_source(segments, options, screen, topics=address is not None)
+        source = view.event_source(segments, options, metrics=address is not None)
         if address is not None:
             served = served_metrics(live, source, address, metrics_series, topics=topic_metrics, names=metrics_hosts)
             stack.enter_context(served)

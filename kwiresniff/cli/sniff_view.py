@@ -8,15 +8,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from kwiresniff.analysis.doctor import Doctor
+from kwiresniff.analysis.metrics import Metrics
 from kwiresniff.analysis.sinks import CallingSink
 from kwiresniff.analysis.stats import StatsTable, StatsTables
+from kwiresniff.analysis.topic_metrics import TopicMetrics
+from kwiresniff.analysis.topic_traffic import TopicTraffic
+from kwiresniff.base.needs import Needs
 from kwiresniff.capture import SegmentSource
 from kwiresniff.capture.live import LiveCapture
-from kwiresniff.cli.event_output import DEPTH_OF_FORM, print_events
+from kwiresniff.cli.event_output import needs_of_form, print_events
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.cli.stderr_messages import Messages
-from kwiresniff.cli.tables import needs_bodies, print_tables
+from kwiresniff.cli.tables import needs_bodies, needs_of, print_tables
 from kwiresniff.model import Event, Problem
 
 if TYPE_CHECKING:
@@ -39,20 +44,25 @@ class View(NamedTuple):
         """Whether something is made of all exchanges together, so that none has to be shown at once."""
         return self.form in ("stats", "doctor", "topics")
 
-    def event_source(
-        self, segments: SegmentSource, options: ReadOptions, screen: Screen | None, *, topics: bool
-    ) -> EventSource:
-        """The events of ``segments``, as deep as this needs them; ``topics`` are counted besides."""
-        shallow = self.form == "stats" and not self.topic_metrics and not needs_bodies(self.names)
-        return EventSource(
-            segments,
-            options,
-            "errors" if shallow else DEPTH_OF_FORM.get(self.form, "bodies"),
-            topics=topics or self.watched or any("topic" in one for one in self.names),
-            screen=self.form not in ("stats", "topics"),
-            trees=self.form == "tree" and not options.verbose and not self.topic_metrics,
-            attempts=self.form == "doctor",
-        )
+    def event_source(self, segments: SegmentSource, options: ReadOptions, *, metrics: bool) -> EventSource:
+        """The events of ``segments``; with ``metrics``, as metrics need them, too."""
+        needs = self._needs(options)
+        if metrics:
+            needs |= Metrics.NEEDS
+        if self.topic_metrics:
+            needs |= TopicMetrics.NEEDS
+        return EventSource(segments, options, needs, screen=self.form not in ("stats", "topics"))
+
+    def _needs(self, options: ReadOptions) -> Needs:
+        if self.form == "doctor":
+            return Doctor.NEEDS
+        if self.form == "topics":
+            return TopicTraffic.NEEDS
+        if self.form != "stats":
+            return needs_of_form(self.form, options)
+        needs: Needs = needs_of(self.names, records=needs_bodies(self.names))
+        # A screen lists exchanges, which it decodes itself: with topics, frames are kept whole.
+        return needs._replace(topics=needs.topics or self.watched, digests=False)
 
 
 def view_of(form: str, watched: bool | None, by: tuple[tuple[str, ...], ...] | None, *, topic_metrics: bool) -> View:

@@ -11,7 +11,7 @@ from kwiresniff.analysis.stats_keys import DIMENSIONS
 from kwiresniff.cli.collect import FORMS, end, print_json, read_through
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions, capture_command, form_option
-from kwiresniff.cli.tables import ByType, needs_bodies, print_tables
+from kwiresniff.cli.tables import ByType, needs_bodies, needs_of, print_tables
 from kwiresniff.export import stat_json
 
 #: At the foot of tables without them.
@@ -42,10 +42,7 @@ def command(
     broker held the answer back on purpose (long polls, rebalances, throttling) are counted apart.
     """
     records = records or needs_bodies(by)
-    topics = any("topic" in names for names in by)
-    source = EventSource(
-        captures, options, "bodies" if records else "errors", topics=topics, screen=False, digests=True
-    )
+    source = EventSource(captures, options, needs_of(by, records=records), screen=False)
     tables = [StatsTable(names, source.topic_name, records=records) for names in by]
     finished, messages = read_through(source, StatsTables(tables).add)
     if source.shown or form != "table":

@@ -10,6 +10,7 @@ import click
 
 from kwiresniff.analysis.stats import StatsTable
 from kwiresniff.analysis.stats_keys import DIMENSIONS, OF_BODIES
+from kwiresniff.base.needs import Needs
 from kwiresniff.cli.click_commands import ParamType
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.render import is_unicode, printable, stats_table, use_color, width_of
@@ -41,6 +42,12 @@ class ByType(ParamType):
 def needs_bodies(by: Sequence[Sequence[str]]) -> bool:
     """Whether a dimension can be counted from decoded bodies only."""
     return any(name in OF_BODIES for names in by for name in names)
+
+
+def needs_of(by: Sequence[Sequence[str]], *, records: bool) -> Needs:
+    """The needs of tables by these dimensions, which count ``records`` or not."""
+    topics = any("topic" in names for names in by)
+    return Needs("bodies" if records else "errors", topics=topics, digests=True)
 
 
 def print_tables(tables: Sequence[StatsTable], options: ReadOptions, notes: Sequence[str] = ()) -> None:

@@ -22,7 +22,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     produce to consume is that from a Produce response to the Fetch response that carries the batch, where the capture
     has both.
     """
-    source = EventSource(captures, options, "bodies", screen=False, sessions=True, digests=True)
+    source = EventSource(captures, options, TopicTraffic.NEEDS, screen=False)
     traffic = TopicTraffic(source.topic_name)
     finished, messages = read_through(source, traffic.exchange)
     found = traffic.topics()

@@ -7,11 +7,10 @@ from datetime import date
 from typing import Any, NamedTuple
 
 from kwiresniff.analysis.filter import compile_filter
-from kwiresniff.base.depths import DEPTHS, Depth
+from kwiresniff.base.needs import Needs
 from kwiresniff.base.time_units import EPOCH_ORDINAL
 from kwiresniff.model import Exchange, TopicNames
 from kwiresniff.pipeline.exchange_table import NO_DAY, day_of, seen_ns
-from kwiresniff.session.topic_ids import NAMING_RESPONSES
 
 
 class Condition(NamedTuple):
@@ -38,7 +37,7 @@ COLUMNS: dict[str, Callable[[Exchange], str | None]] = {
 
 
 class Choice:
-    """``depth`` is how deep exchanges must be read for it, ``takes_text`` says that bodies may come as text.
+    """The exchanges that are wanted.
 
     ``connections`` are those that are open and have had an exchange that is wanted.
     """
@@ -49,14 +48,10 @@ class Choice:
         self._conditions = tuple(conditions)
         self.connections: set[int] = set()
 
-    def depth(self, wanted: Depth) -> Depth:
-        """The deeper one of a depth and the depth that the filter needs."""
-        return wanted if self._filter is None else max(wanted, self._filter.depth, key=DEPTHS.index)
-
     @property
-    def takes_text(self) -> bool:
-        """Whether it looks into no body."""
-        return self._filter is None or self._filter.depth in ("headers", "errors")
+    def needs(self) -> Needs:
+        """The needs of ``matches``."""
+        return Needs("headers") if self._filter is None else self._filter.needs
 
     @property
     def chooses(self) -> bool:
@@ -64,14 +59,12 @@ class Choice:
         return self._filter is not None or bool(self._conditions)
 
     def header_verdict(self, exchange: Exchange) -> bool | None:
-        """The verdict before any body is decoded; None is a maybe. Messages with names of topics are always decoded."""
-        wanted: bool | None = self._fits(exchange)
-        if wanted and self._filter is not None:
-            wanted = self._filter.matches_header(exchange)
-        return None if wanted is False and exchange.api_key in NAMING_RESPONSES else wanted
+        """The verdict before any body is decoded; None is a maybe."""
+        fits = self._fits(exchange)
+        return self._filter.matches_header(exchange) if fits and self._filter is not None else fits
 
     def matches(self, exchange: Exchange) -> bool:
-        """The verdict, once bodies are decoded as deep as ``depth``."""
+        """The verdict, once bodies are decoded as ``needs`` says."""
         return self._fits(exchange) and (self._filter is None or self._filter.matches(exchange))
 
     def _fits(self, exchange: Exchange) -> bool:

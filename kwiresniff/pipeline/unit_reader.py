@@ -11,6 +11,7 @@ from typing import Any
 
 from kwiresniff.analysis.redact import Redactor
 from kwiresniff.analysis.sinks import chain as chosen
+from kwiresniff.base.needs import Needs
 from kwiresniff.capture import open_captures, with_decryption
 from kwiresniff.capture.capture_set import CaptureSet
 from kwiresniff.capture.formats import NotACapture
@@ -65,17 +66,21 @@ class Settings:
         """
         check_software(self.software)
         decompress_always(self.max_decompressed)
-        plain = self.redact_key is None
-        text = text and plain and (choice is None or choice.takes_text)
-        depth = self.depth if choice is None else choice.depth(self.depth)
+        needs = Needs(
+            self.depth,
+            topics=self.depth == "errors",
+            sessions=True,
+            text=json_text if text else None,
+            digests=text or self.depth == "bodies",
+        )
+        if choice is not None:
+            needs |= choice.needs
+        if self.redact_key is not None:  # hashes are made of every body
+            needs |= Needs(needs.depth)
         analyzer = Analyzer(
-            depth,
-            topics=depth == "errors",
+            needs,
             exchange_filter=choice.header_verdict if choice is not None and choice.chooses else None,
             ports=self.ports,
-            sessions=True,
-            encode=json_text if text else None,
-            digests=text or (plain and depth == "bodies"),
         )
         self.name_topics(analyzer)
         return analyzer

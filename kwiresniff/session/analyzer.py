@@ -6,11 +6,12 @@ interface or a partition of a cluster job.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from kwiresniff.base.depths import Depth
+from kwiresniff.base.needs import Needs
 from kwiresniff.model import (
     DECRYPTED,
     FIN,
@@ -52,16 +53,10 @@ RESPONSE_FRONT_BYTES = 64
 class Analyzer(ConnectionServices):
     """Follows every connection of one stream of segments, and gives what it finds to ``sink``.
 
-    ``depth`` says how far frames are read: ``headers`` (who asked what, when answered), ``errors`` (and which error
-    codes came back), ``bodies`` (everything but records), ``records`` (everything). ``topics`` has the names of the
-    topics collected at depths that do not decode bodies. ``exchange_filter`` is asked about each complete exchange
-    before its bodies are decoded; False drops it, True or None keeps it. ``ports`` are known to be brokers': what goes
-    there is Kafka on weaker evidence, and what comes from there is no client. ``encode`` gives the JSON text of a
-    value; with it bodies may come as text (``Message.text``), as far as nothing in them needs to be reported. With
-    ``trees`` record sets are decoded as far as a tree shows them. With ``digests`` bodies may come as what is asked of
-    all messages, or of those of these APIs, decoded when somebody asks for more. With ``attempts`` connections that
-    never came to be are reported, too. With ``sessions``, and with ``topics``, fetches get what their sessions are
-    about (``Exchange.fetched``).
+    ``needs`` says how far frames are read, and in which form bodies may come; a depth alone is the same as
+    ``Needs(depth)``. ``exchange_filter`` is asked about each complete exchange before its bodies are decoded; False
+    drops it, True or None keeps it. ``ports`` are known to be brokers': what goes there is Kafka on weaker evidence,
+    and what comes from there is no client.
 
     Without a sink, events are collected until somebody takes them (``events``). With ``pauses``, control returns to
     the caller after each segment that something came of.
@@ -74,48 +69,42 @@ class Analyzer(ConnectionServices):
 
     def __init__(
         self,
-        depth: Depth = "records",
+        needs: Needs | Depth = "records",
         *,
         sink: Sink | None = None,
-        topics: bool = False,
         exchange_filter: Callable[[Exchange], bool | None] | None = None,
         show_secrets: bool = False,
         ports: Iterable[int] = (),
-        encode: Callable[[Any], bytes] | None = None,
-        attempts: bool = False,
-        sessions: bool = False,
-        trees: bool = False,
-        digests: bool | Collection[int] = False,
     ) -> None:
+        needs = needs if isinstance(needs, Needs) else Needs(needs)
         self._events = EventList()
         self.pauses = sink is None
         super().__init__(
             exchange_filter,
             sink or self._events,
             broker_ports=frozenset(port.to_bytes(2, "big") for port in ports),
-            attempts=attempts,
+            attempts=needs.attempts,
         )
-        self.depth: Depth = depth
         self.topics = TopicNameTable()
         output = self.output
-        decoded = depth in ("bodies", "records")
-        if topics or sessions:
+        errors, topics = needs.depth != "headers", needs.topics and not needs.decodes
+        if needs.topics or needs.sessions:
             output.fetch_sessions = FetchSessions()
-        self.keep_request = MAX_KEPT_BYTES if decoded or topics or sessions else FRONT_BYTES
-        self.keep_response = RESPONSE_FRONT_BYTES if depth == "headers" and not topics else MAX_KEPT_BYTES
-        records: RecordsMode = "headers" if depth != "records" else "shown" if trees else "full"
-        if decoded:
+        whole = needs.decodes or needs.topics or needs.sessions
+        self.keep_request = MAX_KEPT_BYTES if whole else FRONT_BYTES
+        self.keep_response = MAX_KEPT_BYTES if errors or topics else RESPONSE_FRONT_BYTES
+        records: RecordsMode = "headers" if needs.depth != "records" else "shown" if needs.shown else "full"
+        if needs.decodes:
             output.decoder = BodyDecoder(
                 records,
                 self.topics,
                 show_secrets=show_secrets,
-                encode=encode,
-                digests=digests,
+                encode=needs.text,
+                digests=needs.digests,
             )
-        scanned = topics or depth != "headers"
-        if scanned:
-            output.shallow = ShallowReader(self.topics, errors=depth != "headers", topics=topics)
-        self.filters = scanned and not decoded  # large responses are kept without their record sets
+        if errors or topics:
+            output.shallow = ShallowReader(self.topics, errors=errors, topics=topics)
+        self.filters = (errors or topics) and not needs.decodes  # large responses are kept without their record sets
         self.table = ConnectionTable(self)
 
     # -- the loop -----------------------------------------------------------------------------------------------
@@ -283,4 +272,5 @@ def analyze(
     show_secrets: bool = False,
 ) -> Iterator[Event]:
     """Exchanges, ended connections and problems of a stream of segments; see :class:`Analyzer`."""
-    return Analyzer(depth, topics=topics, exchange_filter=exchange_filter, show_secrets=show_secrets).analyze(segments)
+    needs = Needs(depth, topics=topics)
+    return Analyzer(needs, exchange_filter=exchange_filter, show_secrets=show_secrets).analyze(segments)

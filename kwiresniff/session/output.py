@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from kwiresniff.base.api_keys import FETCH, SHARE_ACKNOWLEDGE, SHARE_FETCH
 from kwiresniff.model import Connection, Event, Exchange, Problem, Sink
+from kwiresniff.session.topic_ids import NAMING_APIS
 from kwiresniff.stream.frame_handler import FrameFilter
 
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ class EventOutput:
                 sessions.follow(exchange)
                 sessions = None
             wanted = self.exchange_filter(exchange) is not False
-        if wanted and self.decoder is not None:
+        # Those that name topics, or tell which configs are secrets, are read in any case: others depend on them.
+        if self.decoder is not None and (wanted or exchange.api_key in NAMING_APIS):
             self.decoder.decode(exchange)
         elif self.shallow is not None:
             self.shallow.scan(exchange)

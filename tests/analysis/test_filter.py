@@ -262,8 +262,7 @@ def test_topic_ids_go_by_name_when_the_name_is_known() -> None:
 def test_the_depth_is_no_deeper_than_the_fields_need(text: str, depth: str) -> None:
     compiled = compile_filter(text)
     assert compiled.depth == depth
-    assert compiled.header_only is (depth == "headers")
-    assert compiled.needs == (frozenset() if depth == "headers" else {depth})
+    assert compiled.needs.depth == depth
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 from kwiresniff.analysis import producer_table
 from kwiresniff.analysis.producer_ledger import ProducerLedger
 from kwiresniff.analysis.producer_sequences import MAX_RECENT, Sequence
+from kwiresniff.base.needs import Needs
 from kwiresniff.capture import open_captures
 from kwiresniff.digest import Digest, PartitionDigest, TopicDigest
 from kwiresniff.model import Exchange
@@ -87,7 +88,7 @@ def test_a_transaction_that_is_left_open_is_aborted_by_its_coordinator() -> None
 @pytest.mark.parametrize("file", ["fenced.pcap.xz", "transaction-left-open.pcap.xz"])
 def test_digests_lead_to_the_same_producers(file: str) -> None:
     """Bodies are decoded of what names producers alone, and of fetches of committed records."""
-    analyzer = Analyzer("bodies", digests=True)
+    analyzer = Analyzer(Needs("bodies", digests=True))
     ledger, left = ProducerLedger(analyzer.topics.name), 0
     for event in analyzer.analyze(open_captures([str(CAPTURES / "incidents" / file)])):
         if isinstance(event, Exchange):

@@ -15,6 +15,7 @@ from kwiresniff.analysis.topic_parts import topic_of_path
 from kwiresniff.analysis.topic_state import MAX_SEQUENCES, ClientState, PartitionState
 from kwiresniff.analysis.topic_traffic import TopicTraffic
 from kwiresniff.base.batch_layout import CODEC_NAMES
+from kwiresniff.base.needs import Needs
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Connection, Exchange
 from kwiresniff.results.topics import Topic
@@ -251,7 +252,7 @@ def test_recordings_are_the_same_topics_with_and_without_digests() -> None:
     for file in ("java-share-group.pcap", "java-group-classic.pcap", "java-transactions.pcap", "franz-go.pcap"):
         found = []
         for digests in (False, True):
-            analyzer = Analyzer("bodies", digests=digests)
+            analyzer = Analyzer(Needs("bodies", digests=digests))
             traffic = TopicTraffic(analyzer.topics.name)
             for event in analyzer.analyze(open_captures([str(CAPTURES / file)])):
                 if isinstance(event, Exchange):

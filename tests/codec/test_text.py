@@ -14,6 +14,7 @@ from librt.strings import BytesWriter
 from kwiresniff import codec, schema
 from kwiresniff.base.batch_layout import CONTROL
 from kwiresniff.base.json_text import write_number, write_padded, write_text
+from kwiresniff.base.needs import Needs
 from kwiresniff.capture import open_captures
 from kwiresniff.codec.compression import compress
 from kwiresniff.codec.field_layout import default_value
@@ -312,7 +313,9 @@ def test_captures_read_the_same_with_and_without_text(capture: Path) -> None:
     line = json_line
     texts = 0
     plainly = Analyzer().analyze(iter(open_captures([str(capture)])))
-    for event, other in zip(Analyzer(encode=ENCODE).analyze(iter(open_captures([str(capture)]))), plainly, strict=True):
+    for event, other in zip(
+        Analyzer(Needs(text=ENCODE)).analyze(iter(open_captures([str(capture)]))), plainly, strict=True
+    ):
         assert line(event_json(event)) == line(event_json(other))
         if isinstance(event, Exchange):
             texts += sum(

@@ -14,6 +14,7 @@ import pytest
 
 from kwiresniff import schema
 from kwiresniff.base.fastint import COMPILED
+from kwiresniff.base.needs import Needs
 from kwiresniff.codec.folding import dissect_shown
 from kwiresniff.codec.primitives import write_uvarint
 from kwiresniff.codec.records import encode_record_set
@@ -124,7 +125,7 @@ def bodies() -> Analyzer:
 
 
 def digests() -> Analyzer:
-    return Analyzer("bodies", digests=True)
+    return Analyzer(Needs("bodies", digests=True))
 
 
 Pair: TypeAlias = tuple[Callable[[], Analyzer], Callable[[], Wire], Callable[[], Wire]]

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from kwiresniff.analysis.doctor import Doctor
+from kwiresniff.base.needs import Needs
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Segment
 from kwiresniff.results.findings import Finding
@@ -49,7 +50,7 @@ def segments_of(path: Path) -> tuple[Segment, ...]:
 
 
 def found_in(segments: list[Segment], code: str = "") -> list[Finding]:
-    analyzer = Analyzer("bodies", sessions=True, attempts=True, digests=True)
+    analyzer = Analyzer(Needs("bodies", sessions=True, attempts=True, digests=True))
     doctor = Doctor(analyzer.topics.name)
     for event in analyzer.analyze(segments):
         doctor.add(event)

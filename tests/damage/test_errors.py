@@ -10,6 +10,7 @@ import pytest
 
 from kwiresniff import codec
 from kwiresniff.base.depths import Depth
+from kwiresniff.base.needs import Needs
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Exchange, Segment
 from kwiresniff.session import Analyzer, analyze
@@ -63,7 +64,7 @@ def test_topic_ids_have_the_names_that_are_there(recording: str) -> None:
     """Names are learned from Metadata, CreateTopics and DeleteTopics responses up to where they break off."""
     told = 0
     for segments in damaged(recording):
-        scanned, decoded = Analyzer("errors", topics=True), Analyzer("bodies")
+        scanned, decoded = Analyzer(Needs("errors", topics=True)), Analyzer("bodies")
         list(scanned.analyze(segments))
         for event in decoded.analyze(segments):
             response = event.response if isinstance(event, Exchange) else None

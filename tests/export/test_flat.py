@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
+from kwiresniff.base.needs import Needs
 from kwiresniff.capture import open_captures
 from kwiresniff.export import WRITERS, exchange_json, json_text
 from kwiresniff.export.csv_lines import MAX_KEPT
@@ -77,7 +78,7 @@ def test_rows_say_what_the_objects_say(files: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("capture", recorded()[::8], ids=lambda path: path.name)
 def test_rows_of_recordings_say_what_the_objects_say(capture: Path) -> None:
     """With bodies as text where the build has them so."""
-    events = Analyzer("records", encode=json_text).analyze(open_captures([str(capture)]))
+    events = Analyzer(Needs("records", text=json_text)).analyze(open_captures([str(capture)]))
     check([event for event in events if isinstance(event, Exchange)], (str(capture),))
 
 

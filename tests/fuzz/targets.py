@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from kwiresniff import codec, schema
 from kwiresniff.analysis.filter import compile_filter
+from kwiresniff.base.needs import Needs
 from kwiresniff.capture import open_captures
 from kwiresniff.codec.compression import compress, decompress
 from kwiresniff.codec.node_values import plain
@@ -236,7 +237,7 @@ def connection(data: bytes) -> None:
     screen = io.StringIO()
     tree, summary = TreeWriter(screen, 80, False, 0), SummaryWriter(screen, 120, False)
     for out, encode in zip(forms, (None, ENCODE), strict=True):
-        analyzer = Analyzer("records", encode=encode)
+        analyzer = Analyzer(Needs("records", text=encode))
         writer = WRITERS["jsonl"](out, [])
         for event in analyzer.analyze(segments):
             writer.write(event)
@@ -247,14 +248,14 @@ def connection(data: bytes) -> None:
     assert forms[0].getvalue() == forms[1].getvalue(), "the two ways to write JSON disagree"
     harmful = UNSAFE.search(screen.getvalue())
     assert harmful is None, f"{harmful[0]!r} reaches the terminal" if harmful else ""
-    analyzers = Analyzer(trees=True), Analyzer()
+    analyzers = Analyzer(Needs(shown=True)), Analyzer()
     trees = [TreeWriter(io.StringIO(), 80, False, topic_name=analyzer.topics.name) for analyzer in analyzers]
     for event, other in zip(*(analyzer.analyze(segments) for analyzer in analyzers), strict=True):
         if isinstance(event, Exchange) and isinstance(other, Exchange):
             drawn = [_read(trees[0], event, which, analyzers[0]) for which in BOTH]
             nodes = [dissect_message(other, which, analyzers[1].topics) for which in BOTH]
             assert trees[0].text(event, *drawn) == trees[1].text(other, *nodes), "values and nodes draw different trees"
-    for event in Analyzer("errors", topics=True).analyze(segments):
+    for event in Analyzer(Needs("errors", topics=True)).analyze(segments):
         assert event is not None
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from kwiresniff import codec, schema
 from kwiresniff.analysis.body_entities import groups_of, partitions_of, session_topics, topics_of, transactional_ids_of
+from kwiresniff.base.needs import Needs
 from kwiresniff.capture import open_captures
 from kwiresniff.codec.text.digest_bodies import DigestReader
 from kwiresniff.export import json_text
@@ -38,8 +39,8 @@ def found(entities: Entities) -> list[list[Any]]:
 @pytest.mark.parametrize("capture", mostly_slow(recorded(), 4), ids=lambda path: path.name)
 def test_nothing_is_missed_by_asking_bytes_and_definitions(capture: Path) -> None:
     """Every recording, with bodies as text and digests where the build has them, says what walking its bodies says."""
-    with_text = Analyzer("records", encode=json_text, digests=True, sessions=True)
-    plain = Analyzer("records", sessions=True)
+    with_text = Analyzer(Needs("records", text=json_text, digests=True, sessions=True))
+    plain = Analyzer(Needs("records", sessions=True))
     entities = Entities(with_text.topics.name)
     events = zip(
         with_text.analyze(open_captures([str(capture)])), plain.analyze(open_captures([str(capture)])), strict=True

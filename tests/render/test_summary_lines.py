@@ -12,6 +12,7 @@ import pytest
 
 from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import PRODUCE
+from kwiresniff.base.needs import Needs
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Connection, Exchange, Message
 from kwiresniff.render import SummaryWriter
@@ -34,7 +35,7 @@ APIS = {0: "Produce", 1: "Fetch"}
 @pytest.mark.parametrize("capture", mostly_slow(CAPTURES, 3), ids=lambda path: path.name)
 def test_captures_are_summed_up_the_same_with_and_without_bodies(capture: Path) -> None:
     """Every line of every recording, in a pipe and in a terminal, with colours and without."""
-    quick, careful = Analyzer("bodies", digests=True), Analyzer("bodies")
+    quick, careful = Analyzer(Needs("bodies", digests=True)), Analyzer("bodies")
     ways = list(product((None, 160), (False, True)))
     writers, others = (
         [SummaryWriter(io.StringIO(), width, color, topic_name=one.topics.name) for width, color in ways]

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from kwiresniff import codec, schema
+from kwiresniff.base.needs import Needs
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Connection, Dissection, Exchange
 from kwiresniff.render import TreeWriter
@@ -40,7 +41,7 @@ def drawn_twice(wire: Wire, show_secrets: bool = False) -> tuple[list[bool], str
     """Of the last exchange: whether request and response are drawn from values; its tree with whatever is; and its tree
     from nodes alone.
     """
-    direct = Analyzer(trees=True, show_secrets=show_secrets)
+    direct = Analyzer(Needs(shown=True), show_secrets=show_secrets)
     careful = Analyzer(show_secrets=show_secrets)
     found, other = (
         [event for event in one.analyze(wire.segments) if isinstance(event, Exchange)][-1] for one in (direct, careful)
@@ -197,7 +198,7 @@ def test_what_a_response_calls_sensitive_is_withheld_in_its_request(sensitive: b
 def test_captures_are_drawn_the_same_from_values_and_from_nodes(capture: Path) -> None:
     """Every exchange of every recording, in a pipe and in a terminal."""
     for width, color in ((None, False), (80, True)):
-        direct, careful = Analyzer(trees=True), Analyzer()
+        direct, careful = Analyzer(Needs(shown=True)), Analyzer()
         trees = [TreeWriter(io.StringIO(), width, color, topic_name=direct.topics.name) for _ in range(2)]
         events = direct.analyze(iter(open_captures([str(capture)])))
         for event, other in zip(events, careful.analyze(iter(open_captures([str(capture)]))), strict=True):

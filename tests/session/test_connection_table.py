@@ -8,6 +8,7 @@ from struct import pack
 
 import pytest
 
+from kwiresniff.base.needs import Needs
 from kwiresniff.model import ACK, FIN, RST, SYN, Connection, ConnectionAttempt, Event
 from kwiresniff.session import Analyzer, connection_table
 from kwiresniff.session.connection import ConnectionAnalyzer
@@ -256,7 +257,7 @@ def test_who_has_spoken_since_is_not_the_longest_idle(monkeypatch: pytest.Monkey
     and not before, though the others are not sorted anew each time.
     """
     monkeypatch.setattr(connection_table, "MAX_CONNECTIONS", 10)
-    analyzer = Analyzer("errors", attempts=True)
+    analyzer = Analyzer(Needs("errors", attempts=True))
     wires = [Wire(client_port=40_000 + number).open() for number in range(10)]
     speaker = wires[0].up(heartbeat(1)).down(heartbeat_response(1))
     clock = iter(range(1, 10_000))

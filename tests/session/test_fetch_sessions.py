@@ -12,6 +12,7 @@ import pytest
 from kwiresniff import codec
 from kwiresniff.analysis.filter import compile_filter
 from kwiresniff.analysis.stats import StatsTable
+from kwiresniff.base.needs import Needs
 from kwiresniff.model import Event, Exchange, FetchedTopics
 from kwiresniff.session import checkpoint, fetch_sessions
 from kwiresniff.session.analyzer import Analyzer
@@ -196,7 +197,7 @@ def test_a_session_from_before_the_capture_is_named_as_soon_as_something_in_it_i
         (fetch(3, 10), fetched(3)),
         (fetch(4, 11, topic("bills", 1)), fetched(4)),
     )
-    analyzer = Analyzer("errors", topics=True)
+    analyzer = Analyzer(Needs("errors", topics=True))
     found = list(analyzer.analyze(wire.segments))
     sessions = {one.correlation_id: content(one.fetched) for one in found if isinstance(one, Exchange) and one.fetched}
     assert sessions[1] == ((), (), False)
@@ -347,9 +348,9 @@ def test_a_session_is_bounded_in_topics_and_partitions() -> None:
 def test_a_session_goes_on_in_the_next_file() -> None:
     """What is known of sessions is part of a written state."""
     first = conversation(BEGIN, (fetch(2, 1), fetched(2)))
-    whole = Analyzer("bodies", sessions=True)
+    whole = Analyzer(Needs("bodies", sessions=True))
     list(whole.process(first.segments))
-    later = Analyzer("bodies", sessions=True)
+    later = Analyzer(Needs("bodies", sessions=True))
     checkpoint.load(later, checkpoint.dump(whole))
     seen = len(first.segments)
     conversation((fetch(3, 2), fetched(3)), wire=first)

@@ -15,6 +15,7 @@ import pytest
 
 from kwiresniff import schema
 from kwiresniff.analysis.body_entities import message_topics
+from kwiresniff.base.needs import Needs
 from kwiresniff.codec import encoder
 from kwiresniff.export.json_objects import event_json
 from kwiresniff.model import Direction, Event, Exchange
@@ -76,7 +77,7 @@ def outputs(api_key: int, version: int, direction: Direction, said: bytes) -> It
     analyzer = Analyzer("records")
     for event in analyzer.analyze(wire.segments):
         yield from texts(event, analyzer)
-    for event in Analyzer("bodies", digests=True).analyze(wire.segments):
+    for event in Analyzer(Needs("bodies", digests=True)).analyze(wire.segments):
         if isinstance(event, Exchange):
             yield repr([message_topics(event.request), message_topics(event.response)])
         yield repr(event_json(event))  # bodies that were put off are decoded now

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from kwiresniff import schema
+from kwiresniff.base.needs import Needs
 from kwiresniff.capture import open_captures
 from kwiresniff.codec import scanner
 from kwiresniff.codec.scan_steps import stripping_steps
@@ -199,7 +200,7 @@ def conversation(answer: bytes, step: int, *, lost: int = -1) -> Wire:
 
 
 def event_texts(wire: Wire, *, is_filtered: bool, topics: bool = False) -> list[str]:
-    analyzer = Analyzer("errors", topics=topics)
+    analyzer = Analyzer(Needs("errors", topics=topics))
     assert analyzer.filters
     analyzer.filters = is_filtered
     found = list(analyzer.analyze(wire.segments))
@@ -233,7 +234,7 @@ def test_a_lost_segment_tells_the_same_with_and_without_sifting(case: tuple[int,
 
 def test_of_recorded_batches_hardly_more_than_the_headers_stays() -> None:
     """Answers of up to 200,072 bytes from a real broker."""
-    analyzer = Analyzer("errors", topics=True)
+    analyzer = Analyzer(Needs("errors", topics=True))
     found = list(analyzer.analyze(open_captures([str(CAPTURES / "seed-batched.pcap.xz")])))
     large = [one.response for one in exchanges(found) if one.response is not None and one.response.size_bytes > 50_000]
     assert len(large) == 2

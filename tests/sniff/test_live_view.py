@@ -19,6 +19,7 @@ import pytest
 
 from kwiresniff.analysis.sinks import CallingSink
 from kwiresniff.analysis.stats import StatsTable
+from kwiresniff.base.needs import Needs
 from kwiresniff.capture import open_captures
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.keyboard import split_keys
@@ -70,7 +71,7 @@ class Attended:
 
     def __init__(self) -> None:
         self.live = Recorded(FIRST_LOOK)
-        self.reading = EventSource(self.live, ReadOptions(), "errors", topics=True)
+        self.reading = EventSource(self.live, ReadOptions(), Needs("errors", topics=True))
         self.exchanges: list[Exchange] = []
         self.reading.read(CallingSink(self.exchanges.append))
         self._keys = ""

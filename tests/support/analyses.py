@@ -12,6 +12,7 @@ from kwiresniff.analysis.groups import GroupTimeline
 from kwiresniff.analysis.producer_ledger import ProducerLedger
 from kwiresniff.analysis.stats import StatsTable
 from kwiresniff.analysis.topic_traffic import TopicTraffic
+from kwiresniff.base.needs import Needs
 from kwiresniff.export import json_line, stat_json
 from kwiresniff.export.clients import client_json
 from kwiresniff.export.findings import finding_json
@@ -38,7 +39,7 @@ WIDTH = 120
 def text_of_analyses(segments: Iterable[Segment], *, digests: bool = True) -> str:
     """What a person is told, with ``digests`` of bodies that are not decoded where that is enough, as the commands read
     them, or of bodies that are all decoded."""
-    analyzer = Analyzer("bodies", sessions=True, attempts=True, digests=digests)
+    analyzer = Analyzer(Needs("bodies", sessions=True, attempts=True, digests=digests))
     name = analyzer.topics.name
     inventory, topics, timeline = Inventory(name), TopicTraffic(name), GroupTimeline(name)
     ledger, doctor = ProducerLedger(name), Doctor(name)

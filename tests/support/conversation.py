@@ -5,6 +5,7 @@ from __future__ import annotations
 from struct import pack
 from typing import Self
 
+from kwiresniff.base.needs import Needs
 from kwiresniff.model import ACK, FIN, RST, SYN, Event, Exchange, Problem, Segment
 from kwiresniff.session import Analyzer
 
@@ -104,7 +105,8 @@ class Wire:
 def events(*wires: Wire, **options: object) -> list[Event]:
     """What an analyzer makes of the wires, one after the other."""
     segments = [segment for wire in wires for segment in wire.segments]
-    return list(Analyzer(**options).analyze(segments))  # type: ignore[arg-type]
+    needs = Needs(**{name: options.pop(name) for name in Needs._fields if name in options})  # type: ignore[arg-type]
+    return list(Analyzer(needs, **options).analyze(segments))  # type: ignore[arg-type]
 
 
 def exchanges(found: list[Event]) -> list[Exchange]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from kwiresniff.analysis.body_entities import is_transactional, throttle_ms_of
 from kwiresniff.analysis.doctor.authentication import AuthenticationRule
@@ -51,6 +51,7 @@ from kwiresniff.analysis.doctor.unanswered import UnansweredRule
 from kwiresniff.analysis.doctor.versions import VersionRule
 from kwiresniff.analysis.late_names import renamer
 from kwiresniff.base.api_keys import API_VERSIONS, FETCH, METADATA, PRODUCE
+from kwiresniff.base.needs import Needs
 from kwiresniff.model import Connection, ConnectionAttempt, Event, Exchange, Problem, TopicNames
 from kwiresniff.results.findings import Finding
 
@@ -125,6 +126,8 @@ class _Takers:
 
 class Doctor:
     """Takes in events with decoded bodies. Memory is bounded by the rules, see ``evidence``."""
+
+    NEEDS: ClassVar[Needs] = Needs("bodies", sessions=True, attempts=True, digests=True)
 
     def __init__(self, topic_name: TopicNames | None = None, more: Iterable[RuleMaker] = ()) -> None:
         self.context = context = Context(topic_name)

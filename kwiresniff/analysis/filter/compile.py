@@ -13,18 +13,21 @@ from kwiresniff.analysis.filter.fields import Field, Getter, body_field, fields,
 from kwiresniff.analysis.filter.literals import Test, is_null, test
 from kwiresniff.analysis.filter.parser import AllOf, Comparison, Not, Tree, parse
 from kwiresniff.base.depths import DEPTHS, Depth
+from kwiresniff.base.needs import Needs
 from kwiresniff.errors import FilterError
 from kwiresniff.model import Exchange, TopicNames
 
 Verdict = Callable[[Exchange], "bool | None"]
+
+#: Fields that may be those of the fetch session that an exchange belongs to.
+_OF_SESSIONS = frozenset({"topic", "partition"})
 
 
 class Filter:
     """A compiled expression.
 
     ``depth`` is how deep exchanges must be decoded for ``matches`` to be right: ``headers``, ``errors``, ``bodies`` or
-    ``records``. ``field_names`` are the names of its fields. ``needs`` is the same as a set, empty for headers.
-    ``header_only`` says that no body is needed.
+    ``records``. ``field_names`` are the names of its fields.
     """
 
     __slots__ = ("_early", "_final", "depth", "field_names", "text")
@@ -37,12 +40,9 @@ class Filter:
         self._final = final
 
     @property
-    def header_only(self) -> bool:
-        return self.depth == "headers"
-
-    @property
-    def needs(self) -> frozenset[str]:
-        return frozenset() if self.header_only else frozenset({self.depth})
+    def needs(self) -> Needs:
+        """The needs of ``matches``; topics and partitions may be those of a fetch session."""
+        return Needs(self.depth, sessions=not self.field_names.isdisjoint(_OF_SESSIONS), digests=True)
 
     def matches_header(self, exchange: Exchange) -> bool | None:
         """The verdict without any body, or None when a body is needed. Also right while the response is to come."""
