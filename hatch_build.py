@@ -79,8 +79,6 @@ COMPILED = (
     "kwiresniff/codec/shown_records.py",
     "kwiresniff/codec/text/batch_reader.py",
     "kwiresniff/codec/text/body_reader.py",
-    "kwiresniff/codec/text/body_values.py",
-    "kwiresniff/codec/text/content_values.py",
     "kwiresniff/codec/text/digest_bodies.py",
     "kwiresniff/codec/text/json_batches.py",
     "kwiresniff/codec/text/json_bodies.py",

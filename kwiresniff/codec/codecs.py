@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any
 
 from kwiresniff import schema
 from kwiresniff.codec.body_scanner import BodyScanner
@@ -18,17 +18,11 @@ from kwiresniff.codec.error_finders import ErrorFinder, compile_error_finder
 from kwiresniff.codec.records import decode_record_set
 from kwiresniff.codec.scan_steps import ScanStep, leaf_steps, record_set_steps
 from kwiresniff.codec.shown_records import decode_shown
-from kwiresniff.codec.text.body_values import PlanDecoder, ValueReader, value_steps
-from kwiresniff.codec.text.content_values import ContentReader
 from kwiresniff.codec.text.digest_bodies import DigestReader
 from kwiresniff.codec.text.json_bodies import BodyWriter
 from kwiresniff.codec.text.plan import Step, plan
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Direction, Dissection, RecordsMode
-from kwiresniff.schema.types import MessageVersion, WireField
-
-#: ``values = read(frame, offset, count)``: the values of elements of an array, None for those that are for a decoder.
-ElementReader: TypeAlias = Callable[[bytes, int, int], "list[Any] | None"]
 
 #: Compiled functions kept of each sort. All of Kafka's messages at all versions are about 700 in each direction, and
 #: nobody meets them all; a function takes some 20 kB.
@@ -44,32 +38,7 @@ def decoder(api_key: int, version: int, direction: Direction, records: RecordsMo
     what is wrong inside records is appended to ``issues``.
     """
     message = schema.message(api_key, version, direction)
-
-    def make() -> Decoder:
-        return compile_decoder(message, records, _shown_decoder if records == "shown" else _record_set_decoder)
-
-    return _plan_decoder(message, make) or make()
-
-
-def element_reader(entry: WireField, flexible: bool) -> ElementReader | None:
-    """The reader of elements of an array like ``entry``, one after another; None where it is not for such elements."""
-    array = MessageVersion("", -1, "data", 0, flexible, -1, (entry._replace(array=True),))
-    whole = value_steps(array)
-    if whole is None:
-        return None
-    step, reader = whole.steps[0], ValueReader()
-    return lambda frame, offset, count: reader.elements(step, frame, offset, count)
-
-
-def content_reader(messages: tuple[str, ...]) -> ContentReader:
-    """The reader of what the bytes of many structures hold, any of these messages."""
-    return ContentReader(messages)
-
-
-def _plan_decoder(message: MessageVersion, make: Callable[[], Decoder]) -> Decoder | None:
-    """The decoder that leaves what it refuses to the one of ``make``; None where it is not for such messages."""
-    steps = value_steps(message)
-    return None if steps is None else PlanDecoder(steps, make)
+    return compile_decoder(message, records, _shown_decoder if records == "shown" else _record_set_decoder)
 
 
 def _record_set_decoder() -> RecordSetDecoder:
@@ -93,12 +62,7 @@ def data_decoder(name: str, version: int) -> Decoder:
     """The decoder of a message that is carried in bytes fields or stored in a log, such as
     ConsumerProtocolSubscription.
     """
-    message = schema.data_message(name, version)
-
-    def make() -> Decoder:
-        return compile_decoder(message)
-
-    return _plan_decoder(message, make) or make()
+    return compile_decoder(schema.data_message(name, version))
 
 
 @lru_cache(KEPT)

@@ -68,8 +68,7 @@ class Step:
     those of the structure, or of one element of an array of them. ``least`` is the fewest bytes of an element, and
     ``shift`` says that so many elements count as one value: two to the power of it. ``lead`` is the JSON text
     before the value; ``field`` is what the definition says, None for what is no field. ``role`` is filled in for
-    digests (``kwiresniff.codec.text.digest_steps``), ``blank`` and ``is_own`` for bodies
-    (``kwiresniff.codec.text.body_values``).
+    digests (``kwiresniff.codec.text.digest_steps``).
     """
 
     def __init__(self, lead: bytes, kind: i64, field: WireField | None = None) -> None:
@@ -88,8 +87,6 @@ class Step:
         self.shift: i64 = 0
         self.steps: list[Step] = []
         self.role: i64 = 0
-        self.is_own = False
-        self.blank: dict[str, Any] = {}
         self.explains = False
 
 
