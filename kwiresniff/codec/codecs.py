@@ -12,15 +12,15 @@ from typing import Any
 from kwiresniff import schema
 from kwiresniff.codec.body_scanner import BodyScanner
 from kwiresniff.codec.decoder_gen import Decoder, RecordSetDecoder, compile_decoder
+from kwiresniff.codec.digest_reader import DigestReader
 from kwiresniff.codec.dissector import dissect_front
 from kwiresniff.codec.encoder_gen import Encoder, compile_encoder
 from kwiresniff.codec.error_finders import ErrorFinder, compile_error_finder
+from kwiresniff.codec.plan import Step, plan
 from kwiresniff.codec.records import decode_record_set
 from kwiresniff.codec.scan_steps import ScanStep, leaf_steps, record_set_steps
 from kwiresniff.codec.shown_records import decode_shown
-from kwiresniff.codec.text.digest_bodies import DigestReader
 from kwiresniff.codec.text.json_bodies import BodyWriter
-from kwiresniff.codec.text.plan import Step, plan
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Direction, Dissection, RecordsMode
 

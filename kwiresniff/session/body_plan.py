@@ -19,8 +19,8 @@ from kwiresniff.session.topic_ids import carries_ids, names_topics
 
 if TYPE_CHECKING:
     from kwiresniff.codec.decoder_gen import Decoder
-    from kwiresniff.codec.text.digest_bodies import DigestReader
-    from kwiresniff.codec.text.plan import Step
+    from kwiresniff.codec.digest_reader import DigestReader
+    from kwiresniff.codec.plan import Step
 
 #: ``steps(api_key, version, direction)``: how a writer of text writes a message, None when it cannot.
 Plans = Callable[[int, int, Direction], "list[Step] | None"]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mypy_extensions import i64
 
     from kwiresniff.codec.decoder_gen import Decoder
-    from kwiresniff.codec.text.plan import Step
+    from kwiresniff.codec.plan import Step
     from kwiresniff.digest import Digest
     from kwiresniff.session.malformed import MalformedBodies
 

@@ -13,9 +13,9 @@ from kwiresniff import codec, schema
 from kwiresniff.analysis.body_entities import groups_of, partitions_of, topics_of, transactional_ids_of
 from kwiresniff.analysis.topic_parts import parts_of
 from kwiresniff.base.api_keys import FETCH, PRODUCE
+from kwiresniff.codec import digest_reader
+from kwiresniff.codec.digest_reader import DigestReader
 from kwiresniff.codec.field_layout import MAX_ENTRIES
-from kwiresniff.codec.text import digest_bodies
-from kwiresniff.codec.text.digest_bodies import DigestReader
 from kwiresniff.digest import Digest
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Direction, Problem
@@ -277,11 +277,11 @@ def test_the_ids_that_are_remembered_are_forgotten_in_time() -> None:
     frame = codec.encoder(FETCH, 13, "request")(
         {"replica_id": -1, "max_wait_ms": 1, "min_bytes": 1, "max_bytes": 1, "isolation_level": 0, "session_id": 0,
          "session_epoch": 0, "rack_id": "", "forgotten_topics_data": [],
-         "topics": [{"topic_id": f"{at:020}AA", "partitions": []} for at in range(digest_bodies.MAX_IDS + 50)]}
+         "topics": [{"topic_id": f"{at:020}AA", "partitions": []} for at in range(digest_reader.MAX_IDS + 50)]}
     )  # fmt: skip
     digest = read.digest(steps, frame, 0)
     assert digest is not None
-    assert digest.topic_ids == [f"{at:020}AA" for at in range(digest_bodies.MAX_IDS + 50)]
+    assert digest.topic_ids == [f"{at:020}AA" for at in range(digest_reader.MAX_IDS + 50)]
 
 
 def test_noise_is_never_more_than_noise() -> None:

@@ -15,12 +15,12 @@ from kwiresniff import codec, schema
 from kwiresniff.base.batch_layout import CONTROL
 from kwiresniff.base.json_text import write_number, write_padded, write_text
 from kwiresniff.capture import open_captures
+from kwiresniff.codec.batch_reader import BatchReader
 from kwiresniff.codec.compression import compress
 from kwiresniff.codec.field_layout import default_value
 from kwiresniff.codec.record import decode_records
 from kwiresniff.codec.record_limits import MAX_DECOMPRESSED_BYTES, RecordBudget
 from kwiresniff.codec.records import encode_record_set
-from kwiresniff.codec.text.batch_reader import BatchReader
 from kwiresniff.codec.text.json_bodies import BodyWriter
 from kwiresniff.codec.text.json_records import PIECE_BYTES, RecordWriter
 from kwiresniff.errors import DecodeError

@@ -55,8 +55,8 @@ def readings(definition: str) -> dict[str, Any]:
     from kwiresniff.codec.error_finders import compile_error_finder
     from kwiresniff.codec.invalid_values import misfit
     from kwiresniff.codec.node_values import plain
+    from kwiresniff.codec.plan import plan
     from kwiresniff.codec.scan_steps import leaf_steps, message_steps
-    from kwiresniff.codec.text.plan import plan
     from kwiresniff.schema.definition_language import parse, print_messages
     from kwiresniff.schema.grammar import grammar
     from kwiresniff.schema.kafka_json import read_definition

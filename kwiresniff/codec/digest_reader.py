@@ -21,10 +21,9 @@ from kwiresniff.base.batch_layout import (
     RECORDS_COUNT_AT,
 )
 from kwiresniff.base.entities import TOPIC_RESOURCE
-from kwiresniff.codec.primitives import uuid_text
-from kwiresniff.codec.text.batch_reader import SHORT, BatchHeader
-from kwiresniff.codec.text.body_reader import BodyReader, int16, int32
-from kwiresniff.codec.text.digest_steps import (
+from kwiresniff.codec.batch_reader import SHORT, BatchHeader
+from kwiresniff.codec.body_reader import BodyReader, int16, int32
+from kwiresniff.codec.digest_roles import (
     A_GROUP,
     A_PARTITION,
     A_RESOURCE,
@@ -43,7 +42,7 @@ from kwiresniff.codec.text.digest_steps import (
     TOPICS,
     digest_steps,
 )
-from kwiresniff.codec.text.plan import (
+from kwiresniff.codec.plan import (
     BYTES,
     ERROR_CODE,
     JUMP,
@@ -56,6 +55,7 @@ from kwiresniff.codec.text.plan import (
     UUID,
     Step,
 )
+from kwiresniff.codec.primitives import uuid_text
 from kwiresniff.digest import Digest, PartitionDigest, TopicDigest, offset_behind
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Direction

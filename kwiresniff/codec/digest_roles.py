@@ -11,7 +11,7 @@ from kwiresniff import schema
 from kwiresniff.base import entities
 from kwiresniff.base.api_keys import FETCH, PRODUCE
 from kwiresniff.codec.field_layout import is_string
-from kwiresniff.codec.text.plan import (
+from kwiresniff.codec.plan import (
     ERROR_CODE,
     JUMP,
     SIZES,

@@ -46,7 +46,7 @@ ERROR_CODE: Final = 14
 #: A STRING and a UUID that may name a topic whose records have to be opened.
 TOPIC: Final = 15
 TOPIC_ID: Final = 16
-#: Fields that are passed over (``kwiresniff.codec.text.digest_steps``).
+#: Fields that are passed over (``kwiresniff.codec.digest_roles``).
 JUMP: Final = 17
 
 #: Types of fixed size that the writers know, by the names of ``kwiresniff.schema.wire_types``. FLOAT64, which is in no
@@ -68,7 +68,7 @@ class Step:
     those of the structure, or of one element of an array of them. ``least`` is the fewest bytes of an element, and
     ``shift`` says that so many elements count as one value: two to the power of it. ``lead`` is the JSON text
     before the value; ``field`` is what the definition says, None for what is no field. ``role`` is filled in for
-    digests (``kwiresniff.codec.text.digest_steps``).
+    digests (``kwiresniff.codec.digest_roles``).
     """
 
     def __init__(self, lead: bytes, kind: i64, field: WireField | None = None) -> None:

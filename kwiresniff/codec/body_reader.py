@@ -11,7 +11,7 @@ from librt.strings import read_i16_be, read_i32_be, read_i64_be
 
 from kwiresniff.base.secret_texts import is_secret_text
 from kwiresniff.codec.field_layout import MAX_ENTRIES
-from kwiresniff.codec.text.plan import BOOLEAN, ERROR_CODE, INT16, INT32, INT64, UINT16, UINT32, Step
+from kwiresniff.codec.plan import BOOLEAN, ERROR_CODE, INT16, INT32, INT64, UINT16, UINT32, Step
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
