@@ -10,15 +10,14 @@ from functools import lru_cache
 from typing import Any
 
 from kwiresniff import schema
-from kwiresniff.codec.body_scanner import BodyScanner
+from kwiresniff.codec.body_walker import BodyScanner
 from kwiresniff.codec.decoder_gen import Decoder, RecordSetDecoder, compile_decoder
-from kwiresniff.codec.digest_reader import DigestReader
+from kwiresniff.codec.digests import DigestReader
 from kwiresniff.codec.dissector import dissect_front
 from kwiresniff.codec.encoder_gen import Encoder, compile_encoder
-from kwiresniff.codec.error_finders import ErrorFinder, compile_error_finder
-from kwiresniff.codec.plan import Step, plan
+from kwiresniff.codec.field_layout import is_records
+from kwiresniff.codec.plan import Step, has_records, leaf_plan, passing_plan, plan
 from kwiresniff.codec.records import decode_record_set
-from kwiresniff.codec.scan_steps import ScanStep, leaf_steps, record_set_steps
 from kwiresniff.codec.shown_records import decode_shown
 from kwiresniff.codec.text.json_bodies import BodyWriter
 from kwiresniff.errors import SchemaError
@@ -72,32 +71,31 @@ def data_encoder(name: str, version: int) -> Encoder:
 
 
 def scanner(api_key: int, version: int, direction: Direction, leaves: frozenset[str]) -> BodyScanner:
-    """The scanner of bodies for ``leaves``: field names, enumerations (``error_code``) and entities (``topicName``).
-
-    Zero, empty and null leaves are left out, record sets jumped over.
-    """
-    return BodyScanner(_leaf_steps(api_key, version, direction, leaves))
+    """The scanner of bodies for ``leaves``, see ``kwiresniff.codec.plan.leaf_plan``."""
+    return BodyScanner(_leaf_plan(api_key, version, direction, leaves))
 
 
 @lru_cache(KEPT)
-def _leaf_steps(api_key: int, version: int, direction: Direction, leaves: frozenset[str]) -> list[ScanStep]:
-    return leaf_steps(schema.message(api_key, version, direction), leaves)
+def _leaf_plan(api_key: int, version: int, direction: Direction, leaves: frozenset[str]) -> list[Step]:
+    return leaf_plan(schema.message(api_key, version, direction), leaves)
 
 
 def record_weigher(api_key: int, version: int) -> BodyScanner:
     """The scanner of a response body for the sizes in bytes of its record sets that are not empty."""
-    return BodyScanner(_record_set_steps(api_key, version))
+    return BodyScanner(_record_set_plan(api_key, version))
 
 
 @lru_cache(KEPT)
-def _record_set_steps(api_key: int, version: int) -> list[ScanStep]:
-    return record_set_steps(schema.message(api_key, version, "response"))
+def _record_set_plan(api_key: int, version: int) -> list[Step]:
+    message = schema.message(api_key, version, "response")
+    return passing_plan(message, lambda field, parent, outermost: int(is_records(field.type)))
 
 
 @lru_cache(KEPT)
-def error_finder(api_key: int, version: int) -> ErrorFinder:
-    """``[(path, code), ...] = find(body)``: every error code in a response body that is not zero."""
-    return compile_error_finder(schema.message(api_key, version, "response"))
+def stripping_plan(api_key: int, version: int) -> list[Step] | None:
+    """The steps over a whole response to its record sets; None where it has none."""
+    steps = passing_plan(schema.message(api_key, version, "response"))
+    return steps if has_records(steps) else None
 
 
 def body_writer(encode: Callable[[Any], bytes], is_internal: Callable[[str], bool]) -> BodyWriter:

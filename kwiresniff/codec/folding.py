@@ -12,7 +12,7 @@ from struct import iter_unpack
 from typing import TYPE_CHECKING, Any
 
 from kwiresniff.base.tree_sizes import ELEMENTS_SHOWN, RANGES_SHOWN, SCALARS_SHOWN, is_range
-from kwiresniff.codec.body_scanner import FAILED, GARBLED, LOADED, RECORDED, ElementSkipper
+from kwiresniff.codec.body_walker import FAILED, GARBLED, LOADED, RECORDED, ElementSkipper
 from kwiresniff.codec.decoder_gen import RecordSetDecoder, compile_decoder
 from kwiresniff.codec.dissector import (
     FOLDED,
@@ -26,11 +26,11 @@ from kwiresniff.codec.field_facts import FieldFacts
 from kwiresniff.codec.field_layout import regular
 from kwiresniff.codec.node_types import ELEMENTS, STRUCT
 from kwiresniff.codec.node_values import plain
+from kwiresniff.codec.plan import element_plan
 from kwiresniff.codec.primitives import reader_of
 from kwiresniff.codec.record_dissector import Folded
 from kwiresniff.codec.record_limits import MAX_NODES
 from kwiresniff.codec.records import decode_record_set, decode_sound
-from kwiresniff.codec.scan_steps import element_steps
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Body, Dissection, Node, Problem, RecordsMode, TopicNames
 from kwiresniff.schema.types import MessageVersion, WireField
@@ -90,7 +90,7 @@ class _Folding(Dissector):
         shown = self.shown(entry.field, count)
         if count <= shown:
             return super().elements(node, entry, count, path)
-        steps = element_steps(entry.field, self.flexible)
+        steps = element_plan(entry.field, self.flexible)
         skipper = self.skipper
         fold: Callable[[int, int], None] | None = None
         for index in range(shown):

@@ -28,6 +28,7 @@ from kwiresniff.export import event_json, json_line, json_text
 from kwiresniff.model import Connection, Exchange
 from kwiresniff.schema.types import WireField
 from kwiresniff.session import Analyzer
+from tests.support.error_codes import error_codes
 from tests.support.random_bodies import random_body, usual_body
 from tests.support.record_vectors import vectors
 from tests.support.sample import sampled
@@ -120,7 +121,7 @@ def test_error_codes_are_told_beside_the_text(api: Any) -> None:
             assert pieces is not None
             assert b"".join(pieces) == decoded(api.key, version, "response", frame)
             body, _ = codec.decoder(api.key, version, "response", "full")(frame, 0, [])
-            assert errors == codec.error_finder(api.key, version)(body)
+            assert errors == error_codes(schema.message(api.key, version, "response"), body)
             assert (text_of(api.key, version, "response", frame) is None) is (errors != [])
 
 

@@ -43,9 +43,8 @@ def made_up() -> dict[str, dict[str, Any]]:
         ),
         ("misfit", ["one", "is -1, which does not fit UINT64 (0 to 18446744073709551615)"]),
         ("dissector", BODY),
-        ("scanner", [["one", VALUE], ["many", VALUE], ["many", VALUE]]),
+        ("scanner", "refused: UINT64 is not read by a plan"),
         ("skipper", True),
-        ("error finder", []),
         ("text", "refused: UINT64 is not written as text"),
     ],
 )

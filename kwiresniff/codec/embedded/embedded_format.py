@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from kwiresniff import schema
-from kwiresniff.codec.body_scanner import ContentSkipper, MessageSkipper
+from kwiresniff.codec.body_walker import ContentSkipper, MessageSkipper
 from kwiresniff.codec.field_layout import smallest_struct
 
 #: Most formats begin with their version as an INT16.

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from kwiresniff import schema
 from kwiresniff.base.body_members import DECODED
-from kwiresniff.codec.body_scanner import MessageSkipper
+from kwiresniff.codec.body_walker import MessageSkipper
 from kwiresniff.codec.codecs import KEPT, data_decoder, decoder
 from kwiresniff.codec.dissector import MessageBytes
 from kwiresniff.codec.embedded.embedded_format import Content, Contents

@@ -176,7 +176,7 @@ class BodyWriter(BodyReader):
         if mark == 1:
             return self._structure(step.steps, pos + 1)
         self.out.write(b"null")
-        return pos + 1 if mark == 255 else -1
+        return pos + 1 if mark == step.null else -1
 
     def _uuid(self, kind: i64, pos: i64) -> i64:
         if pos + 16 > len(self.frame):
