@@ -168,10 +168,12 @@ def leaf_plan(message: MessageVersion, leaves: Set[str]) -> list[Step]:
     error codes. No record set is one.
     """
 
+    names = leaves - {_ERROR_CODE}
+
     def role(field: WireField, parent: str, outermost: bool) -> int:
         if field.enum == _ERROR_CODE or field.type == "STRUCT" or is_records(field.type):
             return 0
-        return int(field.name in leaves or field.entity in leaves)
+        return int(field.name in names or field.entity in names)
 
     return passing_plan(message, role, errors=_ERROR_CODE in leaves, front=True)
 
@@ -262,8 +264,7 @@ class _Passing:
             raise SchemaError(f"{field.type} is not read by a plan")
         if kind in (STRING, TOPIC) and not role and not self.texts:
             kind = BYTES
-        leaf = of.name if of is not None and role else name
-        return [Step(kind, field, self.flexible, name=leaf, role=role)]
+        return [Step(kind, field, self.flexible, name=(of or field).name if role else name, role=role)]
 
     def role_of(self, field: WireField, parent: str, outermost: bool) -> int:
         return self.role(field, parent, outermost) if self.role is not None else 0

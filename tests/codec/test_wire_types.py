@@ -55,7 +55,7 @@ def test_a_whole_number_that_is_added_to_the_table_is_read_everywhere_or_refused
     assert made_up()["uint64"][reader] == expected
 
 
-@pytest.mark.parametrize("reader", ["decoder", "dissector", "scanner"])
+@pytest.mark.parametrize("reader", ["decoder", "dissector"])
 def test_a_type_that_nothing_reads_is_refused_by_name(reader: str) -> None:
     assert made_up()["decimal"][reader] == "refused: DECIMAL cannot be read: there is no decimal_value"
 
