@@ -70,14 +70,16 @@ def data_encoder(name: str, version: int) -> Encoder:
     return compile_encoder(schema.data_message(name, version))
 
 
-def scanner(api_key: int, version: int, direction: Direction, leaves: frozenset[str]) -> BodyScanner:
+def scanner(
+    api_key: int, version: int, direction: Direction, leaves: frozenset[str], *, whole: bool = False
+) -> BodyScanner:
     """The scanner of bodies for ``leaves``, see ``kwiresniff.codec.plan.leaf_plan``."""
-    return BodyScanner(_leaf_plan(api_key, version, direction, leaves))
+    return BodyScanner(_leaf_plan(api_key, version, direction, leaves, whole))
 
 
 @lru_cache(KEPT)
-def _leaf_plan(api_key: int, version: int, direction: Direction, leaves: frozenset[str]) -> list[Step]:
-    return leaf_plan(schema.message(api_key, version, direction), leaves)
+def _leaf_plan(api_key: int, version: int, direction: Direction, leaves: frozenset[str], whole: bool) -> list[Step]:
+    return leaf_plan(schema.message(api_key, version, direction), leaves, whole=whole)
 
 
 def record_weigher(api_key: int, version: int) -> BodyScanner:

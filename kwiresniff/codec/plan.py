@@ -163,9 +163,9 @@ def passing_plan(
     return _Passing(message.flexible, role, errors, texts).message(message.fields, front)
 
 
-def leaf_plan(message: MessageVersion, leaves: Set[str]) -> list[Step]:
-    """The steps up to the last of the ``leaves``: names of fields, entities (``topicName``), and ``error_code`` for
-    error codes. No record set is one.
+def leaf_plan(message: MessageVersion, leaves: Set[str], *, whole: bool = False) -> list[Step]:
+    """The steps over a ``whole`` message, or up to the last of the ``leaves``: names of fields, entities
+    (``topicName``), and ``error_code`` for error codes. No record set is one.
     """
 
     names = leaves - {_ERROR_CODE}
@@ -175,7 +175,7 @@ def leaf_plan(message: MessageVersion, leaves: Set[str]) -> list[Step]:
             return 0
         return int(field.name in names or field.entity in names)
 
-    return passing_plan(message, role, errors=_ERROR_CODE in leaves, front=True)
+    return passing_plan(message, role, errors=_ERROR_CODE in leaves, front=not whole)
 
 
 #: Plans of elements by the fields of their structure, which are kept so that no others are taken for them.
