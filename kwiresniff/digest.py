@@ -1,6 +1,6 @@
 """What analyses and summaries ask of every message, in place of its decoded body.
 
-``kwiresniff.codec.text.digest_bodies`` takes it from the bytes of bodies that have nothing unusual in them.
+``kwiresniff.codec.digests`` takes it from the bytes of bodies that have nothing unusual in them.
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ from kwiresniff.codec.codecs import (
     digest_reader,
     dissect_header,
     encoder,
-    error_finder,
     record_weigher,
     scanner,
+    stripping_plan,
     text_steps,
 )  # fmt: skip
 from kwiresniff.codec.dissector import dissect
@@ -28,8 +28,8 @@ __all__ = [
     "dissect",
     "dissect_header",
     "encoder",
-    "error_finder",
     "record_weigher",
     "scanner",
+    "stripping_plan",
     "text_steps",
 ]

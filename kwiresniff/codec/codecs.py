@@ -7,28 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any
 
 from kwiresniff import schema
-from kwiresniff.codec.body_scanner import BodyScanner
+from kwiresniff.codec.body_walker import BodyScanner
 from kwiresniff.codec.decoder_gen import Decoder, RecordSetDecoder, compile_decoder
+from kwiresniff.codec.digests import DigestReader
 from kwiresniff.codec.dissector import dissect_front
 from kwiresniff.codec.encoder_gen import Encoder, compile_encoder
-from kwiresniff.codec.error_finders import ErrorFinder, compile_error_finder
+from kwiresniff.codec.field_layout import is_records
+from kwiresniff.codec.plan import Step, has_records, leaf_plan, passing_plan, plan
 from kwiresniff.codec.records import decode_record_set
-from kwiresniff.codec.scan_steps import ScanStep, leaf_steps, record_set_steps
 from kwiresniff.codec.shown_records import decode_shown
-from kwiresniff.codec.text.body_values import PlanDecoder, ValueReader, value_steps
-from kwiresniff.codec.text.content_values import ContentReader
-from kwiresniff.codec.text.digest_bodies import DigestReader
 from kwiresniff.codec.text.json_bodies import BodyWriter
-from kwiresniff.codec.text.plan import Step, plan
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Direction, Dissection, RecordsMode
-from kwiresniff.schema.types import MessageVersion, WireField
-
-#: ``values = read(frame, offset, count)``: the values of elements of an array, None for those that are for a decoder.
-ElementReader: TypeAlias = Callable[[bytes, int, int], "list[Any] | None"]
 
 #: Compiled functions kept of each sort. All of Kafka's messages at all versions are about 700 in each direction, and
 #: nobody meets them all; a function takes some 20 kB.
@@ -44,32 +37,7 @@ def decoder(api_key: int, version: int, direction: Direction, records: RecordsMo
     what is wrong inside records is appended to ``issues``.
     """
     message = schema.message(api_key, version, direction)
-
-    def make() -> Decoder:
-        return compile_decoder(message, records, _shown_decoder if records == "shown" else _record_set_decoder)
-
-    return _plan_decoder(message, make) or make()
-
-
-def element_reader(entry: WireField, flexible: bool) -> ElementReader | None:
-    """The reader of elements of an array like ``entry``, one after another; None where it is not for such elements."""
-    array = MessageVersion("", -1, "data", 0, flexible, -1, (entry._replace(array=True),))
-    whole = value_steps(array)
-    if whole is None:
-        return None
-    step, reader = whole.steps[0], ValueReader()
-    return lambda frame, offset, count: reader.elements(step, frame, offset, count)
-
-
-def content_reader(messages: tuple[str, ...]) -> ContentReader:
-    """The reader of what the bytes of many structures hold, any of these messages."""
-    return ContentReader(messages)
-
-
-def _plan_decoder(message: MessageVersion, make: Callable[[], Decoder]) -> Decoder | None:
-    """The decoder that leaves what it refuses to the one of ``make``; None where it is not for such messages."""
-    steps = value_steps(message)
-    return None if steps is None else PlanDecoder(steps, make)
+    return compile_decoder(message, records, _shown_decoder if records == "shown" else _record_set_decoder)
 
 
 def _record_set_decoder() -> RecordSetDecoder:
@@ -93,12 +61,7 @@ def data_decoder(name: str, version: int) -> Decoder:
     """The decoder of a message that is carried in bytes fields or stored in a log, such as
     ConsumerProtocolSubscription.
     """
-    message = schema.data_message(name, version)
-
-    def make() -> Decoder:
-        return compile_decoder(message)
-
-    return _plan_decoder(message, make) or make()
+    return compile_decoder(schema.data_message(name, version))
 
 
 @lru_cache(KEPT)
@@ -107,33 +70,34 @@ def data_encoder(name: str, version: int) -> Encoder:
     return compile_encoder(schema.data_message(name, version))
 
 
-def scanner(api_key: int, version: int, direction: Direction, leaves: frozenset[str]) -> BodyScanner:
-    """The scanner of bodies for ``leaves``: field names, enumerations (``error_code``) and entities (``topicName``).
-
-    Zero, empty and null leaves are left out, record sets jumped over.
-    """
-    return BodyScanner(_leaf_steps(api_key, version, direction, leaves))
+def scanner(
+    api_key: int, version: int, direction: Direction, leaves: frozenset[str], *, whole: bool = False
+) -> BodyScanner:
+    """The scanner of bodies for ``leaves``, see ``kwiresniff.codec.plan.leaf_plan``."""
+    return BodyScanner(_leaf_plan(api_key, version, direction, leaves, whole))
 
 
 @lru_cache(KEPT)
-def _leaf_steps(api_key: int, version: int, direction: Direction, leaves: frozenset[str]) -> list[ScanStep]:
-    return leaf_steps(schema.message(api_key, version, direction), leaves)
+def _leaf_plan(api_key: int, version: int, direction: Direction, leaves: frozenset[str], whole: bool) -> list[Step]:
+    return leaf_plan(schema.message(api_key, version, direction), leaves, whole=whole)
 
 
 def record_weigher(api_key: int, version: int) -> BodyScanner:
     """The scanner of a response body for the sizes in bytes of its record sets that are not empty."""
-    return BodyScanner(_record_set_steps(api_key, version))
+    return BodyScanner(_record_set_plan(api_key, version))
 
 
 @lru_cache(KEPT)
-def _record_set_steps(api_key: int, version: int) -> list[ScanStep]:
-    return record_set_steps(schema.message(api_key, version, "response"))
+def _record_set_plan(api_key: int, version: int) -> list[Step]:
+    message = schema.message(api_key, version, "response")
+    return passing_plan(message, lambda field, parent, outermost: int(is_records(field.type)))
 
 
 @lru_cache(KEPT)
-def error_finder(api_key: int, version: int) -> ErrorFinder:
-    """``[(path, code), ...] = find(body)``: every error code in a response body that is not zero."""
-    return compile_error_finder(schema.message(api_key, version, "response"))
+def stripping_plan(api_key: int, version: int) -> list[Step] | None:
+    """The steps over a whole response to its record sets; None where it has none."""
+    steps = passing_plan(schema.message(api_key, version, "response"))
+    return steps if has_records(steps) else None
 
 
 def body_writer(encode: Callable[[Any], bytes], is_internal: Callable[[str], bool]) -> BodyWriter:

@@ -6,9 +6,8 @@ interpreter of the definitions that checks nothing, and 25 times faster than the
 are one ``unpack_from``, lengths end such a run, one- and two-byte varints are inline, and arrays of plain structures
 are read by one ``iter_unpack``.
 
-It is the reader for whoever wants values: filters, analyses, plugins. Without it all of them would wait for the
-dissector. Where compiled, ``kwiresniff.codec.text.body_values`` goes before it and leaves to it what is unusual or has
-record sets.
+It is the reader for whoever wants values: trees, filters, analyses, plugins. Without it all of them would wait for the
+dissector.
 """
 
 from __future__ import annotations

@@ -12,9 +12,8 @@ from struct import iter_unpack
 from typing import TYPE_CHECKING, Any
 
 from kwiresniff.base.tree_sizes import ELEMENTS_SHOWN, RANGES_SHOWN, SCALARS_SHOWN, is_range
-from kwiresniff.codec.body_scanner import FAILED, GARBLED, LOADED, RECORDED, ElementSkipper
-from kwiresniff.codec.codecs import element_reader
-from kwiresniff.codec.decoder_gen import Decoder, RecordSetDecoder, compile_decoder
+from kwiresniff.codec.body_walker import FAILED, GARBLED, LOADED, RECORDED, ElementSkipper
+from kwiresniff.codec.decoder_gen import RecordSetDecoder, compile_decoder
 from kwiresniff.codec.dissector import (
     FOLDED,
     FOLDED_VALUE,
@@ -27,11 +26,11 @@ from kwiresniff.codec.field_facts import FieldFacts
 from kwiresniff.codec.field_layout import regular
 from kwiresniff.codec.node_types import ELEMENTS, STRUCT
 from kwiresniff.codec.node_values import plain
+from kwiresniff.codec.plan import element_plan
 from kwiresniff.codec.primitives import reader_of
 from kwiresniff.codec.record_dissector import Folded
 from kwiresniff.codec.record_limits import MAX_NODES
 from kwiresniff.codec.records import decode_record_set, decode_sound
-from kwiresniff.codec.scan_steps import element_steps
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Body, Dissection, Node, Problem, RecordsMode, TopicNames
 from kwiresniff.schema.types import MessageVersion, WireField
@@ -91,7 +90,7 @@ class _Folding(Dissector):
         shown = self.shown(entry.field, count)
         if count <= shown:
             return super().elements(node, entry, count, path)
-        steps = element_steps(entry.field, self.flexible)
+        steps = element_plan(entry.field, self.flexible)
         skipper = self.skipper
         fold: Callable[[int, int], None] | None = None
         for index in range(shown):
@@ -281,33 +280,22 @@ class _By:
 @lru_cache(_KEPT)
 def _element_reader(element: _By) -> Callable[[bytes, int, int], list[Any]]:
     """``values = read(frame, offset, count)`` for elements that have been skipped."""
-    quick = element_reader(element.entry, element.flexible)
-
-    def read(frame: bytes, offset: int, count: int) -> list[Any]:
-        values = quick(frame, offset, count) if quick is not None else None
-        return _decoded(element, frame, offset, count) if values is None else values
-
-    return read
-
-
-def _decoded(element: _By, frame: bytes, offset: int, count: int) -> list[Any]:
-    decode, is_struct = _decoder(element), element.entry.type == STRUCT
-    values = []
-    for _ in range(count):
-        value, offset = decode(frame, offset, [])
-        values.append(value if is_struct else value[_VALUE])
-    return values
-
-
-@lru_cache(_KEPT)
-def _decoder(element: _By) -> Decoder:
-    """What decodes an element that has been skipped."""
     entry, flexible = element.entry, element.flexible
+    is_struct = entry.type == STRUCT
     fields = entry.fields
-    if entry.type != STRUCT:
+    if not is_struct:
         fields, flexible = (entry._replace(name=_VALUE),), False  # else a tag section would have to follow
     mode: RecordsMode = "full" if element.records else "skip"
-    return compile_decoder(MessageVersion("", -1, "data", 0, flexible, -1, fields), mode, _record_set_decoder)
+    decode = compile_decoder(MessageVersion("", -1, "data", 0, flexible, -1, fields), mode, _record_set_decoder)
+
+    def read(frame: bytes, offset: int, count: int) -> list[Any]:
+        values = []
+        for _ in range(count):
+            value, offset = decode(frame, offset, [])
+            values.append(value if is_struct else value[_VALUE])
+        return values
+
+    return read
 
 
 def _record_set_decoder() -> RecordSetDecoder:

@@ -17,12 +17,12 @@ from kwiresniff.base.batch_layout import (
     PRODUCER_ID_AT,
 )
 from kwiresniff.base.tree_sizes import BATCHES_SHOWN, HEADERS_SHOWN, RECORDS_SHOWN
+from kwiresniff.codec.batch_reader import SHORT, BatchReader
+from kwiresniff.codec.body_reader import int16, int32
 from kwiresniff.codec.record import header_key
 from kwiresniff.codec.record_limits import RecordBudget
 from kwiresniff.codec.record_reader import RecordReader, is_sane
 from kwiresniff.codec.records import decode_record_set
-from kwiresniff.codec.text.batch_reader import SHORT, BatchReader
-from kwiresniff.codec.text.body_reader import int16, int32
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Problem, RecordsMode
 

@@ -2,7 +2,7 @@
 
 The definition language, the importer of Kafka's definitions, the readers and writers that are generated, the dissector,
 the plan of the text writers: a type that is added to the table is known to all of them. Those that are compiled and
-know only some types by number refuse the others by name (``kwiresniff.codec.text.plan``), and the decoders do their
+know only some types by number refuse the others by name (``kwiresniff.codec.plan``), and the decoders do their
 work. All numbers are big-endian. Sources: the protocol guide's "Protocol Primitive Types"; KIP-482 for compact forms.
 """
 

@@ -13,7 +13,7 @@ from kwiresniff.base.api_keys import API_VERSIONS, FETCH, JOIN_GROUP, SHARE_FETC
 from kwiresniff.model import Direction, Exchange
 
 if TYPE_CHECKING:
-    from mypy_extensions import i64
+    from kwiresniff.codec.body_walker import BodyScanner
 
 #: (API, version) pairs remembered. Real traffic has a few dozen; an attacker can invent 2^32.
 MAX_FACTS = 4096
@@ -27,11 +27,12 @@ class ApiFacts:
     """One (API, version). ``read_as`` is the version its definition is taken from, -1 when the API is unknown.
 
     ``request_header_version`` and ``response_header_version`` are those of the headers (KIP-482), ``may_hold`` says
-    that a broker may hold answers back on purpose, ``throttle_offset`` is where responses have ``throttle_time_ms``,
-    see ``kwiresniff.session.throttle_time``.
+    that a broker may hold answers back on purpose. ``acks`` and ``throttle`` read these fields of requests and
+    responses, once somebody has asked for them (``kwiresniff.session.peek``, ``kwiresniff.session.throttle_time``).
     """
 
     __slots__ = (
+        "acks",
         "api_key",
         "api_version",
         "known",
@@ -40,8 +41,7 @@ class ApiFacts:
         "read_as",
         "request_header_version",
         "response_header_version",
-        "response_is_flexible",
-        "throttle_offset",
+        "throttle",
     )  # fmt: skip
 
     def __init__(
@@ -62,8 +62,8 @@ class ApiFacts:
         self.request_header_version = request_header_version
         self.response_header_version = response_header_version
         self.may_hold = api_key in MAY_HOLD
-        self.response_is_flexible = False
-        self.throttle_offset: i64 = -3  # looked for when the first response has come (UNRESOLVED of ``throttle_time``)
+        self.acks: BodyScanner | None = None
+        self.throttle: BodyScanner | None = None
 
 
 _VERSIONS: Final[dict[int, tuple[int, int]]] = {}

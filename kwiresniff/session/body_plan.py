@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import API_VERSIONS
-from kwiresniff.codec.body_scanner import MessageSkipper
+from kwiresniff.codec.body_walker import MessageSkipper
 from kwiresniff.codec.codegen import made_when_called
 from kwiresniff.codec.embedded import OPENERS, QUICK_LOOKS
 from kwiresniff.errors import SchemaError
@@ -19,8 +19,8 @@ from kwiresniff.session.topic_ids import carries_ids, names_topics
 
 if TYPE_CHECKING:
     from kwiresniff.codec.decoder_gen import Decoder
-    from kwiresniff.codec.text.digest_bodies import DigestReader
-    from kwiresniff.codec.text.plan import Step
+    from kwiresniff.codec.digests import DigestReader
+    from kwiresniff.codec.plan import Step
 
 #: ``steps(api_key, version, direction)``: how a writer of text writes a message, None when it cannot.
 Plans = Callable[[int, int, Direction], "list[Step] | None"]

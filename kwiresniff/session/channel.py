@@ -26,7 +26,7 @@ from kwiresniff.session.delays import (
     may_be_one_batch,
     read_max_wait_ns,
 )
-from kwiresniff.session.throttle_time import NOT_FIXED, throttle_time_ms
+from kwiresniff.session.throttle_time import throttle_time_ms
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -75,10 +75,9 @@ class Channel:
             self.served_ns = sent_ns
         if facts.may_hold and exchange.held >= 0:
             self._hold(exchange, request, response, facts, waited_ns)
-        if facts.throttle_offset != NOT_FIXED:
-            throttle_ms: i64 = throttle_time_ms(facts, response)
-            if throttle_ms > 0:
-                self._throttle(exchange, response, waited_ns, throttle_ms * MILLISECOND_NS)
+        throttle_ms: i64 = throttle_time_ms(facts, response)
+        if throttle_ms > 0:
+            self._throttle(exchange, response, waited_ns, throttle_ms * MILLISECOND_NS)
 
     def unpaired(self, response: Message) -> None:
         """Notes a response whose request is not in the capture."""

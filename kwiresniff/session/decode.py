@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mypy_extensions import i64
 
     from kwiresniff.codec.decoder_gen import Decoder
-    from kwiresniff.codec.text.plan import Step
+    from kwiresniff.codec.plan import Step
     from kwiresniff.digest import Digest
     from kwiresniff.session.malformed import MalformedBodies
 
@@ -80,8 +80,8 @@ class BodyDecoder:
         if response is not None:
             if not self._read(exchange, response, "response", self._responses):
                 understood = False
-            if not response.is_deferred and response.body and self._error_codes.may_be_in(exchange, response):
-                self._error_codes.collect(exchange, exchange.api_key, response.version, response.body)
+            if not response.is_deferred and response.body:
+                self._error_codes.collect(exchange, response)
             if (
                 exchange.api_key == CREATE_TOPICS
                 and not self._show_secrets
@@ -101,7 +101,7 @@ class BodyDecoder:
         if not self._read(exchange, message, direction, sides):
             exchange.outcome = "undecoded"
         if direction == "response" and not message.is_deferred and message.body:
-            self._error_codes.collect(exchange, exchange.api_key, message.version, message.body)
+            self._error_codes.collect(exchange, message)
 
     def _read(self, exchange: Exchange, message: Message, direction: Direction, sides: dict[int, BodyPlan]) -> bool:
         """Decode one message; returns whether it was understood to its last field."""

@@ -11,7 +11,6 @@ from typing import Final
 
 from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import FETCH, SHARE_FETCH
-from kwiresniff.base.fastint import i32
 from kwiresniff.base.time_units import MILLISECOND_NS, OVERRUN_NS
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import UNKNOWN_NS, Exchange, Message
@@ -48,12 +47,8 @@ def read_max_wait_ns(facts: ApiFacts, request: Message) -> int:
     frame = request.frame
     if frame is None:
         return UNKNOWN_NS
-    if facts.api_key == FETCH:  # it leads the body from v15 on, before that replica_id does
-        at = request.body_offset + (0 if facts.read_as >= 15 else 4)
-        if at + 4 > len(frame):
-            return UNKNOWN_NS
-        return MILLISECOND_NS * i32(frame, at)
-    return MILLISECOND_NS * _scanned(facts, request, "max_wait_ms")
+    wait_ms = _scanned(facts, frame, request.body_offset, "max_wait_ms")
+    return UNKNOWN_NS if wait_ms is None else MILLISECOND_NS * wait_ms
 
 
 def under_way(exchange: Exchange, over_ns: int) -> bool:
@@ -68,21 +63,17 @@ def under_way(exchange: Exchange, over_ns: int) -> bool:
 def min_bytes(facts: ApiFacts, request: Message) -> int:
     """``min_bytes`` of a Fetch or ShareFetch; 0 when it cannot be read."""
     frame = request.frame
-    if frame is None:
-        return 0
-    if facts.api_key == FETCH:
-        at = request.body_offset + (4 if facts.read_as >= 15 else 8)
-        return i32(frame, at) if at + 4 <= len(frame) else 0
-    return _scanned(facts, request, "min_bytes")
+    return _scanned(facts, frame, request.body_offset, "min_bytes") or 0 if frame is not None else 0
 
 
-def _scanned(facts: ApiFacts, request: Message, name: str) -> int:
+def _scanned(facts: ApiFacts, frame: bytes, offset: int, name: str) -> int | None:
     try:
         scanner = codec.scanner(facts.api_key, facts.read_as, "request", frozenset({name}))
     except SchemaError:
-        return 0
-    fits = scanner.scan(request.frame or b"", request.body_offset)
-    return int(scanner.found[0][1]) if fits and scanner.found else 0
+        return None
+    if not scanner.scan(frame, offset):
+        return None
+    return int(scanner.found[0][1]) if scanner.found else 0
 
 
 def is_short(facts: ApiFacts, request: Message, response: Message) -> bool:

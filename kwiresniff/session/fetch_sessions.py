@@ -27,7 +27,7 @@ from kwiresniff.session.repeated_fetches import COMPACT_SINCE, NamedPartition, n
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-    from kwiresniff.codec.text.digest_bodies import DigestReader
+    from kwiresniff.codec.digests import DigestReader
 
 #: The first version of Fetch that has sessions, and the first whose body does not begin with replica_id.
 SESSIONS_SINCE: Final = 7

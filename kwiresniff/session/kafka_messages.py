@@ -122,7 +122,7 @@ class KafkaMessages(SaslPhase):
         if lost:
             exchange.problems.append(missing_bytes("request", lost, size, self.client.frames.lost_code))
         if api_key == PRODUCE:
-            if acks_of_produce(data, offset, api_version) == 0:
+            if acks_of_produce(facts, data, offset) == 0:
                 exchange.outcome = "no_response_expected"
                 if self.first_correlation_id is None:
                     self._first_request(exchange)

@@ -1,14 +1,14 @@
-"""The few fields that are read of every frame at every depth, so by hand. All are big-endian."""
+"""The few fields of requests that are read at every depth."""
 
 from __future__ import annotations
 
-from struct import Struct
 from typing import TYPE_CHECKING
 
 from kwiresniff import codec
 from kwiresniff.base.api_keys import (
     ALTER_CONFIGS,
     ALTER_USER_SCRAM_CREDENTIALS,
+    API_VERSIONS,
     CREATE_TOPICS,
     ENVELOPE,
     EXPIRE_DELEGATION_TOKEN,
@@ -18,16 +18,17 @@ from kwiresniff.base.api_keys import (
     SASL_AUTHENTICATE,
     STREAMS_GROUP_HEARTBEAT,
 )
-from kwiresniff.base.fastint import i16
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Body, Direction, Exchange, Problem
-from kwiresniff.session.apis import read_version
+from kwiresniff.session.apis import ApiFacts, read_version
 from kwiresniff.stream.frame_handler import LOST_CUT, LOST_GAP, WITHHELD
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-_int16 = Struct(">h").unpack_from
+_SOFTWARE_NAME, _SOFTWARE_VERSION = "client_software_name", "client_software_version"
+_SOFTWARE = frozenset({_SOFTWARE_NAME, _SOFTWARE_VERSION})
+_ACKS = frozenset({"acks"})
 
 #: Requests that may hold a secret: those that ``secrets`` conceals anything in.
 SECRET_REQUESTS = frozenset({
@@ -96,71 +97,21 @@ def skip_tagged_fields(data: bytes, offset: int) -> int:
     return min(offset, end)
 
 
-def client_software(data: bytes, offset: i64, version: i64) -> tuple[str, str] | None:
-    """Name and version of the client's software (KIP-511), as an ApiVersions request has them; empty before v3.
-
-    None where it takes a decoder to say: every connection begins with this message, and hardly one in another form
-    than two short texts, in v5 followed by a cluster id and a node id, without tagged fields.
-    """
-    if version < 3:
-        return "", ""
-    if version > 5:
-        return None
-    end: i64 = len(data)
-    texts: list[str] = []
-    for index in range(3 if version == 5 else 2):
-        length: i64 = data[offset] if offset < end else 0x80  # of the text, and 1; 0 for null
-        after = offset + length
-        if length == 0 and index == 2:
-            after = offset + 1
-        elif length == 0 or length >= 0x80 or after > end:
-            return None
-        try:
-            texts.append(data[offset + 1 : after].decode())
-        except UnicodeDecodeError:
-            return None
-        offset = after
-    if version == 5:
-        offset += 4
-    return (texts[0], texts[1]) if offset < end and data[offset] == 0 else None
-
-
 def software_of(exchange: Exchange) -> tuple[str, str]:
-    """Name and version of the client's software, as an ApiVersions request has them, or empty texts."""
+    """Name and version of the client's software (KIP-511), as an ApiVersions request has them, or empty texts."""
     request = exchange.request
     if request is None or request.frame is None:
         return "", ""
-    software = client_software(request.frame, request.body_offset, exchange.api_version)
-    if software is None:
-        body = peek_body(exchange, "request") or {}
-        software = body.get("client_software_name") or "", body.get("client_software_version") or ""
-    return software
+    scanner = codec.scanner(API_VERSIONS, read_version(exchange, "request"), "request", _SOFTWARE, whole=True)
+    found: dict[str, str] = dict(scanner.found) if scanner.scan(request.frame, request.body_offset) else {}
+    return found.get(_SOFTWARE_NAME, ""), found.get(_SOFTWARE_VERSION, "")
 
 
-def acks_of_produce(data: bytes, offset: i64, version: i64) -> i64:
-    """The ``acks`` field of a Produce request; -1 when it cannot be read.
-
-    It leads the body up to v2; from v3 on a transactional id comes first, compact from v9 on.
-    """
-    end: i64 = len(data)
-    length: i64
-    at: i64
-    if version >= 9:
-        if offset >= end:
-            return -1
-        length, at = data[offset], offset + 1
-        if length >= 0x80:
-            if at >= end:
-                return -1
-            length, at = (length & 0x7F) | (data[at] << 7), at + 1
-        offset = at + length - 1 if length else at
-    elif version >= 3:
-        if offset + 2 > end:
-            return -1
-        length = i16(data, offset)
-        offset += 2
-        if length > 0:
-            offset += length
-    if offset + 2 > end:
+def acks_of_produce(facts: ApiFacts, data: bytes, offset: i64) -> i64:
+    """The ``acks`` field of a Produce request whose body begins at ``offset``; -1 when it cannot be read."""
+    scanner = facts.acks
+    if scanner is None:
+        scanner = facts.acks = codec.scanner(PRODUCE, facts.read_as, "request", _ACKS)
+    if not scanner.scan(data, offset):
         return -1
-    return i16(data, offset)
+    return int(scanner.found[0][1]) if scanner.found else 0

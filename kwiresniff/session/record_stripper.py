@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kwiresniff.base.fastint import i16, i32
-from kwiresniff.codec.scan_steps import ARRAY, JUMP, OPTIONAL, RECORDS, SHORT, TAGS, VARINT, ScanStep
+from kwiresniff.codec.plan import ARRAY, JUMP, RECORDS, STRUCTURE, TAG_SECTION, Step
 from kwiresniff.stream.frame_buffer import JOINED_BYTES, SMALL_PIECE_BYTES
 from kwiresniff.stream.frame_handler import FrameFilter
 
@@ -33,15 +33,16 @@ _EMPTY_COMPACT = b"\x01"
 class RecordStripper(FrameFilter):
     """Strips one frame; see :class:`FrameFilter`.
 
-    ``steps`` are those over the whole message (``stripping_steps``), ``body_offset`` is where in the frame it begins.
+    ``steps`` are those over the whole message (``kwiresniff.codec.stripping_plan``), ``body_offset`` is where in the
+    frame it begins.
     """
 
-    def __init__(self, steps: list[ScanStep], body_offset: i64) -> None:
+    def __init__(self, steps: list[Step], body_offset: i64) -> None:
         super().__init__()
         self._steps = steps
         self._index: i64 = 0  # of the next step
         self._count: i64 = 1  # how often these steps are still to be taken, this time included
-        self._outer: list[tuple[list[ScanStep], i64, i64]] = []  # the same of what is around them
+        self._outer: list[tuple[list[Step], i64, i64]] = []  # the same of what is around them
         self._jump: i64 = body_offset  # bytes before the next step
         self._head = b""  # of a length whose rest is still to come
         self._length = b""  # that of the record set which is being passed over, and that of an empty one
@@ -101,28 +102,26 @@ class RecordStripper(FrameFilter):
                 at += step.size
                 index += 1
                 continue
-            if kind == TAGS or kind == OPTIONAL:  # noqa: SIM109 - two comparisons when compiled
+            if kind == TAG_SECTION or kind == STRUCTURE:  # noqa: SIM109 - two comparisons when compiled
                 mark: i64 = data[at]
                 at += 1
                 index += 1
-                if kind == TAGS:
+                if kind == TAG_SECTION:
                     if mark:
                         self.plain = True
                         break
                 elif mark == 1:
                     self._outer.append((steps, index, count))
-                    steps, index, count = step.inside, 0, 1
+                    steps, index, count = step.steps, 0, 1
                 elif mark != step.null:
                     self.plain = True
                     break
                 continue
             size: i64 = 0
             after = at
-            if step.size == SHORT:
-                after += 2
-                if after <= end:
-                    size = i16(data, at)
-            elif step.size == VARINT:
+            is_array = kind == ARRAY
+            is_compact = step.compact_array if is_array else step.compact
+            if is_compact:
                 shift: i64 = 0
                 byte: i64 = 0x80
                 while byte & 0x80 and after < end and shift <= 28:
@@ -136,6 +135,10 @@ class RecordStripper(FrameFilter):
                         break
                     after = end + 1
                 size -= 1
+            elif step.short and not is_array:
+                after += 2
+                if after <= end:
+                    size = i16(data, at)
             else:
                 after += 4
                 if after <= end:
@@ -146,21 +149,21 @@ class RecordStripper(FrameFilter):
                 break
             index += 1
             if size < 0:
-                if size < -1 or not step.nullable:
+                if size < -1 or not (step.null_array if is_array else step.nullable):
                     self.plain = True
                     break
                 at = after
             elif size > left + end - after:
                 self.plain = True
                 break
-            elif kind == ARRAY:
+            elif is_array:
                 at = after
-                if size and step.inside:
+                if size and step.steps:
                     self._outer.append((steps, index, count))
-                    steps, index, count = step.inside, 0, size
+                    steps, index, count = step.steps, 0, size
             elif kind == RECORDS and size >= MIN_PASSED_BYTES:
                 self._keep(data, kept_to, at)
-                empty = _EMPTY_COMPACT if step.size == VARINT else _EMPTY
+                empty = _EMPTY_COMPACT if is_compact else _EMPTY
                 if size > end - after:
                     self._length, self._empty = data[at:after], empty
                     passed = size - (end - after)

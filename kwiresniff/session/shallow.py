@@ -6,16 +6,16 @@ from typing import Any
 
 from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import API_VERSIONS, ENVELOPE
-from kwiresniff.codec.body_scanner import BodyScanner
-from kwiresniff.codec.embedded import forwarded_answer
-from kwiresniff.codec.scan_steps import ScanStep, stripping_steps
+from kwiresniff.codec.body_walker import BodyScanner
+from kwiresniff.codec.embedded import ANSWER, forwarded_answer
+from kwiresniff.codec.plan import Step
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Direction, Exchange, Message
 from kwiresniff.session.apis import MAX_FACTS, known_versions, read_version
+from kwiresniff.session.error_codes import ERRORS, add_errors
 from kwiresniff.session.record_stripper import RecordStripper
 from kwiresniff.session.topic_ids import NAMING_RESPONSES, TopicNameTable
 
-_ERRORS = frozenset({"error_code"})
 _TOPICS = frozenset({"topicName", "topic_id"})
 
 
@@ -27,11 +27,12 @@ class ShallowReader:
         self._names = names
         self._topics = topics
         self._request_leaves = _TOPICS if topics else frozenset()
-        self._response_leaves = (_ERRORS if errors else frozenset()) | self._request_leaves
+        self._response_leaves = (ERRORS if errors else frozenset()) | self._request_leaves
+        self._errors: list[tuple[str, int]] = []  # of the answer that is being read
         # By (api_key << 16) + version; None where there is no definition.
         self._request_scanners: dict[int, BodyScanner | None] = {}
         self._response_scanners: dict[int, BodyScanner | None] = {}
-        self._strippers: dict[int, list[ScanStep] | None] = {}
+        self._strippers: dict[int, list[Step] | None] = {}
 
     def scan(self, exchange: Exchange) -> None:
         """Looks through the frames of a complete exchange and fills in what it finds."""
@@ -41,6 +42,7 @@ class ShallowReader:
         api_key: int = exchange.api_key
         key = (api_key << 16) + exchange.api_version
         found: list[tuple[str, Any]] = []
+        errors = self._errors
         frame = request.frame
         if self._topics and frame is not None:
             scanner = self._request_scanners.get(key)
@@ -61,13 +63,15 @@ class ShallowReader:
             else:
                 if self._topics and api_key in NAMING_RESPONSES:
                     self._learn(api_key, exchange.api_version, response, frame)
-                understood = scanner.scan(frame, response.body_offset, response.size_bytes)
+                understood = scanner.scan(frame, response.body_offset, response.size_bytes, errors)
                 if scanner.found:
                     found += scanner.found
-                if api_key == ENVELOPE and understood and not found:
+                if errors:
+                    add_errors(exchange, errors)
+                elif api_key == ENVELOPE and understood and not found:
                     found += self._enveloped(exchange)
         if found:
-            self._sort_out(exchange, found)
+            self._name_topics(exchange, found)
         if exchange.outcome == "ok" and (exchange.errors or not understood):
             exchange.outcome = "error" if exchange.errors else "undecoded"
 
@@ -78,9 +82,7 @@ class ShallowReader:
             if len(self._strippers) >= MAX_FACTS:
                 self._strippers.clear()
             try:
-                self._strippers[key] = stripping_steps(
-                    schema.message(exchange.api_key, exchange.api_version, "response")
-                )
+                self._strippers[key] = codec.stripping_plan(exchange.api_key, exchange.api_version)
             except SchemaError:
                 self._strippers[key] = None
         steps = self._strippers[key]
@@ -104,13 +106,16 @@ class ShallowReader:
         return scanners[key]
 
     def _enveloped(self, exchange: Exchange) -> list[tuple[str, Any]]:
-        """The error codes of the response inside an Envelope that has no error of its own."""
+        """The topics of the response inside an Envelope that has no error of its own; adds its error codes."""
         answer = forwarded_answer(exchange)
         if answer is None:
             return []
         header, frame = answer
         scanner = self._scanner(header.api_key, header.api_version, "response", self._response_scanners)
-        return scanner.found if scanner is not None and scanner.scan(frame, header.body_offset) else []
+        if scanner is None or not scanner.scan(frame, header.body_offset, 0, self._errors):
+            return []
+        add_errors(exchange, self._errors, f"{ANSWER}.body.")
+        return scanner.found
 
     def _make(self, api_key: int, version: int, direction: Direction) -> BodyScanner | None:
         if len(self._request_scanners) + len(self._response_scanners) >= MAX_FACTS:
@@ -138,13 +143,10 @@ class ShallowReader:
             body, _ = front_of(MessageBytes(definition, frame, offset, missing=missing))
         self._names.learn(api_key, "response", body)
 
-    def _sort_out(self, exchange: Exchange, found: list[tuple[str, Any]]) -> None:
+    def _name_topics(self, exchange: Exchange, found: list[tuple[str, Any]]) -> None:
         topics: dict[str, None] = {}
         for name, value in found:
-            if isinstance(value, int):  # an error code, whatever its field is called
-                error = schema.error(value)
-                exchange.errors.append(("", value, error.name, error.retriable))
-            elif name == "topic_id":
+            if name == "topic_id":
                 topics[self._names.name(value) or value] = None
             else:
                 topics[value] = None

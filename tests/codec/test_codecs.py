@@ -30,19 +30,16 @@ def test_what_nobody_knows_is_a_schema_error() -> None:
         lambda: codec.decoder(9999, 0, "request"),
         lambda: codec.encoder(18, 99, "request"),
         lambda: codec.data_decoder("NoSuchThing", 0),
-        lambda: codec.error_finder(9999, 0),
         lambda: codec.scanner(9999, 0, "request", frozenset()),
     ):
         with pytest.raises(SchemaError):
             look_up()
 
 
-def test_heartbeat_errors_are_found_by_scanner_and_finder_alike() -> None:
+def test_heartbeat_errors_are_found() -> None:
     raw = bytes.fromhex("00000000 001b")
-    scanner = codec.scanner(12, 1, "response", frozenset({"error_code"}))
-    assert scanner.scan(raw, 0) and scanner.found == [("error_code", 27)]
-    body, _ = codec.decoder(12, 1, "response")(raw, 0, [])
-    assert codec.error_finder(12, 1)(body) == [("error_code", 27)]
+    scanner, errors = codec.scanner(12, 1, "response", frozenset({"error_code"})), [("left over", 1)]
+    assert scanner.scan(raw, 0, 0, errors) and (scanner.found, errors) == ([], [("error_code", 27)])
 
 
 def test_headers_are_walked_up_to_the_body() -> None:

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kwiresniff.codec.body_scanner import BodyScanner
+from kwiresniff.codec.body_walker import BodyScanner
 from kwiresniff.codec.decoder_gen import compile_decoder
 from kwiresniff.codec.dissector import dissect
 from kwiresniff.codec.encoder_gen import compile_encoder
 from kwiresniff.codec.field_layout import LARGE_BYTES, MAX_ENTRIES, MAX_NESTING, MAX_TAGS
 from kwiresniff.codec.node_values import plain
+from kwiresniff.codec.plan import leaf_plan
 from kwiresniff.codec.primitives import write_uvarint
-from kwiresniff.codec.scan_steps import leaf_steps
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.schema.types import MessageVersion, WireField
 from tests.support.definitions import (
@@ -138,7 +138,7 @@ def test_a_nullable_structure_in_a_tagged_field_starts_with_1_or_0() -> None:
         assert compile_decoder(definition)(raw, 0, []) == ({"cursor": value}, len(raw))
         assert compile_encoder(definition)({"cursor": value}) == raw
         assert plain(dissect(definition, raw, 0).root) == {"cursor": value}
-    scanner = BodyScanner(leaf_steps(definition, frozenset({"offset"})))
+    scanner = BodyScanner(leaf_plan(definition, frozenset({"offset"})))
     assert scanner.scan(b"\x01\x00\x03\x01\x05\x00", 0) and scanner.found == [("offset", 5)]
     assert scanner.scan(b"\x01\x00\x01\x00", 0) and scanner.found == []
     assert not scanner.scan(b"\x01\x00\x01\xff", 0)

@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 from kwiresniff import codec, schema
-from kwiresniff.codec.body_scanner import GARBLED, ElementSkipper, MessageSkipper
-from kwiresniff.codec.scan_steps import element_steps
+from kwiresniff.codec.body_walker import GARBLED, ElementSkipper, MessageSkipper
+from kwiresniff.codec.plan import element_plan
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Direction
 from kwiresniff.schema.types import WireField
@@ -40,7 +40,7 @@ ELEMENT = b"\0\0" + b"\x02a" + b"\x03\0\0\0\1\0\0\0\2" + b"\x01" + b"\0"
 
 def skipped(field: WireField, flexible: bool, raw: bytes, at: int = 0) -> tuple[int, ElementSkipper]:
     skipper = ElementSkipper(raw)
-    return skipper.skip(element_steps(field, flexible), at), skipper
+    return skipper.skip(element_plan(field, flexible), at), skipper
 
 
 def test_an_element_ends_behind_its_last_field() -> None:
@@ -122,7 +122,7 @@ def test_a_message_is_passed_over_where_it_can_be_decoded_and_nowhere_else() -> 
 
 def test_where_no_element_is_skipped_what_is_said_is_about_the_first() -> None:
     """So that it need not be read again: a text that is not UTF-8, and an element that breaks off."""
-    steps = element_steps(FLEXIBLE, True)
+    steps = element_plan(FLEXIBLE, True)
     garbled = ELEMENT.replace(b"a", b"\xff")
     skipper = ElementSkipper(garbled + ELEMENT)
     assert skipper.run(steps, 0, 2, 100, GARBLED) == 0

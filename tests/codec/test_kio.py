@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 
 from kwiresniff import schema
-from kwiresniff.codec.body_scanner import BodyScanner
+from kwiresniff.codec.body_walker import BodyScanner
 from kwiresniff.codec.decoder_gen import compile_decoder
 from kwiresniff.codec.dissector import dissect
 from kwiresniff.codec.encoder_gen import compile_encoder
-from kwiresniff.codec.error_finders import compile_error_finder
 from kwiresniff.codec.node_values import plain
-from kwiresniff.codec.scan_steps import leaf_steps
+from kwiresniff.codec.plan import leaf_plan
 from kwiresniff.errors import DecodeError
 from kwiresniff.schema.types import MessageVersion
 from tests.support import kio_reference as kio
+from tests.support.error_codes import error_codes
 from tests.support.sample import sampled
 
 #: Instances of each entity. There are 625 entities; a handful of each visits every branch over time.
@@ -46,12 +46,8 @@ class Compiled:
         return compile_encoder(self.message)
 
     @cached_property
-    def errors(self) -> Callable[[dict[str, Any]], list[tuple[str, int]]]:
-        return compile_error_finder(self.message)
-
-    @cached_property
     def scanner(self) -> BodyScanner:
-        return BodyScanner(leaf_steps(self.message, frozenset({"error_code"})))
+        return BodyScanner(leaf_plan(self.message, frozenset({"error_code"})))
 
 
 @lru_cache(None)
@@ -94,14 +90,15 @@ def test_what_we_write_is_read_by_kio(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sampled(kio.NAMES))
-def test_walker_scanner_and_error_finder_agree_with_the_decoder(name: str) -> None:
+def test_dissector_and_scanner_agree_with_the_decoder(name: str) -> None:
     for case, _, raw, _ in cases(name):
         body, _ = case.decode(raw, 0, [])
         dissected = dissect(case.message, raw, 0, records=False)
         assert (dissected.problems, dissected.end) == ([], len(raw))
         assert repr(plain(dissected.root)) == repr(body)
-        assert case.scanner.scan(raw, 0)
-        assert [code for _, code in case.errors(body)] == [value for _, value in case.scanner.found]
+        errors: list[tuple[str, int]] = []
+        assert case.scanner.scan(raw, 0, 0, errors)
+        assert errors == error_codes(case.message, body)
 
 
 @pytest.mark.parametrize("name", sampled(kio.NAMES))

@@ -16,12 +16,12 @@ from kwiresniff.base.batch_layout import CONTROL
 from kwiresniff.base.json_text import write_number, write_padded, write_text
 from kwiresniff.base.needs import Needs
 from kwiresniff.capture import open_captures
+from kwiresniff.codec.batch_reader import BatchReader
 from kwiresniff.codec.compression import compress
 from kwiresniff.codec.field_layout import default_value
 from kwiresniff.codec.record import decode_records
 from kwiresniff.codec.record_limits import MAX_DECOMPRESSED_BYTES, RecordBudget
 from kwiresniff.codec.records import encode_record_set
-from kwiresniff.codec.text.batch_reader import BatchReader
 from kwiresniff.codec.text.json_bodies import BodyWriter
 from kwiresniff.codec.text.json_records import PIECE_BYTES, RecordWriter
 from kwiresniff.errors import DecodeError
@@ -29,6 +29,7 @@ from kwiresniff.export import event_json, json_line, json_text
 from kwiresniff.model import Connection, Exchange
 from kwiresniff.schema.types import WireField
 from kwiresniff.session import Analyzer
+from tests.support.error_codes import error_codes
 from tests.support.random_bodies import random_body, usual_body
 from tests.support.record_vectors import vectors
 from tests.support.sample import sampled
@@ -121,7 +122,7 @@ def test_error_codes_are_told_beside_the_text(api: Any) -> None:
             assert pieces is not None
             assert b"".join(pieces) == decoded(api.key, version, "response", frame)
             body, _ = codec.decoder(api.key, version, "response", "full")(frame, 0, [])
-            assert errors == codec.error_finder(api.key, version)(body)
+            assert errors == error_codes(schema.message(api.key, version, "response"), body)
             assert (text_of(api.key, version, "response", frame) is None) is (errors != [])
 
 

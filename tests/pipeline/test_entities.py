@@ -12,7 +12,7 @@ from kwiresniff import codec, schema
 from kwiresniff.analysis.body_entities import groups_of, partitions_of, session_topics, topics_of, transactional_ids_of
 from kwiresniff.base.needs import Needs
 from kwiresniff.capture import open_captures
-from kwiresniff.codec.text.digest_bodies import DigestReader
+from kwiresniff.codec.digests import DigestReader
 from kwiresniff.export import json_text
 from kwiresniff.model import Exchange, Message
 from kwiresniff.pipeline.entities import MAX_OF_SESSION, MAX_SESSION_CHARS, Entities

@@ -15,8 +15,7 @@ import pytest
 from kwiresniff import schema
 from kwiresniff.base.needs import Needs
 from kwiresniff.capture import open_captures
-from kwiresniff.codec import scanner
-from kwiresniff.codec.scan_steps import stripping_steps
+from kwiresniff.codec import scanner, stripping_plan
 from kwiresniff.export import event_json
 from kwiresniff.model import Segment
 from kwiresniff.session import Analyzer, record_stripper
@@ -48,7 +47,7 @@ def with_records() -> list[Message]:
     return [
         (entry.api_key, entry.version, vector.raw)
         for entry in entries()
-        if entry.kind == "response" and stripping_steps(schema.message(entry.api_key, entry.version, "response"))
+        if entry.kind == "response" and stripping_plan(entry.api_key, entry.version)
         for vector in entry.vectors
     ]
 
@@ -64,7 +63,7 @@ def _every_record_set(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def sifted(api_key: int, version: int, data: bytes, cuts: Sequence[int], gap: bool = False) -> bytes:
     """What is kept of ``data`` that comes in pieces, cut at ``cuts``; with ``gap`` the last piece is lost."""
-    steps = stripping_steps(schema.message(api_key, version, "response"))
+    steps = stripping_plan(api_key, version)
     assert steps is not None
     head = b"\x00\x00\x00\x07"
     one: RecordStripper | None = RecordStripper(steps, len(head))
@@ -91,8 +90,8 @@ def sifted(api_key: int, version: int, data: bytes, cuts: Sequence[int], gap: bo
 
 
 def scanned(api_key: int, version: int, data: bytes, wanted: frozenset[str]) -> list[tuple[str, Any]] | None:
-    reader = scanner(api_key, version, "response", wanted)
-    return reader.found if reader.scan(data, 0) else None
+    reader, errors = scanner(api_key, version, "response", wanted), [("left over", 1)]
+    return [*reader.found, *errors] if reader.scan(data, 0, 0, errors) else None
 
 
 def same(api_key: int, version: int, data: bytes, kept: bytes) -> bool:
@@ -130,7 +129,7 @@ def test_every_version_with_record_sets_is_sifted() -> None:
     names = {(schema.API_NAMES[api_key], version) for api_key, version, _ in MESSAGES}
     assert {name for name, _ in names} == {"Fetch", "FetchSnapshot", "ShareFetch"}
     assert {version for name, version in names if name == "Fetch"} >= set(range(18))
-    assert stripping_steps(schema.message(3, 9, "response")) is None
+    assert stripping_plan(3, 9) is None
 
 
 @pytest.mark.parametrize("api_key", slow_if(sorted({api_key for api_key, _, _ in MESSAGES}), 1))

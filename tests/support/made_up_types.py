@@ -48,15 +48,13 @@ def outcome(make: Callable[[], Any]) -> Any:
 
 def readings(definition: str) -> dict[str, Any]:
     """What each reader and writer makes of a message with a number of this type, and an array of two."""
-    from kwiresniff.codec.body_scanner import BodyScanner, ElementSkipper
+    from kwiresniff.codec.body_walker import BodyScanner, ElementSkipper
     from kwiresniff.codec.decoder_gen import compile_decoder
     from kwiresniff.codec.dissector import dissect
     from kwiresniff.codec.encoder_gen import compile_encoder
-    from kwiresniff.codec.error_finders import compile_error_finder
     from kwiresniff.codec.invalid_values import misfit
     from kwiresniff.codec.node_values import plain
-    from kwiresniff.codec.scan_steps import leaf_steps, message_steps
-    from kwiresniff.codec.text.plan import plan
+    from kwiresniff.codec.plan import leaf_plan, passing_plan, plan
     from kwiresniff.schema.definition_language import parse, print_messages
     from kwiresniff.schema.grammar import grammar
     from kwiresniff.schema.kafka_json import read_definition
@@ -85,9 +83,8 @@ def readings(definition: str) -> dict[str, Any]:
         "encoder of too much": outcome(lambda: compile_encoder(message)({**body, "one": 2**64})),
         "misfit": outcome(lambda: misfit(message, {**body, "one": -1})),
         "dissector": outcome(lambda: plain(dissect(message, raw, 0).root)),
-        "scanner": outcome(lambda: scanned(leaf_steps(message, wanted))),
-        "skipper": outcome(lambda: ElementSkipper(raw).skip(message_steps(message), 0) == len(raw)),
-        "error finder": outcome(lambda: compile_error_finder(message)(body)),
+        "scanner": outcome(lambda: scanned(leaf_plan(message, wanted))),
+        "skipper": outcome(lambda: ElementSkipper(raw).skip(passing_plan(message, texts=True), 0) == len(raw)),
         "text": outcome(lambda: plan(message) is not None),
     }
 

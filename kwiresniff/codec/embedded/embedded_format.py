@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kwiresniff import schema
-from kwiresniff.codec.body_scanner import ContentSkipper, MessageSkipper
-from kwiresniff.codec.codecs import content_reader
+from kwiresniff.codec.body_walker import ContentSkipper, MessageSkipper
 from kwiresniff.codec.field_layout import smallest_struct
-
-if TYPE_CHECKING:
-    from kwiresniff.codec.text.content_values import ContentReader
 
 #: Most formats begin with their version as an INT16.
 VERSION_BYTES = 2
@@ -57,18 +53,11 @@ def _of_version(message: str, version: int, sure: bool) -> Content | None:
     return Content(message, min(version, high), VERSION_BYTES, exact=version <= high, sure=sure)
 
 
-class Contents:
-    """What the bytes of many structures may hold; ``sure`` as in ``Content``.
+class Contents(NamedTuple):
+    """What the bytes of many structures may hold; ``sure`` as in ``Content``."""
 
-    ``reader`` opens most of them, where it is compiled.
-    """
-
-    __slots__ = ("reader", "skipper", "sure")
-
-    def __init__(self, skipper: ContentSkipper, sure: bool, reader: ContentReader | None) -> None:
-        self.skipper = skipper
-        self.sure = sure
-        self.reader = reader
+    skipper: ContentSkipper
+    sure: bool
 
 
 @lru_cache(_KEPT)
@@ -79,7 +68,7 @@ def contents(messages: tuple[str, ...], sure: bool) -> Contents:
         low, high = schema.data_versions(message)
         of_versions = [schema.data_message(message, version) for version in range(low, high + 1)]
         formats.append((low, [MessageSkipper(one) for one in of_versions]))
-    return Contents(ContentSkipper(formats), sure, content_reader(messages))
+    return Contents(ContentSkipper(formats), sure)
 
 
 @lru_cache(_KEPT)

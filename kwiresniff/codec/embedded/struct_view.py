@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from kwiresniff import schema
 from kwiresniff.base.body_members import DECODED
-from kwiresniff.codec.body_scanner import MessageSkipper
+from kwiresniff.codec.body_walker import MessageSkipper
 from kwiresniff.codec.codecs import KEPT, data_decoder, decoder
 from kwiresniff.codec.dissector import MessageBytes
 from kwiresniff.codec.embedded.embedded_format import Content, Contents
@@ -48,7 +48,7 @@ class StructView(Protocol):
         """The structures of an array, or none; those alone in which the field ``having``, if named, is not empty.
 
         Where their field is to be opened as something (``holding``), those may be left out in which it does not hold
-        that and nothing would be reported, and those in which it has been opened and there is nothing more to open.
+        that and nothing would be reported.
         """
 
     def records(self, name: str) -> Iterator[StructView]:
@@ -99,7 +99,7 @@ class BodyView:
 
     def each(self, name: str, having: str = "", holding: Contents | None = None) -> Iterator[BodyView]:
         elements: list[Body] = self.body.get(name) or []
-        if holding is not None and (len(elements) > FEW or holding.reader is not None):
+        if holding is not None and len(elements) > FEW:
             yield from self._each_holding(name, elements, having, holding)
             return
         for index, element in enumerate(elements):
@@ -107,10 +107,7 @@ class BodyView:
                 yield BodyView(element, self.problems, (self, name, index))
 
     def _each_holding(self, name: str, elements: list[Body], field: str, holding: Contents) -> Iterator[BodyView]:
-        if holding.reader is not None:
-            left, others = holding.reader.open_all(elements, field, field + DECODED)
-        else:
-            left, others = _fitting(elements, field, holding)
+        left, others = _fitting(elements, field, holding)
         if holding.sure and others:
             claims = holding.skipper.claims
             wrong = (index for index in others if claims(elements[index][field]))
@@ -130,9 +127,6 @@ class BodyView:
         raw = self.body[name]
         if content is None:
             return None
-        opened = self.body.get(name + DECODED)
-        if opened is not None:  # with many others
-            return BodyView(opened["data"], self.problems, (self, f"{name}{DECODED}.data", -1))
         is_reported = content.sure and len(self.problems) < MAX_PROBLEMS
         if not is_reported and not _fits(raw, content):
             return None

@@ -1,4 +1,4 @@
-"""Record sets as JSON text, straight from their bytes (``kwiresniff.codec.text.batch_reader``)."""
+"""Record sets as JSON text, straight from their bytes (``kwiresniff.codec.batch_reader``)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from kwiresniff.base.batch_layout import (
 )
 from kwiresniff.base.connect_records import may_be_opened
 from kwiresniff.base.json_text import write_number
+from kwiresniff.codec.batch_reader import UNUSUAL, BatchReader
+from kwiresniff.codec.body_reader import int16, int32
 from kwiresniff.codec.compression import codec_name
 from kwiresniff.codec.record_limits import RecordBudget
 from kwiresniff.codec.records import decode_record_set
-from kwiresniff.codec.text.batch_reader import UNUSUAL, BatchReader
-from kwiresniff.codec.text.body_reader import int16, int32
 from kwiresniff.codec.text.json_records import PIECE_BYTES, RecordWriter, hand_over
 from kwiresniff.model import Problem
 

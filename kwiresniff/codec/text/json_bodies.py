@@ -13,12 +13,8 @@ from librt.strings import BytesWriter
 
 from kwiresniff.base.body_members import UNKNOWN_TAGS
 from kwiresniff.base.json_text import write_number, write_text
-from kwiresniff.codec.primitives import uuid_text
-from kwiresniff.codec.record_limits import RecordBudget
-from kwiresniff.codec.text.body_reader import BodyReader, int16, int32
-from kwiresniff.codec.text.json_batches import RecordSetWriter
-from kwiresniff.codec.text.json_records import hand_over
-from kwiresniff.codec.text.plan import (
+from kwiresniff.codec.body_reader import BodyReader, int16, int32
+from kwiresniff.codec.plan import (
     BOOLEAN,
     BYTES,
     CONSTANT,
@@ -33,6 +29,10 @@ from kwiresniff.codec.text.plan import (
     UUID,
     Step,
 )
+from kwiresniff.codec.primitives import uuid_text
+from kwiresniff.codec.record_limits import RecordBudget
+from kwiresniff.codec.text.json_batches import RecordSetWriter
+from kwiresniff.codec.text.json_records import hand_over
 from kwiresniff.errors import DecodeError
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class BodyWriter(BodyReader):
         if mark == 1:
             return self._structure(step.steps, pos + 1)
         self.out.write(b"null")
-        return pos + 1 if mark == 255 else -1
+        return pos + 1 if mark == step.null else -1
 
     def _uuid(self, kind: i64, pos: i64) -> i64:
         if pos + 16 > len(self.frame):

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final, final
 from librt.strings import BytesWriter
 
 from kwiresniff.base.json_text import write_characters, write_number, write_text
+from kwiresniff.codec.batch_reader import BatchReader
 from kwiresniff.codec.record_limits import RecordBudget
 from kwiresniff.codec.record_reader import VARINT_BYTES, RecordReader, is_sane
-from kwiresniff.codec.text.batch_reader import BatchReader
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

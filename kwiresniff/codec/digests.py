@@ -21,10 +21,10 @@ from kwiresniff.base.batch_layout import (
     RECORDS_COUNT_AT,
 )
 from kwiresniff.base.entities import TOPIC_RESOURCE
-from kwiresniff.codec.primitives import uuid_text
-from kwiresniff.codec.text.batch_reader import SHORT, BatchHeader
-from kwiresniff.codec.text.body_reader import BodyReader, int16, int32
-from kwiresniff.codec.text.digest_steps import (
+from kwiresniff.codec.batch_reader import SHORT, BatchHeader
+from kwiresniff.codec.body_reader import int32
+from kwiresniff.codec.body_walker import LISTED, NO_ID, BodyWalker
+from kwiresniff.codec.digest_roles import (
     A_GROUP,
     A_PARTITION,
     A_RESOURCE,
@@ -32,7 +32,6 @@ from kwiresniff.codec.text.digest_steps import (
     ACKS,
     HIGH_WATERMARK,
     INDEX,
-    LISTED,
     OFFSET,
     OPENED_TOPIC,
     PARTITIONS,
@@ -41,21 +40,10 @@ from kwiresniff.codec.text.digest_steps import (
     SESSION,
     THROTTLE,
     TOPICS,
-    digest_steps,
+    digest_plan,
 )
-from kwiresniff.codec.text.plan import (
-    BYTES,
-    ERROR_CODE,
-    JUMP,
-    RECORDS,
-    STRING,
-    STRUCTURE,
-    TAG_SECTION,
-    TOPIC,
-    TOPIC_ID,
-    UUID,
-    Step,
-)
+from kwiresniff.codec.plan import Step
+from kwiresniff.codec.primitives import uuid_text
 from kwiresniff.digest import Digest, PartitionDigest, TopicDigest, offset_behind
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Direction
@@ -68,12 +56,11 @@ MAX_IDS: Final = 10_000
 
 #: No offset of a record comes near this; added to one below it, the 32 bits of a delta stay within 64.
 USUAL_OFFSETS: Final = 1 << 62
-_NO_ID: Final = bytes(16)
 _LAST_CODEC: Final = len(CODEC_NAMES) - 1
 
 
 @final
-class DigestReader(BodyReader):
+class DigestReader(BodyWalker):
     """Reads one body after another. ``is_internal`` tells of a topic's id whether it is one that Kafka keeps for itself
     and whose records are opened."""
 
@@ -96,7 +83,7 @@ class DigestReader(BodyReader):
         if key not in self._plans:
             steps: list[Step] | None = None
             with suppress(SchemaError):
-                steps = digest_steps(api_key, version, direction)
+                steps = digest_plan(api_key, version, direction)
             self._plans[key] = steps
         return self._plans[key]
 
@@ -108,121 +95,28 @@ class DigestReader(BodyReader):
         An error code is nothing unusual where ``errors`` gets its path and itself.
         """
         self.begin(frame, errors)
+        self.failed = self.garbled = False
         self._found = Digest()
         self._topic = self._nowhere
-        try:
-            end: i64 = self._pass(steps, offset)
-        except (IndexError, UnicodeDecodeError):
-            return None
+        end: i64 = self.walk(steps, offset)
         self.pos = end
-        return self._found if 0 <= end <= len(frame) else None
+        if end < 0 or end > len(frame) or self.garbled or (self.failed and errors is None):
+            return None
+        return self._found
 
-    def _pass(self, steps: list[Step], pos: i64) -> i64:
-        """Where the bytes behind ``steps`` begin, or -1."""
-        frame = self.frame
-        for step in steps:
-            kind: i64 = step.kind
-            if kind == JUMP:
-                pos += step.least
-            elif step.array:
-                pos = self._array(step, pos)
-                if pos < 0:
-                    return -1
-            elif kind == ERROR_CODE:
-                code = int16(frame, pos)
-                if code:
-                    if self.errors is None:
-                        return -1
-                    self.errors.append((step.name, code))
-                pos += 2
-            elif kind == TAG_SECTION:
-                if frame[pos] == 0:
-                    pos += 1
-                elif self.unknown_tags(step, pos) is None:
-                    return -1
-                else:
-                    pos = self.pos
-            elif kind == STRING or kind == TOPIC or kind == BYTES or kind == RECORDS:  # noqa: SIM109 - comparisons when compiled
-                pos = self._sized(step, kind, pos)
-                if pos < 0:
-                    return -1
-            elif kind == STRUCTURE:
-                mark: i64 = frame[pos]
-                pos += 1
-                if mark == 1:
-                    first: i64 = self.error_count()
-                    pos = self._pass(step.steps, pos)
-                    if pos < 0:
-                        return -1
-                    if self.error_count() > first:
-                        self.place_errors(first, step.name)
-                elif mark != 255:
-                    return -1
-            elif kind == UUID or kind == TOPIC_ID:  # noqa: SIM109
-                if pos + 16 > len(frame) or not self._topic_id(step, frame[pos : pos + 16]):
-                    return -1
-                pos += 16
-            else:
-                self._number(step.role, self.number(kind, pos))
-                pos = self.pos
-        return pos
+    def takes_tag(self) -> bool:
+        return False  # the values of those that are not there would be missing
 
-    def _sized(self, step: Step, kind: i64, pos: i64) -> i64:
-        """What has a length; where the bytes behind it begin, or -1."""
-        length: i64 = self.length_of(step, pos)
-        pos = self.pos
-        if length < 0:
-            if length == -1:
-                return pos
-            return -1
-        stop: i64 = pos + length
-        if kind == RECORDS:
-            return self._record_set(pos, stop)
-        if kind != BYTES and (length or step.role > LISTED):
-            raw = self.frame[pos:stop]
-            if not step.role:
-                raw.decode()  # what is no UTF-8 has no digest
-            elif not self._name(step.role, self._text(raw)):
-                return -1
-        return stop
+    def begin_element(self, role: i64) -> None:
+        if role == PARTITIONS:
+            self._partition = PartitionDigest()
+            self._topic.partitions.append(self._partition)
+        elif role == TOPICS:
+            self._begin_topic()
 
-    def _text(self, raw: bytes) -> str:
-        """A name from the wire: the one before it where it is the same, as most answers name what was asked for."""
-        if raw != self._last_raw:
-            self._last_name = raw.decode()
-            self._last_raw = raw
-        return self._last_name
-
-    def _array(self, step: Step, pos: i64) -> i64:
-        count: i64 = self.count_of(step, pos)
-        pos = self.pos
-        if count < 0:
-            if count == -1:
-                return pos
-            return -1
-        inside = step.steps
-        if len(inside) == 1 and inside[0].kind == JUMP:
-            return pos + count * inside[0].least
-        role: i64 = step.role
-        known: i64 = self.error_count()
-        all_of_them: i64 = count
-        while count > 0:
-            count -= 1
-            if role == PARTITIONS:
-                self._partition = PartitionDigest()
-                self._topic.partitions.append(self._partition)
-            elif role == TOPICS:
-                self._begin_topic()
-            pos = self._pass(inside, pos)
-            if pos < 0:
-                return -1
-            if self.errors is not None and len(self.errors) > known:
-                if step.kind != STRUCTURE:
-                    return -1
-                known = self.place_errors(known, f"{step.name}[{all_of_them - count - 1}]")
+    def end_elements(self, role: i64) -> None:
         if role == TOPICS:
             self._topic = self._nowhere
-        return pos
 
     def _begin_topic(self) -> None:
         topic = self._topic = TopicDigest()
@@ -232,8 +126,9 @@ class DigestReader(BodyReader):
         else:
             found.parts.append(topic)
 
-    def _number(self, role: i64, number: i64) -> None:
+    def take_number(self, step: Step, number: i64) -> None:
         found = self._found
+        role: i64 = step.role
         if role == INDEX:
             self._partition.index = number
         elif role == A_PARTITION:
@@ -256,9 +151,9 @@ class DigestReader(BodyReader):
         elif role == RESOURCE_TYPE:
             self._resource = number
 
-    def _topic_id(self, step: Step, raw: bytes) -> bool:
-        """Note a topic's id; False for one whose records are to be opened."""
-        if raw == _NO_ID:
+    def take_id(self, step: Step, raw: bytes) -> bool:
+        """Takes a topic's id; False for one whose records are to be opened."""
+        if raw == NO_ID:
             return True
         text = self._ids.get(raw)
         if text is None:
@@ -277,9 +172,17 @@ class DigestReader(BodyReader):
             self._found.topic_ids.append(text)
         return True
 
-    def _name(self, role: i64, name: str) -> bool:
-        """Note a name; False for that of a topic whose records are to be opened."""
+    def take_text(self, step: Step, raw: bytes) -> bool:
+        """Takes a name; False for that of a topic whose records are to be opened.
+
+        Most answers name what was asked for: the name before is kept.
+        """
+        if raw != self._last_raw:
+            self._last_name = raw.decode()
+            self._last_raw = raw
+        name = self._last_name
         found = self._found
+        role: i64 = step.role
         kind: i64 = role & (LISTED - 1)
         if role == A_RESOURCE and self._resource != TOPIC_RESOURCE:
             return True
@@ -304,8 +207,8 @@ class DigestReader(BodyReader):
                 found.topics.append(name)
         return True
 
-    def _record_set(self, pos: i64, end: i64) -> i64:
-        """Batches of which nothing would have to be told; where the bytes behind them begin, or -1."""
+    def take_records(self, step: Step, pos: i64, end: i64) -> i64:
+        """Takes batches of which nothing would have to be told."""
         frame = self.frame
         found = self._found
         batch = self._batch

@@ -11,7 +11,7 @@ from librt.strings import read_i16_be, read_i32_be, read_i64_be
 
 from kwiresniff.base.secret_texts import is_secret_text
 from kwiresniff.codec.field_layout import MAX_ENTRIES
-from kwiresniff.codec.text.plan import BOOLEAN, ERROR_CODE, INT16, INT32, INT64, UINT16, UINT32, Step
+from kwiresniff.codec.plan import BOOLEAN, ERROR_CODE, INT16, INT32, INT64, UINT16, UINT32, Step
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -31,20 +31,23 @@ def int32(data: bytes, pos: i64) -> int:
 
 
 class BodyReader:
-    """Reads one body after another, each the rest of a ``frame``. ``pos`` is behind what was read last, ``left`` how
-    many more values a body may be made of. ``errors`` are the error codes that were met, each with its path; None where
-    one is not for this reader.
+    """Reads one body after another, each the rest of a ``frame``, which had ``announced`` bytes on the wire. ``pos`` is
+    behind what was read last, ``left`` how many more values a body may be made of. ``errors`` are the error codes that
+    were met, each with its path; None where one is not for this reader.
     """
 
     def __init__(self) -> None:
         self.frame = b""
+        self.announced: i64 = 0
         self.pos: i64 = 0
         self.left: i64 = 0
         self.errors: list[tuple[str, int]] | None = None
 
-    def begin(self, frame: bytes, errors: list[tuple[str, int]] | None = None) -> None:
-        """Gets ready for the body in a frame."""
+    def begin(self, frame: bytes, errors: list[tuple[str, int]] | None = None, size_bytes: i64 = 0) -> None:
+        """Gets ready for the body in a frame, or in as much as there is of one of ``size_bytes``."""
         self.frame = frame
+        size: i64 = len(frame)
+        self.announced = size_bytes if size_bytes > size else size
         self.left = MAX_ENTRIES
         self.errors = errors
         if errors is not None:
@@ -63,12 +66,12 @@ class BodyReader:
         at: i64 = first
         while at < len(errors):
             path, code = errors[at]
-            errors[at] = (f"{place}.{path}", code)
+            errors[at] = (f"{place}.{path}" if path else place, code)
             at += 1
         return at
 
     def uvarint(self, pos: i64) -> i64:
-        """An UNSIGNED_VARINT; ``pos`` is behind it then. -1 for one of more than 31 bits."""
+        """An UNSIGNED_VARINT; ``pos`` is behind it then. -1 for one of more than 32 bits."""
         frame = self.frame
         number: i64 = frame[pos]
         pos += 1
@@ -84,7 +87,7 @@ class BodyReader:
                 shift += 7
                 if shift > 28:
                     return -1
-            if number > 0x7FFFFFFF:
+            if number > 0xFFFFFFFF:
                 return -1
         self.pos = pos
         return number
@@ -172,8 +175,8 @@ class BodyReader:
         return length  # in one expression with a constant it would become an object where this is compiled
 
     def count_of(self, step: Step, pos: i64) -> i64:
-        """The count of an array; -1 for null, -2 for more elements than the bytes left can hold, or than a body may be
-        made of.
+        """The count of an array; -1 for null, -2 for more elements than the bytes that were left on the wire can hold,
+        or than a body may be made of.
         """
         count: i64 = 0
         if step.compact_array:
@@ -186,6 +189,6 @@ class BodyReader:
                 return -1
             return -2
         self.left -= count >> step.shift
-        if self.left < 0 or count * step.least > len(self.frame) - self.pos:
+        if self.left < 0 or count * step.least > self.announced - self.pos:
             return -2
         return count

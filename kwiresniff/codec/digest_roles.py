@@ -1,7 +1,4 @@
-"""The plan by which digests are read: which role each field of a message has in a digest.
-
-Steps over what nobody asks for are joined to one, because a digest is made of nearly every message there is.
-"""
+"""Which role each field of a message has in a digest."""
 
 from __future__ import annotations
 
@@ -10,21 +7,13 @@ from typing import Final
 from kwiresniff import schema
 from kwiresniff.base import entities
 from kwiresniff.base.api_keys import FETCH, PRODUCE
-from kwiresniff.codec.field_layout import is_string
-from kwiresniff.codec.text.plan import (
-    ERROR_CODE,
-    JUMP,
-    SIZES,
-    STRUCTURE,
-    TAG_SECTION,
-    TOPIC_ID,
-    UUID,
-    Step,
-    plan,
-)
+from kwiresniff.codec.body_walker import LISTED
+from kwiresniff.codec.field_layout import check_nesting, is_string, regular, tagged
+from kwiresniff.codec.plan import Step, passing_plan
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Direction
 from kwiresniff.schema.types import WireField
+from kwiresniff.schema.wire_types import FIXED
 
 #: The APIs whose topics and partitions a digest tells one by one, and whose records are opened where they are those of
 #: topics that Kafka keeps for itself.
@@ -46,8 +35,6 @@ OFFSET: Final = 12
 HIGH_WATERMARK: Final = 13
 A_PARTITION: Final = 14  # the number of one that stands anywhere else
 RESOURCE_TYPE: Final = 15  # what ``resource_name`` behind it is the name of
-#: Added to what an element of a list of names is: of those the empty one is a name as well.
-LISTED: Final = 16
 #: A name of a resource, which is a topic's where its type says so; that of a topic may be empty.
 A_RESOURCE: Final = A_TOPIC + 2 * LISTED
 
@@ -65,60 +52,66 @@ _LISTS: Final = (
 )  # fmt: skip
 
 
-def digest_steps(api_key: int, version: int, direction: Direction) -> list[Step]:
+def digest_plan(api_key: int, version: int, direction: Direction) -> list[Step]:
     """How a message is passed over. Raises SchemaError for one that has no plan, or that only its body tells the names
-    of."""
-    steps = plan(schema.message(api_key, version, direction), leads=False)
-    marks = _Marks(f"{direction} {version} of API {api_key}", api_key in OPENED)
-    named = [is_id for is_id, role in marks.structure(steps, "", outermost=True) if role == marks.topic]
+    of.
+    """
+    message = schema.message(api_key, version, direction)
+    check_nesting(message)
+    roles = _Roles(f"{direction} {version} of API {api_key}", api_key in OPENED)
+    named = [is_id for is_id, role in roles.structure(message.fields, "", outermost=True) if role == roles.topic]
     if named != sorted(named):  # a digest has the names before the ids
-        raise marks.untold("names topics by ids before names")
-    return joined(steps)
+        raise roles.untold("names topics by ids before names")
+    return passing_plan(message, roles.role, errors=True, texts=True)
 
 
-class _Marks:
-    """Gives the steps of one message their roles."""
+class _Roles:
+    """Gives the fields of one message their roles."""
 
     def __init__(self, message: str, opened: bool) -> None:
         self.message = message
         self.opened = opened
         self.topic = OPENED_TOPIC if opened else A_TOPIC
 
-    def structure(self, steps: list[Step], parent: str, *, outermost: bool = False) -> list[tuple[bool, int]]:
+    def structure(
+        self, fields: tuple[WireField, ...], parent: str, *, outermost: bool = False
+    ) -> list[tuple[bool, int]]:
         """What is named in a structure, as it is read, and whether by an id; what repeats comes twice.
 
         The names of a structure are told before those inside it, in whatever order a decoded body is searched.
         """
-        tagged = [one for step in steps if step.kind == TAG_SECTION for one in step.steps]
-        names = {step.name for step in (*steps, *tagged)}
+        steps = regular(fields)
+        names = {field.name for field in fields}
         if outermost and names & entities.KEY_FIELDS:
             raise self.untold("says by one field what another one names")
         if entities.RESOURCE_FIELD in names and not _tells_resource(steps):
             raise self.untold("says behind a name whether it is a topic's")
-        if any(one.field and self.role(one, one.field, parent, False) in (INDEX, A_PARTITION) for one in tagged):
+        if any(self.role(one, parent, False) in (INDEX, A_PARTITION) for one in tagged(fields)):
             raise self.untold("has a partition that need not be there, and has a number all the same")
         named: list[tuple[bool, int]] = []
         before: set[int] = set()
-        for step in steps:
-            if step.field is None:
-                continue
-            role = step.role = self.role(step, step.field, parent, outermost)
-            if role in before or (role == self.topic and not step.array and _has_topic(steps, step)):
+        topics = 0
+        for field in steps:
+            role = self.role(field, parent, outermost)
+            if role != A_RESOURCE:
+                role &= ~LISTED
+            if role in before or (role == self.topic and not field.array and topics):
                 raise self.untold("names the same thing in several places")
-            inside = self.structure(step.steps, step.name) if step.steps else []
+            topics += role == self.topic
+            inside = self.structure(field.fields, field.name) if field.fields else []
             if role == A_RESOURCE or (role and role < ACKS):
-                named.append((step.kind in (UUID, TOPIC_ID), role))
-                if step.array:
+                named.append((field.type == "UUID", role))
+                if field.array:
                     before.add(role)
             if inside:
                 before.update([inner for _, inner in inside])
-                named += inside * (2 if step.array else 1)
+                named += inside * (2 if field.array else 1)
         return named
 
-    def role(self, step: Step, field: WireField, parent: str, outermost: bool) -> int:
+    def role(self, field: WireField, parent: str, outermost: bool) -> int:
         """What a field is to a digest."""
         name = field.name
-        if field.enum == "error_code" and step.kind != ERROR_CODE:
+        if field.enum == "error_code" and field.type != "INT16":
             raise self.untold("has an error code that is no INT16")
         if is_string(field.type):
             return self.name_role(name, parent, field.array)
@@ -132,19 +125,19 @@ class _Marks:
             return _OUTERMOST[name]
         if self.opened and _ARRAYS.get(parent) == PARTITIONS and name in _OF_PARTITIONS and not field.array:
             return _OF_PARTITIONS[name]
-        if entities.is_partition(name, parent, is_list=field.array) and step.kind in SIZES:
+        if entities.is_partition(name, parent, is_list=field.array) and field.type in FIXED:
             if field.type != "INT32":
                 raise self.untold("has a partition that is no INT32")
             return A_PARTITION
         return 0
 
     def name_role(self, name: str, parent: str, is_list: bool) -> int:
-        """What a text is to a digest, or a list of them."""
+        """What a text is to a digest, or each of a list of them."""
         if name == entities.RESOURCE_NAME and not is_list:
             return A_RESOURCE
         if is_list:
             found = next((role for among, role in _LISTS if name in among), 0)
-            return self.topic if found == A_TOPIC else found
+            return LISTED + (self.topic if found == A_TOPIC else found) if found else 0
         if entities.is_topic_field(name) or (name == "name" and entities.holds_topics(parent)):
             return self.topic
         return A_GROUP if name in entities.GROUP_FIELDS else A_TRANSACTION * (name in entities.TRANSACTION_FIELDS)
@@ -159,51 +152,7 @@ class _Marks:
         return SchemaError(f"{self.message} {why}")
 
 
-def _tells_resource(steps: list[Step]) -> bool:
+def _tells_resource(fields: list[WireField]) -> bool:
     """Whether a structure has the name of a resource right behind its type."""
-    names = [step.name for step in steps]
+    names = [field.name for field in fields]
     return names[names.index(entities.RESOURCE_FIELD) + 1 :][:1] == [entities.RESOURCE_NAME]
-
-
-def _has_topic(steps: list[Step], last: Step) -> bool:
-    """Whether a structure has another field before this one that names a topic."""
-    return any(step.role == last.role and step is not last for step in steps)
-
-
-def joined(steps: list[Step]) -> list[Step]:
-    """Marked steps as they are passed over: ``least`` is the bytes of a JUMP, over fields of fixed size that nobody
-    asks for. The steps of an array are those of an element."""
-    found: list[Step] = []
-    for step in steps:
-        made = [step]
-        if step.array:
-            step.steps = joined(step.steps) if step.kind == STRUCTURE else joined([_element(step)])
-        elif step.kind == STRUCTURE:
-            made = joined(step.steps)
-            if step.nullable:
-                step.steps = made
-                made = [step]
-            else:
-                for one in made:  # for the paths of errors
-                    one.name = f"{step.name}.{one.name}"
-        elif step.kind in SIZES and step.kind != ERROR_CODE and not step.role:
-            made = [_jump(SIZES[int(step.kind)])]
-        for one in made:
-            if one.kind == JUMP and found and found[-1].kind == JUMP:
-                one = _jump(int(found.pop().least + one.least))
-            found.append(one)
-    return found
-
-
-def _jump(size: int) -> Step:
-    step = Step(b"", JUMP)
-    step.least = size
-    return step
-
-
-def _element(array: Step) -> Step:
-    step = Step(b"", array.kind, array.field)
-    step.compact, step.short, step.nullable = array.compact, array.short, array.nullable
-    step.role = array.role + LISTED if array.role and array.kind not in SIZES else array.role
-    array.role = 0
-    return step

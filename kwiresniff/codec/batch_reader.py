@@ -29,10 +29,10 @@ from kwiresniff.base.batch_layout import (
 )
 from kwiresniff.base.connect_records import KEY_BEGINS, VALUE_BEGINS, may_be_connects
 from kwiresniff.codec.batch_libraries import crc32c
+from kwiresniff.codec.body_reader import int16, int32
 from kwiresniff.codec.compression import decompress_within
 from kwiresniff.codec.record_limits import MAX_BATCH_BYTES, RecordBudget
 from kwiresniff.codec.record_reader import VARLONG_BYTES, RecordReader
-from kwiresniff.codec.text.body_reader import int16, int32
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
