@@ -20,6 +20,7 @@ from kwiresniff.analysis.topic_state import (
 )
 from kwiresniff.base.flows import host_of
 from kwiresniff.digest import TopicDigest
+from kwiresniff.identity.clusters import Clusters
 from kwiresniff.model import Exchange
 
 if TYPE_CHECKING:
@@ -39,16 +40,21 @@ MAX_SENDERS: Final = 512
 
 
 class TopicTable:
-    """What is remembered, by the topic's name, or its id where it was named by that (``ids``).
+    """What is remembered, by the node of ``clusters`` and the topic's name, or its id where it was named by that
+    (``ids``).
 
-    ``turn`` counts the exchanges, which are not always in the order of their times.
+    ``turn`` counts the exchanges, which are not always in the order of their times; ``node`` is that of the exchange
+    that is looked at.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clusters: Clusters | None = None) -> None:
         self.turn = 0
-        self.topics: dict[str, TopicState] = {}
+        self.node = 0
+        self.clusters = clusters or Clusters()
+        self.topics: dict[int, dict[str, TopicState]] = {}
         self.ids: dict[str, None] = {}
-        self.groups: dict[Identity, dict[str, None]] = {}
+        self.groups: dict[int, dict[Identity, dict[str, None]]] = {}
+        self._count = 0
         self.budget = MemoryBudget(MAX_REMEMBERED_BYTES)
         self._senders: list[Sender | None] = [None] * MAX_SENDERS  # by their connections' numbers
 
@@ -67,16 +73,33 @@ class TopicTable:
         name = named.name
         topic = sender.topic
         if topic is None or topic.name != name:
-            topic = self.topics.get(name)
+            topic = sender.topics.get(name)
         if topic is None:
             if not self.budget.admit_or_count(ROW_BYTES + text_bytes(name)):
                 return None
-            topic = self.topics[name] = TopicState(name, ns)
+            topic = sender.topics[name] = TopicState(name, ns, sender.node)
+            self._count += 1
             if named.is_id:
                 self.ids[name] = None
         if ns > topic.last_ns:
             topic.last_ns = ns
         return topic
+
+    def siblings(self, topic: TopicState, index: int) -> list[PartitionState]:
+        """A partition of the topic at other nodes, as far as they may be of the same cluster: its leader moves."""
+        if len(self.topics) < 2:
+            return []
+        clusters = self.clusters
+        version = clusters.version + self._count
+        if topic.version != version:
+            topic.version = version
+            scope = clusters.scope(topic.node)
+            topic.siblings = [
+                topics[topic.name]
+                for node, topics in self.topics.items()
+                if topic.name in topics and node != topic.node and clusters.scope(node) == scope
+            ]
+        return [one.partitions[index] for one in topic.siblings if index in one.partitions]
 
     def partition(self, topic: TopicState, client: ClientState | None, index: i64) -> PartitionState | None:
         """One of its partitions, which a ``client`` of it asks for; None where there is no room for it."""
@@ -133,11 +156,12 @@ class TopicTable:
         """The groups of which a member has sent the request of an exchange."""
         for group in groups:
             identity = self.identity(exchange)
-            known = self.groups.get(identity)
+            at_node = self.groups.setdefault(self.node, {})
+            known = at_node.get(identity)
             if known is None:
                 if not self.budget.admit_or_count(ENTRY_BYTES + CONTAINER_BYTES + text_bytes(identity[0], identity[1])):
                     return
-                known = self.groups[identity] = {}
+                known = at_node[identity] = {}
             if len(known) < MAX_GROUPS:
                 self.note(known, group)
             elif group not in known:
@@ -154,9 +178,11 @@ class TopicTable:
         principal = None if sasl is None else sasl.get("principal")
         place: i64 = connection.id % MAX_SENDERS
         sender = self._senders[place]
-        if sender is None or not sender.is_by(connection.id, exchange.client_id, software, principal):
+        if sender is None or not sender.is_by(connection.id, exchange.client_id, software, principal, self.node):
             reported = software or {}
             named = (reported.get("name"), reported.get("version"))
             identity = (exchange.client_id, host_of(connection.client), named, principal)
-            sender = self._senders[place] = Sender(connection.id, identity, software)
+            sender = self._senders[place] = Sender(
+                connection.id, identity, software, self.node, self.topics.setdefault(self.node, {})
+            )
         return sender

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kwiresniff.export.json_objects import SCHEMA_VERSION, Json, latency_json
+from kwiresniff.export.json_objects import SCHEMA_VERSION, Json, latency_json, of_cluster
 from kwiresniff.export.times import rfc3339
 from kwiresniff.results.topics import Topic, TopicClient, TopicFlow
 
@@ -14,6 +14,7 @@ def topic_json(topic: Topic) -> Json:
         "kind": "topic",
         "topic": topic.name,
         "topic_id": topic.topic_id,
+        **of_cluster(topic.cluster),
         "produced": _flow(topic.produced, topic.seconds),
         "consumed": _flow(topic.consumed, topic.seconds),
         "refused": _not_taken(topic.refused),

@@ -7,7 +7,7 @@ from typing import Final
 
 from kwiresniff.base.placeholders import NO_CLIENT_ID
 from kwiresniff.render import format_units
-from kwiresniff.render.blocks import INDENT, BlockWriter
+from kwiresniff.render.blocks import INDENT, BlockWriter, cluster_name
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk
 from kwiresniff.results.stats import LatencySummary
@@ -34,6 +34,8 @@ class TopicWriter(BlockWriter):
 
 
 def _headline(topic: Topic) -> Iterator[Chunk]:
+    if topic.cluster:
+        yield [("dim", cluster_name(topic.cluster))]
     yield [("dim", format_units.count(len(topic.partitions), "partition"))]
     for word, flow in (("in", topic.produced), ("out", topic.consumed)):
         if flow.records:

@@ -82,7 +82,7 @@ class Topic(NamedTuple):
 
     ``seconds`` is the time between the first and the last exchange of the captures, for rates. ``errors`` are
     ``(name of the code, how often)``, the most frequent first. ``produced`` is what brokers took; ``refused`` and
-    ``repeated`` are those of its producers.
+    ``repeated`` are those of its producers. ``cluster`` is None where all brokers are taken for one cluster.
     """
 
     name: str
@@ -101,3 +101,4 @@ class Topic(NamedTuple):
     last_ns: int
     refused: TopicFlow = NO_FLOW
     repeated: TopicFlow = NO_FLOW
+    cluster: str | None = None
