@@ -11,6 +11,7 @@ from kwiresniff.analysis.groups import GroupTimeline
 from kwiresniff.analysis.stats import StatsTable
 from kwiresniff.analysis.time_series import TimeSeries
 from kwiresniff.analysis.topic_traffic import TopicTraffic
+from kwiresniff.identity.clusters import Clusters
 from kwiresniff.model import Connection, Event, Exchange, Problem, TopicNames
 from kwiresniff.results.report import Report
 
@@ -33,9 +34,10 @@ class Reporter:
     def __init__(self, topic_name: TopicNames | None = None, rules: Iterable[RuleMaker] = ()) -> None:
         self._doctor = Doctor(topic_name, rules)
         self._tables = [StatsTable((name,), topic_name) for name in DIMENSIONS]
-        self._inventory = Inventory(topic_name)
-        self._timeline = GroupTimeline(topic_name)
-        self._topics = TopicTraffic(topic_name)
+        clusters = Clusters()
+        self._inventory = Inventory(topic_name, clusters)
+        self._timeline = GroupTimeline(topic_name, clusters)
+        self._topics = TopicTraffic(topic_name, clusters)
         self._series = TimeSeries()
         self._problems: list[Problem] = []
         self._problem_count = 0

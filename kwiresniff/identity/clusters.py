@@ -97,6 +97,7 @@ class Clusters:
         self._ids: dict[int, str] = {}  # of roots
         self._node_of_id: dict[str, int] = {}
         self._nodes: dict[str, int] = {}  # by address
+        self._first_nodes: dict[str, int] = {}  # the node of an address when it was met
         self._told: dict[str, tuple[int, int]] = {}  # addresses that told a cluster id, of which node, and when
         self._hosts: dict[str, list[int]] = {}  # nodes by the host of their addresses
         self._moved: set[tuple[str, str]] = set()  # cluster ids that addresses had and have
@@ -178,8 +179,19 @@ class Clusters:
         pairs = {(self.root(a), self.root(b)) for a, b in self._pairs}
         return self.scope(one) == self.scope(two) and ((one, two) in pairs or (two, one) in pairs)
 
+    def first_node(self, address: str) -> int:
+        """The node of an address when it was met, ``_OTHERS`` for one that is not known."""
+        return self._first_nodes.get(address, _OTHERS)
+
+    def era(self, address: str, node: int) -> int:
+        """0 for the node of an address as long as it is the cluster that it was first, else that node."""
+        if address not in self._shared:
+            return 0
+        return 0 if self.root(self._first_nodes.get(address, node)) == self.root(node) else self.root(node)
+
     def scope(self, node: int) -> int:
-        """A number that nodes share as far as they are known, or taken, for one cluster by now."""
+        """A number that nodes share as far as they are known, or taken, for one cluster by now; 0 is that of the first
+        node, and of all as long as there is one cluster."""
         return self._resolve().get(self.root(node), _OTHERS)
 
     def labels(self) -> dict[int, str]:
@@ -316,6 +328,7 @@ class Clusters:
             if node == _OTHERS:
                 del self._nodes[address]
                 return _OTHERS
+            self._first_nodes[address] = node
         return self.root(node)
 
     def _root_at(self, address: str) -> int:
@@ -359,7 +372,7 @@ class Clusters:
     # -- clusters -----------------------------------------------------------------------------------------------
 
     def _resolve(self) -> dict[int, int]:
-        """The cluster of each root, by the oldest root in it.
+        """The cluster of each root: 0 for that of the oldest root, else the number of one of its roots.
 
         Roots with an id are a cluster each. The others are joined by their clients where nothing contradicts, and go to
         the one cluster that these clients speak to besides. Where nothing at all contradicts there is one cluster.
@@ -387,7 +400,9 @@ class Clusters:
         for cluster, named in spoken_to.items():
             if len(named) == 1:
                 clusters[cluster] = named.pop()
-        self._resolved = {root: _find(clusters, root) for root in roots}
+        first = _find(clusters, roots[0])
+        found = {root: _find(clusters, root) for root in roots}
+        self._resolved = {root: 0 if cluster == first else cluster for root, cluster in found.items()}
         return self._resolved
 
 

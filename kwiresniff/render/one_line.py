@@ -82,6 +82,7 @@ def client_columns(client: Client) -> list[Column]:
         Column("unanswered", False, "warn" if client.unanswered else "dim", str(client.unanswered)),
         Column("topics", False, "dim", str(len(client.topics))),
         Column("groups", False, "dim", str(len(client.groups))),
+        *_cluster(client.cluster),
     ]
 
 
