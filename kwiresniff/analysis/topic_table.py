@@ -44,7 +44,7 @@ class TopicTable:
     (``ids``).
 
     ``turn`` counts the exchanges, which are not always in the order of their times; ``node`` is that of the exchange
-    that is looked at.
+    that is looked at. ``count`` is the number of topics, those of one name at several nodes included.
     """
 
     def __init__(self, clusters: Clusters | None = None) -> None:
@@ -54,7 +54,7 @@ class TopicTable:
         self.topics: dict[int, dict[str, TopicState]] = {}
         self.ids: dict[str, None] = {}
         self.groups: dict[int, dict[Identity, dict[str, None]]] = {}
-        self._count = 0
+        self.count = 0
         self.budget = MemoryBudget(MAX_REMEMBERED_BYTES)
         self._senders: list[Sender | None] = [None] * MAX_SENDERS  # by their connections' numbers
 
@@ -78,7 +78,7 @@ class TopicTable:
             if not self.budget.admit_or_count(ROW_BYTES + text_bytes(name)):
                 return None
             topic = sender.topics[name] = TopicState(name, ns, sender.node)
-            self._count += 1
+            self.count += 1
             if named.is_id:
                 self.ids[name] = None
         if ns > topic.last_ns:
@@ -90,16 +90,24 @@ class TopicTable:
         if len(self.topics) < 2:
             return []
         clusters = self.clusters
-        version = clusters.version + self._count
+        version = clusters.version + self.count
         if topic.version != version:
             topic.version = version
-            scope = clusters.scope(topic.node)
-            topic.siblings = [
-                topics[topic.name]
-                for node, topics in self.topics.items()
-                if topic.name in topics and node != topic.node and clusters.scope(node) == scope
-            ]
+            topic.siblings = [one for one in self.named(topic.name, topic.node) if one is not topic]
         return [one.partitions[index] for one in topic.siblings if index in one.partitions]
+
+    def named(self, name: str, node: int) -> list[TopicState]:
+        """The topic of a name at a node, first, and at others that may be of the same cluster."""
+        own = self.topics.get(node, {}).get(name)
+        found = [] if own is None else [own]
+        if len(self.topics) > 1:
+            clusters = self.clusters
+            found += [
+                topics[name]
+                for other, topics in self.topics.items()
+                if other != node and name in topics and clusters.scope(other) == clusters.scope(node)
+            ]
+        return found
 
     def partition(self, topic: TopicState, client: ClientState | None, index: i64) -> PartitionState | None:
         """One of its partitions, which a ``client`` of it asks for; None where there is no room for it."""

@@ -201,8 +201,7 @@ class TopicTraffic:
         if poll is None:
             poll = followed.state = Poll()
         has_changed = followed.seen is not fetched.names
-        topics = sender.topics
-        if not has_changed and (not poll.unknown or len(topics) == poll.known):
+        if not has_changed and (not poll.unknown or table.count == poll.known):
             return poll
         new: list[str] = []
         if has_changed:
@@ -214,16 +213,16 @@ class TopicTraffic:
                     poll.drop(name)
             for dropped in self._polls.weigh(followed):
                 dropped.state.settle()
-        for name in new if len(topics) == poll.known else list(poll.unknown):
+        for name in new if table.count == poll.known else list(poll.unknown):
             if name not in poll.unknown:
                 continue
-            topic = topics.get(name)
-            client = table.client(topic, role, sender, ns) if topic is not None else None
+            known = table.named(name, sender.node)
+            client = table.client(known[0], role, sender, ns) if known else None
             if client is not None:
                 del poll.unknown[name]
                 poll.clients[name] = client
                 client.flow.requests -= poll.requests  # which were none of its own
-        poll.known = len(topics)
+        poll.known = table.count
         return poll
 
     def _settle(self) -> None:
@@ -311,15 +310,17 @@ class TopicTraffic:
         table = self._table
         for path, _, code_name, _ in exchange.errors:
             key = topic_of_path(response, path)
-            topic = table.topics.get(table.node, {}).get(key) if key is not None else None
-            if topic is None or not (
-                code_name in topic.errors or table.budget.admit_or_count(ENTRY_BYTES + text_bytes(code_name))
+            topics = table.named(key, table.node) if key is not None else []
+            errors = topics[0].errors if topics else {}
+            if not topics or not (
+                code_name in errors or table.budget.admit_or_count(ENTRY_BYTES + text_bytes(code_name))
             ):
                 continue
-            topic.errors[code_name] = topic.errors.get(code_name, 0) + 1
+            errors[code_name] = errors.get(code_name, 0) + 1
             for role in _ROLES:
-                if (client := topic.clients.get((role, table.identity(exchange)))) is not None:
-                    client.errors += 1
+                found = [one.clients.get((role, table.identity(exchange))) for one in topics]
+                if clients := [client for client in found if client is not None]:
+                    clients[0].errors += 1
 
     # -- the answer ---------------------------------------------------------------------------------------------
 
