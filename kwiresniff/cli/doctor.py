@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kwiresniff.analysis.doctor import SEVERITIES, Doctor
+from kwiresniff.analysis.doctor import SEVERITIES, Doctors
 from kwiresniff.analysis.intake import CallingIntake
 from kwiresniff.cli.collect import FORMS, end, print_json, read_through
 from kwiresniff.cli.event_source import EventSource
@@ -32,7 +32,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str, fail_on:
     failures, packets sent twice, damaged batches. -v adds what was observed, and which causes were weighed.
     """
     source = EventSource(captures, options, "bodies", screen=False, sessions=True, attempts=True, digests=True)
-    doctor = Doctor(source.topic_name, examiners_of(source.plugins))
+    doctor = Doctors(source.topic_name, examiners_of(source.plugins))
     finished, messages = read_through(source, CallingIntake(doctor.exchange), doctor.add)
     judgement, reasons = doctor.judgement(), options.verbose > 0
     found = judgement.findings

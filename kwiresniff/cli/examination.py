@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-from kwiresniff.analysis.doctor import SEVERITIES, Doctor
+from kwiresniff.analysis.doctor import SEVERITIES, Doctors
 from kwiresniff.analysis.doctor.live import LiveExamination
 from kwiresniff.capture.live import LiveCapture
 from kwiresniff.cli.event_source import EventSource
@@ -31,7 +31,7 @@ class _Review:
         self._looked = time.monotonic()
         self._written = False
         rules = examiners_of(source.plugins)
-        self.examination = LiveExamination(lambda: Doctor(source.topic_name, rules))
+        self.examination = LiveExamination(lambda: Doctors(source.topic_name, rules))
         self.counts = dict.fromkeys(SEVERITIES, 0)
 
     def print_changes(self, *, now: bool = False) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kwiresniff.export.json_objects import SCHEMA_VERSION, Json, file_name
+from kwiresniff.export.json_objects import SCHEMA_VERSION, Json, file_name, of_cluster
 from kwiresniff.export.times import rfc3339
 from kwiresniff.model import packet_number
 from kwiresniff.results.findings import Finding
@@ -28,6 +28,7 @@ def finding_json(finding: Finding, files: Sequence[str] = (), *, reasons: bool =
         "code": finding.code,
         "subject": finding.subject,
         "title": finding.title,
+        **of_cluster(finding.cluster),
         "details": list(finding.details),
         "count": finding.count,
         "first_time": rfc3339(finding.first_ns) if finding.first_ns else None,

@@ -165,9 +165,13 @@ class Clusters:
         found = self._nodes.get(address)
         return _OTHERS if found is None else self.root(found)
 
+    def id_of(self, node: int) -> str:
+        """The cluster id of a node, empty where it is not known."""
+        return self._ids.get(self.root(node), "")
+
     def id_at(self, address: str) -> str:
         """The cluster id of an address now, empty where it is not known."""
-        return self._ids.get(self.node_at(address), "")
+        return self.id_of(self.node_at(address))
 
     def is_one(self, address: str, other: str) -> bool:
         """Whether something says that two addresses are of one cluster: brokers, or a client that speaks to both."""

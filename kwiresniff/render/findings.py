@@ -9,6 +9,7 @@ from typing import Any, Final, TextIO
 
 from kwiresniff.model import file_index, packet_number
 from kwiresniff.render import format_units
+from kwiresniff.render.blocks import cluster_name
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk, pad, wrap
 from kwiresniff.render.terminal import glyphs_for, printable
@@ -74,6 +75,8 @@ class FindingWriter:
         self._line([("dim", pad("over", _MARK + 1))], _MARK + 1, [*chunks, [("dim", span)]])
 
     def _facts(self, finding: Finding) -> None:
+        if finding.cluster:
+            self._fact("", [[("dim", f"in the {cluster_name(finding.cluster)}")]])
         for detail in finding.details:
             self._fact("", [[("value", escape(detail))]])
         if numbers := self._numbers(finding.numbers):

@@ -5,6 +5,7 @@ In three layers: observers say what was seen, causes what may explain it, the ju
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.context import Context
+from kwiresniff.analysis.doctor.doctors import Doctors
 from kwiresniff.analysis.doctor.examine import Doctor, Maker
 from kwiresniff.analysis.doctor.judgement import Judgement
 from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed
@@ -13,6 +14,6 @@ from kwiresniff.analysis.doctor.rule import SEVERITIES, Rule
 from kwiresniff.results.findings import Finding
 
 __all__ = [
-    "SEVERITIES", "Cause", "Context", "Doctor", "Explanation", "Finding", "Harm", "Judgement", "Maker", "Observation",
-    "Observed", "Observer", "Rule",
+    "SEVERITIES", "Cause", "Context", "Doctor", "Doctors", "Explanation", "Finding", "Harm", "Judgement", "Maker",
+    "Observation", "Observed", "Observer", "Rule",
 ]  # fmt: skip

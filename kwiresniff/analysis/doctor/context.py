@@ -10,9 +10,11 @@ from kwiresniff.analysis.doctor.commits import Commits
 from kwiresniff.analysis.doctor.connection_notes import ConnectionNotes
 from kwiresniff.analysis.doctor.evidence import Case, Tally, client_of, clipped, is_cut, is_replica, new_budget
 from kwiresniff.analysis.doctor.replica_table import ReplicaTable
+from kwiresniff.analysis.memory_budget import MemoryBudget
 from kwiresniff.analysis.topic_parts import message_parts
 from kwiresniff.base.field_values import field_text
 from kwiresniff.digest import PartitionDigest, TopicDigest
+from kwiresniff.identity.clusters import Clusters
 from kwiresniff.model import Exchange, TopicNames
 
 #: Connections remembered whose responses are cut off.
@@ -25,10 +27,23 @@ GAPS = 10
 class Context:
     """What all rules of an examination share: names of topics, the cluster as far as it is known, the time so far."""
 
-    def __init__(self, topic_name: TopicNames | None = None) -> None:
+    def __init__(
+        self,
+        topic_name: TopicNames | None = None,
+        clusters: Clusters | None = None,
+        beside: Context | None = None,
+    ) -> None:
+        """``beside`` is that of the first examination, where each cluster has one."""
         self._topic_name = topic_name
-        self.budget = new_budget()
-        self.cluster = Cluster(self.budget)
+        self.is_first = beside is None
+        self.budget: MemoryBudget = new_budget() if beside is None else beside.budget
+        #: What is known of the nodes of all clusters, and of which brokers are one.
+        self.cluster: Cluster = Cluster(self.budget) if beside is None else beside.cluster
+        self.clusters: Clusters = (clusters or Clusters()) if beside is None else beside.clusters
+        #: When topics were last seen to exist, by cluster id and name.
+        self.existing: dict[tuple[str, str], int] = {} if beside is None else beside.existing
+        #: When clients were last heard of, and when they fetched: by node of ``clusters``, address and client.
+        self.visits: dict[tuple[int, str, str], list[int]] = {} if beside is None else beside.visits
         self.replicas = ReplicaTable(self.budget)
         self.commits = Commits(self.budget)
         #: On the connection of the exchange that is looked at, where it has a response and the first one's client id.

@@ -7,8 +7,10 @@ from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from kwiresniff.analysis.body_entities import is_transactional, throttle_ms_of
+from kwiresniff.analysis.cluster_evidence import cluster_of
 from kwiresniff.analysis.doctor.authentication import AuthenticationRule
 from kwiresniff.analysis.doctor.cause import Cause
+from kwiresniff.analysis.doctor.causes.clusters import ClusterChanged
 from kwiresniff.analysis.doctor.causes.path import LongPath
 from kwiresniff.analysis.doctor.closed_by_broker import ClosedByBrokerRule
 from kwiresniff.analysis.doctor.codecs import CodecRule
@@ -30,6 +32,7 @@ from kwiresniff.analysis.doctor.network import DamageRule, NetworkRule
 from kwiresniff.analysis.doctor.not_kafka import NotKafkaRule
 from kwiresniff.analysis.doctor.observation import Observation
 from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.observers.clusters import ClusterChanges
 from kwiresniff.analysis.doctor.observers.path import PathTimes
 from kwiresniff.analysis.doctor.offline import OfflineRule
 from kwiresniff.analysis.doctor.offsets import OffsetRule
@@ -57,13 +60,14 @@ from kwiresniff.analysis.doctor.unanswered import UnansweredRule
 from kwiresniff.analysis.doctor.versions import VersionRule
 from kwiresniff.analysis.late_names import renamer
 from kwiresniff.base.api_keys import API_VERSIONS, FETCH, METADATA, PRODUCE
+from kwiresniff.identity.clusters import Clusters
 from kwiresniff.model import Connection, ConnectionAttempt, Event, Exchange, Problem, TopicNames
 from kwiresniff.results.findings import Finding
 
 #: The observers of an examination.
-OBSERVERS: Final[tuple[type[Observer], ...]] = (PathTimes,)
+OBSERVERS: Final[tuple[type[Observer], ...]] = (PathTimes, ClusterChanges)
 #: The causes that are weighed.
-CAUSES: Final[tuple[type[Cause], ...]] = (LongPath,)
+CAUSES: Final[tuple[type[Cause], ...]] = (LongPath, ClusterChanged)
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (
     ListenerRule, SharedAddressRule, ControllerListenerRule, NotKafkaRule, TlsRule, MissingSaslRule,
@@ -133,8 +137,16 @@ class _Takers:
 class Doctor:
     """Takes in events with decoded bodies. Memory is bounded by the observers, see ``evidence``."""
 
-    def __init__(self, topic_name: TopicNames | None = None, more: Iterable[Maker] = ()) -> None:
-        self.context = context = Context(topic_name)
+    def __init__(
+        self,
+        topic_name: TopicNames | None = None,
+        more: Iterable[Maker] = (),
+        clusters: Clusters | None = None,
+        beside: Doctor | None = None,
+    ) -> None:
+        """``beside`` is the first one, where each cluster has one (``doctors``)."""
+        context = Context(topic_name, clusters, None if beside is None else beside.context)
+        self.context: Context = context
         self._endings = Endings()
         makers: list[Maker] = [*OBSERVERS, *CAUSES, *RULES, *more]
         made = [make(context) for make in makers]
@@ -175,6 +187,7 @@ class Doctor:
     def exchange(self, exchange: Exchange) -> None:
         """An exchange."""
         context, api_key = self.context, exchange.api_key
+        cluster_of(context.clusters, exchange)
         if exchange.problems:
             context.note_cut(exchange)
         response = exchange.response

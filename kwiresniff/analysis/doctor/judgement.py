@@ -161,7 +161,12 @@ def arranged(findings: list[Finding], beneath: dict[int, int] | None = None) -> 
 
     ``beneath`` says which finding, by its place in the list, is a symptom of which other.
     """
-    return sorted(merged_alike(merged_episodes(with_symptoms(findings, beneath))), key=_order)
+    return in_order(merged_alike(merged_episodes(with_symptoms(findings, beneath))))
+
+
+def in_order(findings: Iterable[Finding]) -> list[Finding]:
+    """The worst first, incidents before what follows from them, then what cost most."""
+    return sorted(findings, key=_order)
 
 
 def _order(finding: Finding) -> tuple[int, int, tuple[float, ...], int, str, str]:

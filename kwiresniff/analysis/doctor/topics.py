@@ -99,7 +99,7 @@ class TopicRule(Rule):
         self._cases = context.tally()
         self._kinds: dict[str, str] = {}
         #: By cluster and topic, when it was last seen to exist; and those seen before anybody missed them.
-        self._exists: dict[_Topic, int] = {}
+        self._exists = context.existing
         self._existed: set[_Topic] = set()
         self._deleted: dict[str, _Deletion] = {}
         self._asked: dict[int, int] = {}
