@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observed
 from kwiresniff.analysis.doctor.wording import clock, listed
+
+
+#: Consumers that stand still, named one by one.
+MAX_LISTED: Final = 6
 
 
 class ClusterChanged(Cause):
@@ -27,8 +31,10 @@ class ClusterChanged(Cause):
             before, after = change.numbers["before"], change.numbers["after"]
             when = clock(change.evidence[0][1])
             details = ["the topics, committed offsets and producer ids of the old cluster are unknown in the new one"]
-            if still:
-                details.append(f"{listed(still)}: no fetch since, though the new cluster is asked for other things")
+            details += [
+                f"{client} stands still: it last fetched at {clock(ns)}, and asks the new cluster for other things"
+                for client, ns in list(still.items())[:MAX_LISTED]
+            ]
             yield Explanation(
                 code="cluster_changed",
                 subject=listed(addresses),

@@ -26,7 +26,7 @@ class ClusterChanges(Observer):
     """``other_cluster``: an address told another cluster id from some time on.
 
     Numbers: ``before`` and ``after``, the cluster ids; ``standing_still``, consumers that fetched before and speak to
-    the new cluster without a fetch. It costs the time from the last answer of the old cluster to the first of the new.
+    the new cluster without a fetch, with the time of their last. It costs the time from the last answer of the old cluster to the first of the new.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("other_cluster",)
@@ -95,5 +95,5 @@ class ClusterChanges(Observer):
             count=len(changes),
             harm=Harm(seconds_down=(last_ns - told_ns) / 1e9),
             evidence=tuple((one.packet, one.ns) for one in changes[:5]),
-            numbers={"before": before, "after": after, "addresses": addresses, "standing_still": list(still)},
+            numbers={"before": before, "after": after, "addresses": addresses, "standing_still": still},
         )
