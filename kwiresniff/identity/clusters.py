@@ -121,6 +121,10 @@ class Clusters:
         """Whether there are nodes that only their logs can tell apart."""
         return self._roots > 1 and len(self._ids) < self._roots
 
+    def recall(self, exchange: Exchange, node: int) -> None:
+        """Turns back to an exchange from which everything was learned before, when it was one of ``node``."""
+        self._last, self._last_node = exchange, self.root(node)
+
     def is_new(self, exchange: Exchange) -> bool:
         """Whether ``of`` has not just been asked for an exchange."""
         return exchange is not self._last
@@ -316,8 +320,8 @@ class Clusters:
                 continue
             root, other = self.root(node), self._root_at(text)
             mine, its = self._ids.get(root, ""), self._ids.get(other, "")
-            if mine and its and mine != its and (text not in self._told or (its, mine) in self._moved):
-                self._nodes[text] = root  # it never spoke for itself, or became the same other cluster
+            if (its, mine) in self._moved:  # it became the same other cluster, as far as it did not say so itself
+                self._nodes[text] = root
                 self._version += 1
             else:
                 self._join(root, other)

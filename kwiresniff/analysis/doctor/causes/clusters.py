@@ -9,7 +9,6 @@ from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observed
 from kwiresniff.analysis.doctor.wording import clock, listed
 
-
 #: Consumers that stand still, named one by one.
 MAX_LISTED: Final = 6
 

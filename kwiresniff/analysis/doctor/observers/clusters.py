@@ -26,7 +26,8 @@ class ClusterChanges(Observer):
     """``other_cluster``: an address told another cluster id from some time on.
 
     Numbers: ``before`` and ``after``, the cluster ids; ``standing_still``, consumers that fetched before and speak to
-    the new cluster without a fetch, with the time of their last. It costs the time from the last answer of the old cluster to the first of the new.
+    the new cluster without a fetch, with the time of their last one. It costs the time from the last answer of the old
+    cluster to the first of the new one, or as long as a consumer stands still.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("other_cluster",)
