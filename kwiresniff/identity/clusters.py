@@ -301,7 +301,7 @@ class Clusters:
         speaks to which of them is known by connection."""
         self._shared.add(address)
         self._moved.add((before, after))
-        if any(one.address == address and one.before == after for one in self.changes):
+        if any(one.address == address and {one.before, one.after} == {before, after} for one in self.changes):
             return
         if len(self.changes) < MAX_CHANGES:
             packet = message.first_packet

@@ -1,9 +1,9 @@
 """Events that wait until it is known which cluster they belong to.
 
-Brokers that replicate or elect leaders do not tell their cluster's id, and clients ask for it once in five minutes. What
-was counted before that cannot be taken apart again. So events are held back, all of them, in their order, as long as
-there are several nodes and one of them may yet turn out to be of another cluster. The bound is in bytes: traffic that
-is larger goes on as one cluster until something contradicts.
+Brokers that replicate or elect leaders do not tell their cluster's id, and clients ask for it once in five minutes.
+What was counted before that cannot be taken apart again. So events are held back, all of them, in their order, as long
+as there are several nodes and one of them may yet turn out to be of another cluster. The bound is in bytes: traffic
+that is larger goes on as one cluster until something contradicts.
 """
 
 from __future__ import annotations

@@ -43,8 +43,9 @@ def said(segments: Iterable[Segment]) -> Counter[bytes]:
     """Topics, groups, producers, clients and findings, each as a line."""
     analyzer = Analyzer("bodies", sessions=True, attempts=True, digests=True)
     name, clusters = analyzer.topics.name, Clusters()
-    inventory, topics, timeline = (make(name, clusters) for make in (Inventory, TopicTraffic, GroupTimeline))
-    ledger, doctor = ProducerLedger(name, clusters), Doctors(name, clusters=clusters)
+    inventory, topics = Inventory(name, clusters), TopicTraffic(name, clusters)
+    timeline, ledger = GroupTimeline(name, clusters), ProducerLedger(name, clusters)
+    doctor = Doctors(name, clusters=clusters)
 
     def take(event: Event) -> None:
         doctor.add(event)

@@ -16,7 +16,7 @@ _time_of = itemgetter(1)
 
 @dataclass(frozen=True)
 class Network:
-    """IPv4 addresses that begin with ``old`` get ``new`` instead, both as many digits; also where messages name them."""
+    """IPv4 addresses that begin with ``old`` get ``new`` instead, a text as long, also where messages name them."""
 
     old: str
     new: str
