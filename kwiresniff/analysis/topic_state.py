@@ -25,7 +25,7 @@ SEQUENCES_BYTES: Final = 600
 #: Bytes of a producer's id and epoch.
 _ID_BYTES: Final = 10
 
-#: Buckets of a client's histogram for which there is room in its row, and for which more is asked at a time.
+#: Buckets of each of a client's histograms for which there is room in its row, and for which more is asked at a time.
 ROW_BUCKETS = 16
 MORE_BUCKETS = 16
 
@@ -34,6 +34,16 @@ MAX_FOUND = 64
 
 #: Client id, address, software, principal: who somebody is, on however many connections.
 Identity: TypeAlias = tuple[str | None, str, tuple[str | None, str | None], str | None]
+
+
+class RowHistogram(Histogram):
+    """A histogram in a client's row; ``room`` is the number of buckets for which there is room."""
+
+    __slots__ = ("room",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.room = ROW_BUCKETS
 
 
 class Flow:
@@ -136,12 +146,13 @@ class ClientPartition:
 class ClientState:
     """A producer or consumer of one topic.
 
+    ``waits`` are times from produce to consume, ``ages`` those from a record's timestamp to its delivery.
     ``batches`` counts those of each codec, by its number, ``named_batches`` those of which its name alone is known;
     ``last_partition`` is the one of its ``partitions`` that was asked for last: mostly the next one, too.
     """
 
     __slots__ = (
-        "acks", "batches", "buckets", "errors", "first_ns", "flow", "idempotent", "last_ns", "last_partition",
+        "acks", "ages", "batches", "errors", "first_ns", "flow", "idempotent", "last_ns", "last_partition",
         "named_batches", "partitions", "refused", "repeated", "role", "transactional_ids", "turn", "unanswered",
         "waits",
     )  # fmt: skip
@@ -160,8 +171,8 @@ class ClientState:
         self.transactional_ids: dict[str, None] = {}
         self.partitions: dict[int, ClientPartition] = {}
         self.last_partition: ClientPartition | None = None
-        self.waits = Histogram()
-        self.buckets = ROW_BUCKETS  # for which there is room in it
+        self.waits = RowHistogram()
+        self.ages = RowHistogram()
         self.first_ns = first_ns
         self.last_ns = first_ns
         self.turn = 0  # of the exchange that ``last_ns`` is of

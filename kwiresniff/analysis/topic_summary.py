@@ -38,10 +38,11 @@ class TopicSummary:
         self._find_readers(clients)
         rows = [self._client(identity, found) for (_, identity), found in clients.items()]
         rows.sort(key=lambda row: (-row.flow.size_bytes, row.client_id or "", row.address))
-        waits = Histogram()
+        waits, ages = Histogram(), Histogram()
         for found in clients.values():
             for client in found:
                 waits.merge(client.waits)
+                ages.merge(client.ages)
         partitions = tuple(self._partition(index) for index in sorted(self._high_watermarks))
         errors: dict[str, int] = {}
         for part in self._parts:
@@ -67,6 +68,7 @@ class TopicSummary:
             refused=_sum([row.refused for row in rows]),
             repeated=_sum([row.repeated for row in rows]),
             cluster=cluster,
+            record_age=ages.summary(),
         )
 
     def _join_unnamed(self, clients: dict[tuple[str, Identity], list[ClientState]]) -> None:
@@ -118,7 +120,7 @@ class TopicSummary:
 
     def _client(self, identity: Identity, found: list[ClientState]) -> TopicClient:
         client_id, address, software, principal = identity
-        flow, refused, repeated, waits = Flow(), Flow(), Flow(), Histogram()
+        flow, refused, repeated, waits, ages = Flow(), Flow(), Flow(), Histogram(), Histogram()
         positions: dict[int, ClientPartition] = {}
         compression: dict[str, int] = {}
         for client in found:
@@ -126,6 +128,7 @@ class TopicSummary:
             refused.merge(client.refused)
             repeated.merge(client.repeated)
             waits.merge(client.waits)
+            ages.merge(client.ages)
             for codec, count in client.compression().items():
                 compression[codec] = compression.get(codec, 0) + count
             for index, partition in client.partitions.items():
@@ -159,6 +162,7 @@ class TopicSummary:
             last_ns=max(client.last_ns for client in found),
             refused=refused.result(),
             repeated=repeated.result(),
+            record_age=ages.summary(),
         )
 
     def _committed(self) -> tuple[TopicGroup, ...]:

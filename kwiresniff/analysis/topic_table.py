@@ -15,6 +15,7 @@ from kwiresniff.analysis.topic_state import (
     ClientState,
     Identity,
     PartitionState,
+    RowHistogram,
     Sender,
     TopicState,
 )
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 
 #: Names, rows and numbers of everything: ten thousand topics of a hundred partitions each.
 MAX_REMEMBERED_BYTES = 64 << 20
-#: A topic or a client beside its names; the histogram of a client is most of it.
-ROW_BYTES = 3_000
+#: A topic or a client beside its names; the histograms of a client are most of it.
+ROW_BYTES = 4_500
 #: A partition, and what is known of it for each of its clients.
 PARTITION_BYTES = 1_000
 CLIENT_PARTITION_BYTES = 320
@@ -152,13 +153,13 @@ class TopicTable:
         client.last_partition = known
         return known
 
-    def waited(self, client: ClientState, wait_ns: int) -> None:
-        """Count a wait, if there is room for the bucket that it may need."""
-        if len(client.waits.buckets) >= client.buckets:
+    def measured(self, histogram: RowHistogram, ns: int) -> None:
+        """Count a time, if there is room for the bucket that it may need."""
+        if len(histogram.buckets) >= histogram.room:
             if not self.budget.admit_or_count(MORE_BUCKETS * BUCKET_BYTES):
                 return
-            client.buckets += MORE_BUCKETS
-        client.waits.add(wait_ns)
+            histogram.room += MORE_BUCKETS
+        histogram.add(ns)
 
     def speaks_for(self, exchange: Exchange, groups: list[str]) -> None:
         """The groups of which a member has sent the request of an exchange."""

@@ -37,6 +37,8 @@ from kwiresniff.results.topics import Topic
 #: Different values of ``acks`` that are kept of a client: there are three (-1, 0, 1), and those of broken clients.
 MAX_ACKS: Final = 8
 
+#: Nanoseconds of a millisecond, in which records have their timestamps.
+MS: Final = 1_000_000
 #: Most answers refuse nothing.
 NONE_REFUSED: Final[dict[tuple[str, int], bool]] = {}
 
@@ -252,6 +254,8 @@ class TopicTraffic:
                     continue
                 partition.consumed.requests += 1
                 partition.consumed.add(part)
+                if part.oldest_ms >= 0:
+                    table.measured(client.ages, ns - part.oldest_ms * MS)
                 self._arrived(topic, client, partition, part, ns)
 
     def _arrived(
@@ -274,7 +278,7 @@ class TopicTraffic:
         for at in range(partition.first_awaited(start), len(awaited)):
             if awaited[at] >= end:
                 break
-            self._table.waited(client, ns - partition.awaited_ns[at])
+            self._table.measured(client.waits, ns - partition.awaited_ns[at])
 
     def _carried(self, client: ClientState, partition: PartitionState, part: PartitionDigest, flow: Flow) -> None:
         """Batches of a partition have come from a client, or gone to one; ``flow`` is what they count in."""

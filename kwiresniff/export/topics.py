@@ -21,6 +21,7 @@ def topic_json(topic: Topic) -> Json:
         "repeated": _not_taken(topic.repeated),
         "lag": topic.lag,
         "produce_to_consume": None if topic.produce_to_consume is None else latency_json(topic.produce_to_consume),
+        "record_age": None if topic.record_age is None else latency_json(topic.record_age),
         "errors": [{"name": name, "count": count} for name, count in topic.errors],
         "partitions": [
             {
@@ -106,4 +107,5 @@ def _consumer(client: TopicClient) -> Json:
         "groups": list(client.groups),
         "lag": client.lag,
         "produce_to_consume": None if waits is None else latency_json(waits),
+        "record_age": None if client.record_age is None else latency_json(client.record_age),
     }
