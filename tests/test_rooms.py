@@ -27,13 +27,15 @@ ALLOWED = {
     "capture": BASE,
     "stream": BASE,
     "session": BASE | {"schema", "codec", "stream"},
-    "analysis": BASE | {"schema"},
+    "identity": BASE | {"schema"},
+    "analysis": BASE | {"schema", "identity"},
     "render": BASE | {"schema"},
     "export": BASE,
     "plugins": BASE,
-    "pipeline": BASE | {"schema", "codec", "capture", "stream", "session", "analysis", "export", "plugins"},
+    "pipeline": BASE | {"schema", "codec", "capture", "stream", "session", "identity", "analysis", "export", "plugins"},
     "cli": BASE
-    | {"schema", "codec", "capture", "stream", "session", "analysis", "render", "export", "plugins", "pipeline"},
+    | {"schema", "codec", "capture", "stream", "session", "identity", "analysis", "render", "export", "plugins"}
+    | {"pipeline"},
     "__main__": {"base", "cli"},
     "__init__": set(),
 }

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Sequence
 from typing import ClassVar, TypeVar
 
 from kwiresniff.analysis.clients import Inventory
-from kwiresniff.analysis.doctor import Doctor, RuleMaker
+from kwiresniff.analysis.doctor import Doctors, Maker
 from kwiresniff.analysis.groups import GroupTimeline
 from kwiresniff.analysis.stats import StatsTable
 from kwiresniff.analysis.time_series import TimeSeries
 from kwiresniff.analysis.topic_traffic import TopicTraffic
 from kwiresniff.base.needs import Needs
+from kwiresniff.identity.clusters import Clusters
 from kwiresniff.model import Connection, Event, Exchange, Problem, TopicNames
 from kwiresniff.results.report import Report
 
@@ -31,14 +32,18 @@ Item = TypeVar("Item")
 class Reporter:
     """Takes in events with decoded bodies; memory is bounded by the parts."""
 
-    NEEDS: ClassVar[Needs] = Doctor.NEEDS | Inventory.NEEDS | GroupTimeline.NEEDS | TopicTraffic.NEEDS
+    NEEDS: ClassVar[Needs] = Doctors.NEEDS | Inventory.NEEDS | GroupTimeline.NEEDS | TopicTraffic.NEEDS
 
-    def __init__(self, topic_name: TopicNames | None = None, rules: Iterable[RuleMaker] = ()) -> None:
-        self._doctor = Doctor(topic_name, rules)
+    def __init__(
+        self, topic_name: TopicNames | None = None, rules: Iterable[Maker] = (), clusters: Clusters | None = None
+    ) -> None:
+        """``clusters`` are those of other analyses of the same exchanges."""
+        clusters = clusters or Clusters()
+        self._doctor = Doctors(topic_name, rules, clusters)
         self._tables = [StatsTable((name,), topic_name) for name in DIMENSIONS]
-        self._inventory = Inventory(topic_name)
-        self._timeline = GroupTimeline(topic_name)
-        self._topics = TopicTraffic(topic_name)
+        self._inventory = Inventory(topic_name, clusters)
+        self._timeline = GroupTimeline(topic_name, clusters)
+        self._topics = TopicTraffic(topic_name, clusters)
         self._series = TimeSeries()
         self._problems: list[Problem] = []
         self._problem_count = 0

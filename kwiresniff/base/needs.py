@@ -17,7 +17,8 @@ class Needs(NamedTuple):
     ``depth`` says how far frames are read: ``headers`` (who asked what, when answered), ``errors`` (and which error
     codes came back), ``bodies`` (everything but records), ``records`` (everything). ``topics`` asks for the names of
     the topics, where bodies are not decoded, ``sessions`` for what an incremental fetch is about
-    (``Exchange.fetched``), ``attempts`` for connections that never came to be.
+    (``Exchange.fetched``), ``attempts`` for connections that never came to be, ``clusters`` for which brokers are one
+    cluster.
 
     The others are leave to do less than decode bodies. ``digests``: of all bodies, or those of these APIs, the digest
     is enough, and they are decoded when somebody asks for more. ``text``: bodies may come as JSON text
@@ -29,6 +30,7 @@ class Needs(NamedTuple):
     topics: bool = False
     sessions: bool = False
     attempts: bool = False
+    clusters: bool = False
     digests: bool | Collection[int] = False
     text: Callable[[Any], bytes] | None = None
     shown: bool = False
@@ -49,6 +51,7 @@ class Needs(NamedTuple):
             self.topics or other.topics,
             self.sessions or other.sessions,
             self.attempts or other.attempts,
+            self.clusters or other.clusters,
             _both(first.digests, last.digests),
             first.text if first.text is last.text else None,
             first.shown and last.shown,

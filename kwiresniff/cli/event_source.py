@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from kwiresniff.analysis.body_entities import record_sets
+from kwiresniff.analysis.cluster_evidence import cluster_of
 from kwiresniff.analysis.filter import compile_filter
 from kwiresniff.analysis.redact import Redactor
 from kwiresniff.analysis.sinks import CaptureEvents, Counted, Limited, Observed, WholeEvents
@@ -25,6 +27,8 @@ from kwiresniff.cli.progress import Progress
 from kwiresniff.cli.redact_key import redact_key
 from kwiresniff.cli.time_window import TimeWindow
 from kwiresniff.codec.record_limits import decompress_always
+from kwiresniff.identity.clusters import LEARNED_FROM, Clusters
+from kwiresniff.identity.held_events import HeldEvents
 from kwiresniff.model import (
     Connection,
     Event,
@@ -98,6 +102,8 @@ class EventSource:
     ``needs`` are the command's; bodies come as text, digests or in part only if no option looks into them. ``screen``
     says that the command prints exchange by exchange, so that a progress bar on the same terminal would be in the way.
     ``on_event``, when it is set, gets every event before the sink of ``read`` does.
+    ``clusters`` are learned from all exchanges, wanted or not, and events wait for that (``identity.held_events``), where
+    the command needs them.
     """
 
     def __init__(
@@ -144,6 +150,8 @@ class EventSource:
         self._narrowed = narrowed
         self._limited: Limited | None = None
         self._plugin_sink: PluginSink | None = None
+        self.clusters = Clusters()
+        self._held: HeldEvents | None = None
         self._chain(Sink())
 
     @property
@@ -204,7 +212,10 @@ class EventSource:
         whole = WholeEvents(self._chain(sink))
         self._analyzer.give_to(whole)
         self._analyzer.pauses = self._limited is not None
-        return uninterrupted(self._read, whole, stop)
+        finished = uninterrupted(self._read, whole, stop)
+        if self._held is not None:
+            self._held.release()
+        return finished
 
     def _chain(self, sink: Sink) -> CaptureEvents:
         """The sinks in front of the command's own, from the back; see ``kwiresniff.analysis.sinks.chain``."""
@@ -216,6 +227,8 @@ class EventSource:
         if self.plugins.loaded:
             sink = self._plugin_sink = PluginSink(sink, self.plugins, self.topic_name, decode=self.redactor is None)
         sink = chosen(sink, matches=self._matches if self._narrowed else None, redactor=self.redactor)
+        if self.needs.clusters:
+            sink = self._held = HeldEvents(sink, self.clusters, partial(cluster_of, self.clusters))
         self._entry = CaptureEvents(sink, self._captures.problems, self._captures.files)
         return self._entry
 
@@ -260,10 +273,15 @@ class EventSource:
         return self._window.begun(segments) if self._window.bounded else segments
 
     def _exchange_filter(self, exchange: Exchange) -> bool | None:
-        """The exchange filter, called before bodies are decoded; None is a maybe."""
+        """The exchange filter, called before bodies are decoded; None is a maybe.
+
+        What tells which brokers are one cluster is decoded in any case.
+        """
         self._looked_at += 1
-        wanted = self._window.holds(exchange)
-        return self._filter.matches_header(exchange) if wanted and self._filter is not None else wanted
+        wanted: bool | None = self._window.holds(exchange)
+        if wanted and self._filter is not None:
+            wanted = self._filter.matches_header(exchange)
+        return None if wanted is False and self.needs.clusters and exchange.api_key in LEARNED_FROM else wanted
 
     def _matches(self, exchange: Exchange) -> bool:
         return self._window.holds(exchange) and (self._filter is None or self._filter.matches(exchange))

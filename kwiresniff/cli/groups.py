@@ -22,7 +22,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     and commits of one member in a row are one line. One group alone: -Y 'group == NAME'.
     """
     source = EventSource(captures, options, GroupTimeline.NEEDS, screen=False)
-    timeline = GroupTimeline(source.topic_name)
+    timeline = GroupTimeline(source.topic_name, source.clusters)
 
     finished, messages = read_through(source, timeline.add)
     found = timeline.events()

@@ -42,7 +42,7 @@ class Collected(NamedTuple):
 def collect(captures: tuple[str, ...], options: ReadOptions) -> Collected:
     """Reads the captures; raises what is wrong with them or with the options before anything is printed."""
     source = EventSource(captures, options, Inventory.NEEDS, screen=False)
-    inventory = Inventory(source.topic_name)
+    inventory = Inventory(source.topic_name, source.clusters)
 
     def take(event: Event) -> None:
         if isinstance(event, Connection):

@@ -20,7 +20,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     whether they were committed, aborted, fenced, or are open still.
     """
     source = EventSource(captures, options, ProducerLedger.NEEDS, screen=False)
-    ledger = ProducerLedger(source.topic_name)
+    ledger = ProducerLedger(source.topic_name, source.clusters)
 
     finished, messages = read_through(source, ledger.exchange)
     found = ledger.producers()

@@ -23,7 +23,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     has both.
     """
     source = EventSource(captures, options, TopicTraffic.NEEDS, screen=False)
-    traffic = TopicTraffic(source.topic_name)
+    traffic = TopicTraffic(source.topic_name, source.clusters)
     finished, messages = read_through(source, traffic.exchange)
     found = traffic.topics()
     if form == "table":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kwiresniff.export.json_objects import SCHEMA_VERSION, Json, file_name
+from kwiresniff.export.json_objects import SCHEMA_VERSION, Json, file_name, of_cluster
 from kwiresniff.export.times import rfc3339
 from kwiresniff.model import packet_number
 from kwiresniff.results.clients import ApiUse, AuditFinding, AuditRow, Client
@@ -52,6 +52,7 @@ def _identity(client: Client) -> Json:
         "client_id": client.client_id,
         "address": client.address,
         "broker": client.broker,
+        **of_cluster(client.cluster),
         **({} if client.proxied is None else {"proxied": client.proxied}),
         "client_software": None if name is None else {"name": name, "version": version or ""},
         "negotiates": client.negotiates,

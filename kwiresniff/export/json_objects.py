@@ -232,6 +232,11 @@ def stat_json(row: StatRow) -> Json:
     }
 
 
+def of_cluster(cluster: str | None) -> Json:
+    """The member that names a cluster, where there are several."""
+    return {} if cluster is None else {"cluster": cluster}
+
+
 def latency_json(latency: LatencySummary) -> Json:
     return {
         "count": latency.count,

@@ -29,7 +29,8 @@ class Client(NamedTuple):
     None when the beginning of its connections is not in the capture. ``offered`` holds the versions its broker said
     it can, ``api_key -> (lowest, highest)``, empty when that was not seen. ``kind`` is ``client``, ``broker`` for
     nodes of the cluster that talk to each other, or ``encrypted`` for TLS that was not decrypted. ``proxied`` is what a
-    proxy's preamble tells: the ``client``, without its port, the ``broker``, and ``by`` what.
+    proxy's preamble tells: the ``client``, without its port, the ``broker``, and ``by`` what. ``cluster`` is None where
+    all brokers are taken for one cluster.
     """
 
     kind: str
@@ -54,6 +55,7 @@ class Client(NamedTuple):
     first_ns: int
     last_ns: int
     proxied: dict[str, Any] | None = None
+    cluster: str | None = None
 
 
 class AuditFinding(NamedTuple):
