@@ -121,18 +121,28 @@ class Connection:
     ``ip:port`` texts, IPv6 in brackets. Index 0 of every pair is client to broker, index 1 broker to client.
     ``client_id`` is that of the first request. ``closed_by`` is ``client`` or ``broker``, whoever sent the first FIN or
     RST, or empty; ``was_reset`` says that it was a RST. ``captured_twice`` counts those of the ``retransmits`` that
-    came so soon after another segment that they may be copies made by the capture. ``unacknowledged`` is the last
+    came so soon after another segment that they may be copies made by the capture. Where a capture ``is_twice``, having
+    nearly everything from two capture points, it counts the segments of the second one, which are none of the
+    ``retransmits`` then, nor are their ``bytes`` counted; requests passed it ``later_ns`` after the first one, the
+    least of all, or None where no request shows that. ``unacknowledged`` is the last
     segment with data that was sent again, if it never was acknowledged. ``path_ns`` passed at the capture point
     between the SYN, sent once, and its answer: what packets take from there to the broker and back, None where that is
     not known. ``proxied`` says what a proxy's preamble tells: ``client`` and ``broker``, the real ones behind the proxy
     (``host:port`` or None), and ``by``, the names of the preambles; None where there is none.
+
+    ``initial_seqs`` are the sequence numbers of the SYNs of client and broker, None where one is not known; ``end_seq``
+    the one behind the latest request, whose correlation id is ``correlation_id``. ``copy_of`` is the number of the
+    connection of which this is another view, None where it is none; ``via`` then says what is between both views
+    (``nat`` or ``proxy``), and ``apart_ns`` by how much longer requests wait for their responses at the view that is
+    farther from the broker, the median of the first ones.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
-        "broker", "bytes", "captured_twice", "client", "client_id", "client_software", "closed_by", "closed_ns",
-        "closed_packet", "exchanges", "first_ns", "first_packet", "handshake_rtt_ns", "handshake_seen", "id", "last_ns",
-        "packets", "path_ns", "protocol", "proxied", "retransmits", "sasl", "skipped_bytes", "syn_retransmits", "tls",
-        "unacknowledged", "was_reset",
+        "apart_ns", "broker", "bytes", "captured_twice", "client", "client_id", "client_software", "closed_by",
+        "closed_ns", "closed_packet", "copy_of", "correlation_id", "end_seq", "exchanges", "first_ns", "first_packet",
+        "handshake_rtt_ns", "handshake_seen", "id", "initial_seqs", "is_twice", "last_ns", "later_ns", "packets",
+        "path_ns", "protocol", "proxied", "retransmits", "sasl", "skipped_bytes", "syn_retransmits", "tls",
+        "unacknowledged", "via", "was_reset",
     )  # fmt: skip
     __slots__ = STATE
 
@@ -148,6 +158,14 @@ class Connection:
         self.packets = [0, 0]
         self.retransmits = [0, 0]
         self.captured_twice = 0
+        self.is_twice = False
+        self.later_ns: int | None = None
+        self.initial_seqs: tuple[int, int] | None = None
+        self.end_seq: i64 = -1
+        self.correlation_id: i64 = -1
+        self.copy_of: int | None = None
+        self.via = ""
+        self.apart_ns: int | None = None
         self.unacknowledged: Unacknowledged | None = None
         self.skipped_bytes = [0, 0]
         self.handshake_seen = False

@@ -46,6 +46,12 @@ OF_CAPTURES = (
         "a connection that `pipeline run --both-ends` tells from another host's capture (`kept`)",
     ),
     ProblemCode(
+        "other_view", "info",
+        "a connection that is in the capture once more under other addresses (`client`, `broker`; `counted` has those "
+        "of the view that counts): before address translation (`via` is `nat`) or on the other leg of a proxy "
+        "(`proxy`); each pair of addresses once",
+    ),
+    ProblemCode(
         "grown_file", "error",
         "bytes that came after `pipeline watch` had taken a file for finished; they are left out",
     ),

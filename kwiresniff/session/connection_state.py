@@ -122,6 +122,8 @@ class ConnectionState(FrameHandler):
         connection.first_ns = self.life.first_ns
         connection.path_ns = self.life.path_ns
         connection.protocol = protocol
+        if self.client.syn_seq >= 0 and self.broker.syn_seq >= 0:
+            connection.initial_seqs = self.client.syn_seq, self.broker.syn_seq
         if self.preamble is not None:
             connection.proxied = self.preamble.facts()
 
@@ -188,6 +190,11 @@ class ConnectionState(FrameHandler):
         connection.packets = [client.packets, broker.packets]
         connection.retransmits = [client.retransmits, broker.retransmits]
         connection.captured_twice = client.captured_twice + broker.captured_twice
+        if client.is_twice() and broker.is_twice() and client.bytes + broker.bytes:
+            connection.is_twice = True
+            connection.captured_twice = client.came_soon + broker.came_soon
+            connection.retransmits = [half.retransmits - half.came_soon for half in (client, broker)]
+            connection.bytes = [half.bytes - half.soon_bytes for half in (client, broker)]
         for side, half, peer in ((0, client, broker), (1, broker, client)):
             if half.resent[0] >= 0 and half.resent[0] == peer.ack:
                 connection.unacknowledged = Unacknowledged(side, *half.resent[1:])
@@ -210,5 +217,7 @@ class ConnectionState(FrameHandler):
         last_ns = max(self.last_ns(), life.first_ns)
         names = endpoints(client.flow)
         self.services.output.report(
-            ConnectionAttempt(*names, life.first_packet, life.first_ns, last_ns, 1 + life.syn_retransmits, broker.fin)
+            ConnectionAttempt(
+                *names, life.first_packet, life.first_ns, last_ns, 1 + life.syn_retransmits, broker.fin, client.syn_seq
+            )
         )
