@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwiresniff.analysis.clients import Inventory
-from kwiresniff.analysis.intake import CallingIntake
 from kwiresniff.cli.collect import end, read_through
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions
@@ -49,7 +48,7 @@ def collect(captures: tuple[str, ...], options: ReadOptions) -> Collected:
         if isinstance(event, Connection):
             inventory.connection(event)
 
-    finished, messages = read_through(source, CallingIntake(inventory.exchange), take)
+    finished, messages = read_through(source, inventory.exchange, take)
     clients = inventory.clients()
     return Collected(source, clients, inventory.left_out, inventory.cut, finished, messages)
 
