@@ -94,6 +94,8 @@ COMPILED = (
     "kwiresniff/export/flat_columns.py",
     "kwiresniff/export/nested_columns.py",
     "kwiresniff/export/times.py",
+    "kwiresniff/identity/copies.py",
+    "kwiresniff/identity/views.py",
     "kwiresniff/model.py",
     "kwiresniff/pipeline/aggregate.py",
     "kwiresniff/pipeline/entities.py",

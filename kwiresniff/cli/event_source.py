@@ -105,7 +105,8 @@ class EventSource:
     value, for a command that writes JSON and needs bodies for nothing else: they may come as text then, if no option
     looks into them. With ``attempts`` connections that were refused or not answered are events, too; with ``sessions``
     fetches have the content of their fetch sessions. ``digests`` says that the command asks little of most bodies,
-    or of those of these APIs, which need not be decoded before it asks for more.
+    or of those of these APIs, which need not be decoded before it asks for more. With ``all_views`` a connection that is
+    in the captures more than once is given more than once, for a command that shows what is there and counts nothing.
     """
 
     def __init__(
@@ -121,6 +122,7 @@ class EventSource:
         sessions: bool = False,
         trees: bool = False,
         digests: bool | Collection[int] = False,
+        all_views: bool = False,
     ) -> None:
         self.options = options
         decompress_always(options.max_decompressed)
@@ -158,6 +160,7 @@ class EventSource:
         if options.topics is not None:
             self._analyzer.topics.add(read_topic_file(options.topics))
         self._screen = screen
+        self._all_views = all_views
         keep_freed_memory()
         self.on_event: Callable[[Event], None] | None = None
         self._looked_at = 0  # by the exchange filter
@@ -235,7 +238,8 @@ class EventSource:
             sink = self._limited = Limited(sink, self.options.limit)
         if self.plugins.loaded:
             sink = self._plugin_sink = PluginSink(sink, self.plugins, self.topic_name, decode=self.redactor is None)
-        sink = chosen(sink, matches=self._matches if self._narrowed else None, redactor=self.redactor)
+        matches = self._matches if self._narrowed else None
+        sink = chosen(sink, matches=matches, redactor=self.redactor, all_views=self._all_views)
         self._entry = CaptureEvents(sink, self._captures.problems, self._captures.files)
         return self._entry
 

@@ -36,6 +36,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str, no_pager
         encode=encode_for(form),
         trees=form == "tree" and not options.verbose,
         digests=digests,
+        all_views=True,
     )
     # What comes through standard input may be live, and is read as it comes.
     if no_pager or screen is None or "-" in captures or not sys.stdout.isatty():

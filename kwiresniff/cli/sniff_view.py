@@ -52,6 +52,7 @@ class View(NamedTuple):
             screen=self.form not in ("stats", "topics"),
             trees=self.form == "tree" and not options.verbose and not self.topic_metrics,
             attempts=self.form == "doctor",
+            all_views=not topics and not self.is_summed_up(),
         )
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
+from kwiresniff.base.time_units import MILLISECOND_NS
 from kwiresniff.identity.views import ENOUGH_EQUAL, NAT, PROXY, Candidate, Sighting, View
 from kwiresniff.model import Connection, ConnectionAttempt, Event, Exchange, ForwardingSink, Message, Problem, Sink
 
@@ -150,7 +151,10 @@ class Copies(ForwardingSink):
         else:
             return False
         other = self._by_seqs.get(view.seqs)
-        if other is None or (other.connection.client, other.connection.broker) == (connection.client, connection.broker):
+        if other is None or (other.connection.client, other.connection.broker) == (
+            connection.client,
+            connection.broker,
+        ):
             self._by_seqs[view.seqs] = view
             return False
         view.seqs = ()
@@ -324,17 +328,19 @@ class Copies(ForwardingSink):
             return
         self._reported.add(key)
         between = "a proxy" if one.via == PROXY else "address translation"
+        takes = "" if one.apart_ns is None else f" (which takes {_duration(one.apart_ns)} there and back)"
         text = (
             f"{one.client} to {one.broker} and {other.client} to {other.broker} are two views of one connection, with "
-            f"{between} between them: the first one is not counted"
+            f"{between} between them{takes}: analyses count the second one alone"
         )
         details = {
             "connection": one.id, "client": one.client, "broker": one.broker, "copy_of": other.id,
             "counted": {"client": other.client, "broker": other.broker}, "via": one.via, "apart_ns": one.apart_ns,
         }  # fmt: skip
-        self.next.on_problem(
-            Problem("other_view", text, packet=one.first_packet, timestamp_ns=one.first_ns, details=details)
+        packet, ns = (
+            (one.first_packet, one.first_ns) if view.first is None else (view.first.packet, view.first.asked_ns)
         )
+        self.next.on_problem(Problem("other_view", text, packet=packet, timestamp_ns=ns, details=details))
 
     def _end(self, view: View) -> None:
         """Forgets a connection that has ended, but for its sequence numbers."""
@@ -397,6 +403,10 @@ def _names(view: View) -> tuple[str, str, str]:
     """What a connection is found by: the port and host of its client, and the host of its server."""
     server = "loopback" if view.broker_host.startswith(_LOOPBACK) else view.broker_host
     return view.port, f"client {view.client_host}", f"server {server}"
+
+
+def _duration(ns: int) -> str:
+    return f"{ns / 1_000:.3g} µs" if ns < MILLISECOND_NS else f"{ns / MILLISECOND_NS:.3g} ms"
 
 
 def _equal(candidate: Candidate) -> int:

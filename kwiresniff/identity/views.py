@@ -51,10 +51,10 @@ def _content(message: Message | None, compared: int) -> tuple[int, int]:
 
 
 class Sighting:
-    """An exchange as one view has it. Times are nanoseconds, -1 without a response."""
+    """An exchange as one view has it. Times are nanoseconds, -1 without request or response."""
 
     __slots__ = ("api_key", "api_version", "asked_ns", "client_id", "correlation_id", "done_ns", "end_seq",
-                 "latency_ns", "request", "response")  # fmt: skip
+                 "latency_ns", "packet", "request", "response")  # fmt: skip
 
     def __init__(self, exchange: Exchange) -> None:
         request, response = exchange.request, exchange.response
@@ -65,6 +65,7 @@ class Sighting:
         self.end_seq: i64 = -1 if request is None else request.end_seq
         self.request = _content(request, COMPARED_REQUEST_BYTES)
         self.response = _content(response, COMPARED_RESPONSE_BYTES)
+        self.packet: i64 = -1 if request is None else request.first_packet
         self.asked_ns = -1 if request is None else request.first_ns
         self.done_ns = -1 if response is None else response.last_ns
         self.latency_ns = exchange.latency_ns
