@@ -23,8 +23,8 @@ def chain(
     """The sinks in front of ``sink``, in the order in which events pass them.
 
     What must see every event, whatever the user has asked for, stands before ``Narrowed``; what must not see names,
-    addresses or values in plain stands behind ``Redacted``. Copies are found among what was asked for, so that of two
-    views of a connection the one is shown that was asked for. Arguments are those of the sinks below, and of ``Copies``.
+    addresses or values in plain stands behind ``Redacted``. ``Copies`` stands behind ``Narrowed``: of two views of a
+    connection the one is shown that was asked for. Arguments are those of these sinks.
     """
     if redactor is not None:
         sink = Redacted(sink, redactor)

@@ -105,8 +105,8 @@ class EventSource:
     value, for a command that writes JSON and needs bodies for nothing else: they may come as text then, if no option
     looks into them. With ``attempts`` connections that were refused or not answered are events, too; with ``sessions``
     fetches have the content of their fetch sessions. ``digests`` says that the command asks little of most bodies,
-    or of those of these APIs, which need not be decoded before it asks for more. With ``all_views`` a connection that is
-    in the captures more than once is given more than once, for a command that shows what is there and counts nothing.
+    or of those of these APIs, which need not be decoded before it asks for more. With ``all_views`` a connection that
+    is in the captures more than once is given more than once, for a command that shows what is there.
     """
 
     def __init__(

@@ -2,10 +2,11 @@
 
 The view that counts is the one whose first exchange is complete first: the one nearest to the broker, because its
 responses come by before those of the others. So nothing of it has to wait. A connection is another view of one if TCP's
-sequence numbers say so (the initial ones of both directions; without handshake, those behind equal requests), or if both
-are the legs of a proxy: the server's host of one is the client of the other, or loopback, and message after message is
-equal and nested in time. Eight clients that send the same are no views of one: what one of them sends does not lie within
-what another sends, over and over. Until that is clear the events of the connection in question are held back.
+sequence numbers say so (the initial ones of both directions; without handshake, those behind equal requests), or if
+both are the legs of a proxy: the server's host of one is the client of the other, or loopback, and message after
+message is equal and nested in time. Eight clients that send the same are no views of one: what one of them sends does
+not lie within what another sends, over and over. Until that is clear the events of the connection in question are held
+back.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ MAX_ALIKE: Final = 256
 MAX_ENDED: Final = 4_096
 #: Pairs of addresses between which views are reported, each once. Some 300 bytes each.
 MAX_REPORTED: Final = 1_000
-#: Two views of one attempt begin within so many nanoseconds, by the clocks of two capture points, and two legs of a proxy
-#: end.
+#: Two views of one attempt begin within so many nanoseconds, by the clocks of two capture points, and two legs of a
+#: proxy end.
 AT_ONCE_NS: Final = 1_000_000_000
 _LOOPBACK: Final = ("127.", "[::1]")
 
@@ -151,10 +152,7 @@ class Copies(ForwardingSink):
         else:
             return False
         other = self._by_seqs.get(view.seqs)
-        if other is None or (other.connection.client, other.connection.broker) == (
-            connection.client,
-            connection.broker,
-        ):
+        if other is None or _has_same_ends(view, other):
             self._by_seqs[view.seqs] = view
             return False
         view.seqs = ()
@@ -362,13 +360,18 @@ class Copies(ForwardingSink):
                     del self._by_seqs[first.seqs]
 
 
+def _has_same_ends(view: View, other: View) -> bool:
+    one, two = view.connection, other.connection
+    return one.client == two.client and one.broker == two.broker
+
+
 def _fits(view: View, other: View, via: str, outer: bool) -> bool:
     """Whether a connection that begins may be another view of one that is known: its first exchange is the same. If it
     is older than the capture, or if one of them began with a request without a response, which overtakes others at one
     view only, it is enough that both are about as far.
     """
     one, two = view.connection, other.connection
-    if (one.client, one.broker) == (two.client, two.broker):
+    if _has_same_ends(view, other):
         return False
     if via == PROXY and (one.broker == two.broker or other.is_leg):
         return False

@@ -1,7 +1,7 @@
 """Views of connections: what of their exchanges is remembered to find the same stream seen elsewhere.
 
-Before and after address translation (NAT) a stream has the same TCP sequence numbers in both directions. A proxy makes a
-new connection of its own, with the same messages: each exchange on the leg to the broker lies in time within the same
+Before and after address translation (NAT) a stream has the same TCP sequence numbers in both directions. A proxy makes
+a new connection of its own, with the same messages: each exchange on the leg to the broker lies in time within the same
 one on the leg from the client.
 """
 
@@ -24,12 +24,12 @@ PROXY: Final = "proxy"
 #: Exchanges remembered of a connection that may have another view: more than clients have in flight at once between
 #: both views. Some 300 bytes each.
 MAX_RECENT: Final = 256
-#: Bytes of requests and responses whose checksum is compared: no more than are kept at every depth. Of Produce they hold
-#: most of the header of the first batch, with its times and checksum.
+#: Bytes of requests and responses whose checksum is compared: no more than are kept at every depth. Of Produce they
+#: hold the header of the first batch, with its times and checksum.
 COMPARED_REQUEST_BYTES: Final = 512
 COMPARED_RESPONSE_BYTES: Final = 64
-#: Exchanges that have to agree on both legs of a proxy: by chance two clients that send the same agree in one or two, in
-#: which one waited longer than the other. No two of them have equal batches.
+#: Exchanges that have to agree on both legs of a proxy: by chance two clients that send the same agree in one or two,
+#: in which one waited longer than the other. No two of them have equal batches.
 ENOUGH_EQUAL: Final = 3
 #: Correlation ids, and bytes of requests, that two views of one stream may be apart when one of them begins.
 NEAR_IDS: Final = 1_000
@@ -87,8 +87,8 @@ class Sighting:
 
 
 class Candidate:
-    """A ``view`` that may be the same stream as another, which is the ``outer`` one (the leg from the client) or the inner
-    one, if there is a proxy between them.
+    """A ``view`` that may be the same stream as another, which is the ``outer`` one (the leg from the client) or the
+    inner one, if there is a proxy between them.
 
     ``equal`` counts the exchanges that agreed, ``unmatched`` those that the candidate does not have (yet).
     """
@@ -126,8 +126,8 @@ class View:
     correlation id.
 
     It counts unless it has an ``origin``, the view that counts in its place, or ``candidates``, as long as these are
-    being compared: then its events are ``held``. ``watchers`` are the views that are compared with it. ``is_plain`` says
-    that none of this is so, ``is_leg`` that the other leg of its proxy is known.
+    being compared: then its events are ``held``. ``watchers`` are the views that are compared with it. ``is_plain``
+    says that none of this is so, ``is_leg`` that the other leg of its proxy is known.
     """
 
     __slots__ = ("broker_host", "candidates", "client_host", "client_id", "connection", "first", "held", "held_bytes",
@@ -182,7 +182,8 @@ class View:
     def is_near(self, other: View, via: str) -> bool:
         """Whether both are about as far in what may be one stream."""
         one, two = self.connection, other.connection
-        if abs(one.correlation_id - two.correlation_id) > NEAR_IDS:
+        ahead = one.correlation_id - two.correlation_id
+        if ahead > NEAR_IDS or -ahead > NEAR_IDS:
             return False
         apart = (one.end_seq - two.end_seq) & SEQ_MASK
         return via != NAT or min(apart, SEQ_MASK - apart) <= NEAR_BYTES
