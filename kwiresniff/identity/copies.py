@@ -263,7 +263,7 @@ class Copies(ForwardingSink):
         view.rest()
 
     def _sample(self, view: View, own: Sighting, theirs: Sighting) -> None:
-        """Notes how far a view is from the one that counts; when that is known well enough, it is not asked any more."""
+        """Notes how far a view is from the one that counts, until that is known well enough."""
         if view.sample(own, theirs):
             self._report(view)
         elif view.origin is not None:
@@ -386,7 +386,7 @@ def _fits(view: View, other: View, via: str, outer: bool) -> bool:
 
 
 def _is_all(view: View, candidate: Candidate) -> bool:
-    """Whether two connections, of which the capture has the beginning, are the same from then on: one exchange alone."""
+    """Whether two connections of a single exchange, seen from their beginning, are the same."""
     outer, inner = view.connection, candidate.view.connection
     if not candidate.outer:
         outer, inner = inner, outer
@@ -395,7 +395,7 @@ def _is_all(view: View, candidate: Candidate) -> bool:
 
 
 def _is_leg(outer: View, inner: View) -> bool:
-    """Whether a proxy may have made the one connection to pass on what came by the other, from their hosts and times."""
+    """Whether a proxy may have made one connection to pass on the other, from their hosts and times."""
     one, two = outer.connection, inner.connection
     linked = outer.broker_host == inner.client_host or outer.broker_host.startswith(_LOOPBACK)
     nested = one.first_ns <= two.first_ns <= one.last_ns and abs(one.last_ns - two.last_ns) <= AT_ONCE_NS
