@@ -329,7 +329,8 @@ class Exchange:
     say, each a JSON-ready dict with the ``plugin``'s name. ``topics`` are topic names collected without decoding
     bodies, ``fetched`` what the fetch session is about that an incremental fetch belongs to.
 
-    Of the wait for the response ``queued_ns`` passed until the answer before it on the connection had gone, the
+    Of the wait for the response ``path`` nanoseconds are what packets take to the broker and back, 0 where that is
+    short or not known, ``queued_ns`` passed until the answer before it on the connection had gone, the
     ``muted_ns`` of it that the broker muted the channel of a throttled client included, ``held_ns`` while the broker
     held it back on purpose, and ``broker_ns`` is the rest; each is None where that is not known. ``waiting`` names the
     reason of a deliberate wait (``long poll``, ``rebalance``, ``throttled``) or is empty. ``queued`` and ``held`` are
@@ -338,7 +339,7 @@ class Exchange:
 
     STATE: ClassVar[tuple[str, ...]] = (
         "api", "api_key", "api_version", "client_id", "connection", "correlation_id", "errors", "fetched", "held",
-        "muted_ns", "notes", "outcome", "problems", "queued", "request", "response", "topics", "waiting",
+        "muted_ns", "notes", "outcome", "path", "problems", "queued", "request", "response", "topics", "waiting",
     )  # fmt: skip
     __slots__ = STATE
 
@@ -364,6 +365,7 @@ class Exchange:
         self.errors: list[tuple[str, int, str, bool]] = []
         self.problems: list[Problem] = []
         self.waiting = ""
+        self.path: int = 0
         self.queued: int = UNKNOWN_NS
         self.held: int = UNKNOWN_NS
         self.muted_ns: int = 0
@@ -409,7 +411,9 @@ class Exchange:
     def broker_ns(self) -> int | None:
         """The rest of the latency, the time the broker itself needed, in nanoseconds, or None."""
         latency_ns = self.latency_ns
-        return None if latency_ns is None or self.queued < 0 or self.held < 0 else latency_ns - self.queued - self.held
+        if latency_ns is None or self.queued < 0 or self.held < 0:
+            return None
+        return latency_ns - self.path - self.queued - self.held
 
 
 #: What ``analyze`` yields. Attempts only to whoever asks for them.
