@@ -40,11 +40,11 @@ def _moved(flow: bytes, to_broker: bool, client: bytes | None, broker: bytes | N
 def _before(segments: Segments, apart_ns: int, flow_of: Callable[[bytes, bool], bytes]) -> list[Segment]:
     """The view of a capture point so far away on the clients' side, with flows as ``flow_of`` makes them."""
     clients = from_clients(segments)
-    view = []
-    for packet, ns, flow, *rest in segments:
+    view: list[Segment] = []
+    for packet, ns, flow, seq, ack, flags, buffer, start, end, missing in segments:
         to_broker = flow in clients
         ns += -apart_ns if to_broker else apart_ns
-        view.append((packet, ns, flow_of(flow, to_broker), *rest))
+        view.append((packet, ns, flow_of(flow, to_broker), seq, ack, flags, buffer, start, end, missing))
     return view
 
 
