@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from kwiresniff.analysis.doctor import Doctor
-from kwiresniff.model import Connection, ConnectionAttempt, Event, Exchange
+from kwiresniff.model import Connection, ConnectionAttempt, Event, Exchange, Segment
 from kwiresniff.results.findings import Finding
+from kwiresniff.session import Analyzer
 from tests.support.exchanges import START_NS, connection, exchange
 
 SECOND = 1_000_000_000
@@ -19,6 +21,15 @@ def findings(*events: Event) -> list[Finding]:
     for event in events:
         doctor.add(event)
     return doctor.findings()
+
+
+def found_in(segments: Iterable[Segment], code: str = "") -> list[Finding]:
+    """What the doctor finds in a capture; with ``code`` only the findings of that code."""
+    analyzer = Analyzer("bodies", sessions=True, attempts=True, digests=True)
+    doctor = Doctor(analyzer.topics.name)
+    for event in analyzer.analyze(segments):
+        doctor.add(event)
+    return [one for one in doctor.findings() if code in ("", one.code)]
 
 
 def codes(*events: Event) -> list[tuple[str, str]]:
