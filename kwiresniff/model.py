@@ -131,18 +131,29 @@ class Connection:
     ``ip:port`` texts, IPv6 in brackets. Index 0 of every pair is client to broker, index 1 broker to client.
     ``client_id`` is that of the first request. ``closed_by`` is ``client`` or ``broker``, whoever sent the first FIN or
     RST, or empty; ``was_reset`` says that it was a RST. ``captured_twice`` counts those of the ``retransmits`` that
-    came so soon after another segment that they may be copies made by the capture. ``unacknowledged`` is the last
-    segment with data that was sent again, if it never was acknowledged. ``path_ns`` passed at the capture point
-    between the SYN, sent once, and its answer: what packets take from there to the broker and back, None where that is
-    not known. ``proxied`` says what a proxy's preamble tells: ``client`` and ``broker``, the real ones behind the proxy
-    (``host:port`` or None), and ``by``, the names of the preambles; None where there is none.
+    came so soon after another segment that they may be copies made by the capture. Where a capture ``is_twice``, having
+    nearly everything from two capture points, it counts the segments of the second one, which are none of the
+    ``retransmits`` then, nor are their ``bytes`` counted; requests passed it ``later_ns`` after the first one, the
+    least of all, or None where no request shows that. ``unacknowledged`` is the last segment with data that was sent
+    again, if it never was acknowledged. ``largest_segments`` are the bytes of data in the largest segment. ``path_ns``
+    passed at the capture point between the SYN, sent once, and its answer: what packets take from there to the broker
+    and back, None where that is not known. ``proxied`` says what a proxy's preamble tells: ``client`` and ``broker``,
+    the real ones behind the proxy (``host:port`` or None), and ``by``, the names of the preambles; None where there is
+    none.
+
+    ``initial_seqs`` are the sequence numbers of the SYNs of client and broker, None where one is not known; ``end_seq``
+    the one behind the latest request, whose correlation id is ``correlation_id``. ``copy_of`` is the number of the
+    connection of which this is another view, None where it is none; ``via`` then says what is between both views
+    (``nat`` or ``proxy``), and ``apart_ns`` by how much longer requests wait for their responses at the view that is
+    farther from the broker, the median of the first ones.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
-        "broker", "bytes", "captured_twice", "client", "client_id", "client_software", "closed_by", "closed_ns",
-        "closed_packet", "exchanges", "first_ns", "first_packet", "handshake_rtt_ns", "handshake_seen", "id", "last_ns",
-        "packets", "path_ns", "protocol", "proxied", "retransmits", "sasl", "skipped_bytes", "syn_retransmits", "tls",
-        "unacknowledged", "was_reset",
+        "apart_ns", "broker", "bytes", "captured_twice", "client", "client_id", "client_software", "closed_by",
+        "closed_ns", "closed_packet", "copy_of", "correlation_id", "end_seq", "exchanges", "first_ns", "first_packet",
+        "handshake_rtt_ns", "handshake_seen", "id", "initial_seqs", "is_twice", "largest_segments",
+        "last_ns", "later_ns", "packets", "path_ns", "protocol", "proxied", "retransmits", "sasl",
+        "skipped_bytes", "syn_retransmits", "tls", "unacknowledged", "via", "was_reset",
     )  # fmt: skip
     __slots__ = STATE
 
@@ -156,8 +167,17 @@ class Connection:
         self.last_ns = 0
         self.bytes = [0, 0]
         self.packets = [0, 0]
+        self.largest_segments = [0, 0]
         self.retransmits = [0, 0]
         self.captured_twice = 0
+        self.is_twice = False
+        self.later_ns: int | None = None
+        self.initial_seqs: tuple[int, int] | None = None
+        self.end_seq: i64 = -1
+        self.correlation_id: i64 = -1
+        self.copy_of: int | None = None
+        self.via = ""
+        self.apart_ns: int | None = None
         self.unacknowledged: Unacknowledged | None = None
         self.skipped_bytes = [0, 0]
         self.handshake_seen = False
@@ -337,7 +357,8 @@ class Exchange:
     say, each a JSON-ready dict with the ``plugin``'s name. ``topics`` are topic names collected without decoding
     bodies, ``fetched`` what the fetch session is about that an incremental fetch belongs to.
 
-    Of the wait for the response ``queued_ns`` passed until the answer before it on the connection had gone, the
+    Of the wait for the response ``path`` nanoseconds are what packets take to the broker and back, 0 where that is
+    short or not known, ``queued_ns`` passed until the answer before it on the connection had gone, the
     ``muted_ns`` of it that the broker muted the channel of a throttled client included, ``held_ns`` while the broker
     held it back on purpose, and ``broker_ns`` is the rest; each is None where that is not known. ``waiting`` names the
     reason of a deliberate wait (``long poll``, ``rebalance``, ``throttled``) or is empty. ``queued`` and ``held`` are
@@ -346,7 +367,7 @@ class Exchange:
 
     STATE: ClassVar[tuple[str, ...]] = (
         "api", "api_key", "api_version", "client_id", "connection", "correlation_id", "errors", "fetched", "held",
-        "muted_ns", "notes", "outcome", "problems", "queued", "request", "response", "topics", "waiting",
+        "muted_ns", "notes", "outcome", "path", "problems", "queued", "request", "response", "topics", "waiting",
     )  # fmt: skip
     __slots__ = STATE
 
@@ -372,6 +393,7 @@ class Exchange:
         self.errors: list[tuple[str, int, str, bool]] = []
         self.problems: list[Problem] = []
         self.waiting = ""
+        self.path: int = 0
         self.queued: int = UNKNOWN_NS
         self.held: int = UNKNOWN_NS
         self.muted_ns: int = 0
@@ -417,7 +439,9 @@ class Exchange:
     def broker_ns(self) -> int | None:
         """The rest of the latency, the time the broker itself needed, in nanoseconds, or None."""
         latency_ns = self.latency_ns
-        return None if latency_ns is None or self.queued < 0 or self.held < 0 else latency_ns - self.queued - self.held
+        if latency_ns is None or self.queued < 0 or self.held < 0:
+            return None
+        return latency_ns - self.path - self.queued - self.held
 
 
 #: What a ``Sink`` is given. Attempts only if it asks for them.

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from kwiresniff.analysis.redact import Redactor
+from kwiresniff.identity.copies import Copies
 from kwiresniff.model import Connection, ConnectionAttempt, Event, Exchange, ForwardingSink, Problem, Sink, file_index
 
 
@@ -17,14 +18,17 @@ def chain(
     matches: Callable[[Exchange], bool] | None = None,
     connections: set[int] | None = None,
     redactor: Redactor | None = None,
+    all_views: bool = False,
 ) -> Sink:
     """The sinks in front of ``sink``, in the order in which events pass them.
 
     What must see every event, whatever the user has asked for, stands before ``Narrowed``; what must not see names,
-    addresses or values in plain stands behind ``Redacted``. Arguments are those of the sinks below.
+    addresses or values in plain stands behind ``Redacted``. ``Copies`` stands behind ``Narrowed``: of two views of a
+    connection the one is shown that was asked for. Arguments are those of these sinks.
     """
     if redactor is not None:
         sink = Redacted(sink, redactor)
+    sink = Copies(sink, all_views=all_views)
     if matches is not None:
         sink = Narrowed(sink, matches, set() if connections is None else connections)
     return sink

@@ -42,7 +42,8 @@ class ConnectionAttempt(NamedTuple):
     """A TCP connection that was never established: its SYN was refused with a RST, or not answered.
 
     ``client`` and ``server`` are ``ip:port`` texts; whether the server is a broker, nobody has said. ``syns`` counts
-    the SYNs, of which the first is ``packet``; ``last_ns`` is the time of the last packet.
+    the SYNs, of which the first is ``packet`` and has the sequence number ``seq``, -1 where that is not known;
+    ``last_ns`` is the time of the last packet.
     """
 
     client: str
@@ -52,3 +53,4 @@ class ConnectionAttempt(NamedTuple):
     last_ns: int
     syns: int
     refused: bool
+    seq: int = -1

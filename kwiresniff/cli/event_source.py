@@ -101,9 +101,10 @@ class EventSource:
     ``encrypted`` counts the TLS connections that could not be looked into.
     ``needs`` are the command's; bodies come as text, digests or in part only if no option looks into them. ``screen``
     says that the command prints exchange by exchange, so that a progress bar on the same terminal would be in the way.
-    ``on_event``, when it is set, gets every event before the sink of ``read`` does.
-    ``clusters`` are learned from all exchanges, wanted or not, and events wait for that (``identity.held_events``), where
-    the command needs them.
+    ``on_event``, when it is set, gets every event before the sink of ``read`` does. ``clusters`` are learned from all
+    exchanges, wanted or not, and events wait for that (``identity.held_events``), where the command needs them. With
+    ``all_views`` a connection that is in the captures more than once is given more than once, for a command that shows
+    what is there.
     """
 
     def __init__(
@@ -113,6 +114,7 @@ class EventSource:
         needs: Needs,
         *,
         screen: bool = True,
+        all_views: bool = False,
     ) -> None:
         self.options = options
         decompress_always(options.max_decompressed)
@@ -144,6 +146,7 @@ class EventSource:
         if options.topics is not None:
             self._analyzer.topics.add(read_topic_file(options.topics))
         self._screen = screen
+        self._all_views = all_views
         keep_freed_memory()
         self.on_event: Callable[[Event], None] | None = None
         self._looked_at = 0  # by the exchange filter
@@ -226,7 +229,8 @@ class EventSource:
             sink = self._limited = Limited(sink, self.options.limit)
         if self.plugins.loaded:
             sink = self._plugin_sink = PluginSink(sink, self.plugins, self.topic_name, decode=self.redactor is None)
-        sink = chosen(sink, matches=self._matches if self._narrowed else None, redactor=self.redactor)
+        matches = self._matches if self._narrowed else None
+        sink = chosen(sink, matches=matches, redactor=self.redactor, all_views=self._all_views)
         if self.needs.clusters:
             sink = self._held = HeldEvents(sink, self.clusters, partial(cluster_of, self.clusters))
         self._entry = CaptureEvents(sink, self._captures.problems, self._captures.files)

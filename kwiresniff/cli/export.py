@@ -35,7 +35,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, output: str) -> int
         form = format_of(output)
     except ExportError as error:
         raise click.UsageError(str(error)) from None
-    source = EventSource(captures, options, Needs("records", text=json_text), screen=False)
+    source = EventSource(captures, options, Needs("records", text=json_text), screen=False, all_views=True)
     messages = Messages(source)
     with Output(output) as out:
         writer = WRITERS[form](out.stream, source.files)

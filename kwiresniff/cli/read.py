@@ -23,7 +23,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str, no_pager
     terminal trees and lines go through a pager: KWIRESNIFF_PAGER, PAGER or less.
     """
     screen = screen_for(form, options)
-    source = EventSource(captures, options, needs_of_form(form, options))
+    source = EventSource(captures, options, needs_of_form(form, options), all_views=True)
     # What comes through standard input may be live, and is read as it comes.
     if no_pager or screen is None or "-" in captures or not sys.stdout.isatty():
         finished = print_events(source, form, screen)

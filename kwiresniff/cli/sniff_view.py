@@ -51,7 +51,8 @@ class View(NamedTuple):
             needs |= Metrics.NEEDS
         if self.topic_metrics:
             needs |= TopicMetrics.NEEDS
-        return EventSource(segments, options, needs, screen=self.form not in ("stats", "topics"))
+        screen, shown = self.form not in ("stats", "topics"), not metrics and not self.is_summed_up()
+        return EventSource(segments, options, needs, screen=screen, all_views=shown)
 
     def _needs(self, options: ReadOptions) -> Needs:
         if self.form == "doctor":

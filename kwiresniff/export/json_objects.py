@@ -46,6 +46,7 @@ def exchange_json(exchange: Exchange, files: Sequence[str] = ()) -> Json:
         "response_ns": None if response is None else response.last_ns - response.first_ns,
         "queued_ns": exchange.queued_ns,
         "held_ns": exchange.held_ns,
+        **({"path_ns": exchange.path} if exchange.path else {}),
         "broker_ns": exchange.broker_ns,
     }
     result: Json = {
@@ -134,6 +135,7 @@ def connection_json(connection: Connection) -> Json:
         "client": connection.client,
         "broker": connection.broker,
         **proxied_json(connection),
+        **_other_view(connection),
         "protocol": connection.protocol,
         "first_time": rfc3339(connection.first_ns),
         "first_timestamp_ns": connection.first_ns,
@@ -142,6 +144,7 @@ def connection_json(connection: Connection) -> Json:
         "bytes": _each_way(connection.bytes),
         "packets": _each_way(connection.packets),
         "retransmits": _each_way(connection.retransmits),
+        **_second_point(connection),
         "skipped_bytes": _each_way(connection.skipped_bytes),
         "handshake_seen": connection.handshake_seen,
         "handshake_rtt_ns": connection.handshake_rtt_ns,
@@ -150,6 +153,20 @@ def connection_json(connection: Connection) -> Json:
         "tls": connection.tls,
         "exchanges": dict(connection.exchanges),
     }
+
+
+def _other_view(connection: Connection) -> Json:
+    """The members of a connection that is another view of one."""
+    if connection.copy_of is None:
+        return {}
+    return {"copy_of": connection.copy_of, "via": connection.via, "apart_ns": connection.apart_ns}
+
+
+def _second_point(connection: Connection) -> Json:
+    """The member ``captured_twice``, where the capture has the connection from two capture points."""
+    if not connection.is_twice:
+        return {}
+    return {"captured_twice": {"packets": connection.captured_twice, "later_ns": connection.later_ns}}
 
 
 def _sasl(facts: Json) -> Json:
@@ -226,6 +243,7 @@ def stat_json(row: StatRow) -> Json:
         "waiting": {reason: latency_json(latency) for reason, latency in row.waiting},
         "queued": None if row.queued is None else latency_json(row.queued),
         "held": None if row.held is None else latency_json(row.held),
+        **({} if row.path is None else {"path": latency_json(row.path)}),
         "broker_time": None if row.broker is None else latency_json(row.broker),
         **({} if row.request_records is None else {"request_records": row.request_records}),
         **({} if row.response_records is None else {"response_records": row.response_records}),

@@ -50,4 +50,4 @@ class Attempt:
     def event(self) -> ConnectionAttempt:
         """What is reported of it when nobody has answered."""
         sent = 1 + self.retransmits
-        return ConnectionAttempt(*endpoints(self.flow), self.packet, self.first_ns, self.last_ns, sent, False)
+        return ConnectionAttempt(*endpoints(self.flow), self.packet, self.first_ns, self.last_ns, sent, False, self.seq)

@@ -70,6 +70,7 @@ class ConnectionAnalyzer(TlsPhase):
         client.syn_seq, client.next_seq = attempt.seq, (attempt.seq + 1) & SEQ_MASK
         client.packets, client.last_ns = 1 + attempt.copies, attempt.last_ns
         client.retransmits, client.captured_twice = attempt.copies, attempt.captured_twice
+        client.came_soon = attempt.copies - attempt.retransmits
 
     # -- frames and gaps, by phase ------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from kwiresniff.session.flow_table import FlowTable
 from kwiresniff.session.handshake_buffer import HandshakeBuffer, can_follow, first_seq
 from kwiresniff.session.problems import too_many_connections
 from kwiresniff.session.services import ConnectionServices
-from kwiresniff.stream.half_stream import COPY_NS, HalfStream
+from kwiresniff.stream.half_stream import HalfStream
 
 #: Connections followed at once; beyond it the longest idle ones are ended. A busy broker has some 10,000.
 MAX_CONNECTIONS = 50_000
@@ -143,7 +143,7 @@ class ConnectionTable(FlowTable):
         half, peer, connection = one.half, one.peer, one.connection
         data = start < end or missing > 0
         half.packets += 1
-        retransmits, before_ns = half.retransmits, half.last_ns
+        before_ns = half.last_ns
         half.last_ns = ns
         half.ack = ack if flags & ACK else -1
         if half.closed:
@@ -152,14 +152,13 @@ class ConnectionTable(FlowTable):
             peer.acknowledged(connection, packet, ns, ack)
         if flags & FIN and half.fin and not data:
             half.retransmits += 1
+            half.came_again(ns - before_ns)
         elif data or (flags & (FIN | RST) and not half.fin and not half.out_of_window(seq)):
             # An end in its place is no data; one that comes early is queued like any, and may show a gap.
             if not half.reading and (data or (half.next_seq >= 0 and seq != half.next_seq)):
                 connection.start()
             half.bytes += end - start
-            half.feed_anyhow(connection, packet, ns, seq, buffer, start, end, missing)
-        if half.retransmits > retransmits and ns - before_ns < COPY_NS:
-            half.captured_twice += 1
+            half.feed_watched(connection, before_ns, packet, ns, seq, buffer, start, end, missing)
         if flags & (FIN | RST) or half.fin or peer.fin:
             self._finish(one, packet, ns, flags)
 
@@ -276,8 +275,7 @@ class ConnectionTable(FlowTable):
             if not one.half.last_ns:
                 return one  # its answer was captured before it
             one.half.retransmits += 1
-            if ns - one.half.last_ns < COPY_NS:
-                one.half.captured_twice += 1
+            one.half.came_again(ns - one.half.last_ns)
             if not answers and ns - one.half.last_ns >= SYN_TIMEOUT_NS:
                 one.connection.life.syn_retransmits += 1
             return one
@@ -299,7 +297,8 @@ class ConnectionTable(FlowTable):
             self.move_to_open(half)
             client, life = one.peer, connection.life
             if life.syn_ns >= 0 and not life.syn_retransmits:
-                life.path_ns = max(ns - life.syn_ns, 0)
+                sent_ns = client.last_ns if client.came_soon else life.syn_ns  # at the capture point nearest the broker
+                life.path_ns = max(ns - sent_ns, 0)
             if not life.opened_by_syn:
                 connection.on_syn(client, -1)
             if client.syn_seq < 0:

@@ -37,12 +37,17 @@ from kwiresniff.session.response_reordering import (
 )
 from kwiresniff.session.sasl_phase import SaslPhase
 from kwiresniff.stream.frame_handler import LOST_BAD_LENGTH, FrameFilter
+from kwiresniff.stream.half_stream import HalfStream
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
 #: A correlation id and an empty tag section.
 MIN_RESPONSE_FRONT_BYTES: Final = 5
+FRAME_LENGTH_BYTES: Final = 4
+#: Requests in flight, the newest first, that are looked through for those a copied segment carries: what is underway
+#: between two capture points. A copy of an older request does not change its times.
+MAX_COPIED_REQUESTS: Final = 256
 #: Characters reported of the name of a client's software, and of its version. Real ones have some tens.
 MAX_SOFTWARE_CHARACTERS = 255
 #: APIs that every depth looks into, for the software and the principal of a connection.
@@ -71,6 +76,11 @@ class KafkaMessages(SaslPhase):
         self.channel = Channel()
         self.first_correlation_id: int | None = None
 
+    def identify(self, client: HalfStream, protocol: str) -> None:
+        """Gives the connection its number, and its channel the time of the path."""
+        super().identify(client, protocol)
+        self.channel.path_ns = self.services.far_path_ns(self.connection)
+
     # -- requests -----------------------------------------------------------------------------------------------
 
     def request(self, packet: i64, ns: int, last_packet: i64, last_ns: int, size: i64, data: bytes, lost: i64) -> None:
@@ -86,6 +96,7 @@ class KafkaMessages(SaslPhase):
         correlation_id: i64
         length: i64
         api_key, api_version, correlation_id, length = i16(data, 0), i16(data, 2), i32(data, 4), i16(data, 8)
+        self.connection.end_seq, self.connection.correlation_id = message.end_seq, correlation_id
         facts = FACTS.get((api_key << 16) + api_version) or api_facts(api_key, api_version)
         if not facts.known and self.is_stray_token(packet, ns, size, data, lost):
             return
@@ -201,6 +212,30 @@ class KafkaMessages(SaslPhase):
     def _evict(self, exchange: Exchange) -> None:
         exchange.outcome = "unanswered"
         self.services.output.complete(exchange)
+
+    def on_copy(self, side: i64, packet: int, ns: int, seq: int, length: int) -> None:
+        """Moves the times of waiting requests to the second capture point, because their responses, which pass it
+        first, are seen there.
+        """
+        if side != self.client_side:
+            return
+        for looked, found in enumerate(reversed(self.in_flight.by_id.values())):
+            exchange = found if isinstance(found, Exchange) else found[-1]
+            request = exchange.request
+            if request is None or looked == MAX_COPIED_REQUESTS:
+                return
+            before_end = (request.end_seq - seq) & SEQ_MASK
+            if 0 < before_end <= length:
+                later_ns = ns - request.last_ns
+                known_ns = self.connection.later_ns
+                self.connection.later_ns = later_ns if known_ns is None else min(later_ns, known_ns)
+                request.last_packet, request.last_ns = packet, ns
+            size: i64 = request.size_bytes + FRAME_LENGTH_BYTES
+            before_start = (request.end_seq - size - seq) & SEQ_MASK
+            if before_start < length:
+                request.first_packet, request.first_ns = packet, ns
+            if before_end == 0 or before_end >= SEQ_HALF:
+                return  # it ends before the copy, as all older ones do
 
     # -- responses ----------------------------------------------------------------------------------------------
 

@@ -86,6 +86,11 @@ class FrameHandler:
         """
         self.on_gap(side, packet, ns, 0, dropped, code)
 
+    def on_copy(self, side: i64, packet: int, ns: int, seq: int, length: int) -> None:
+        """Called when ``length`` bytes from ``seq`` on, which were handed on, were seen again, as all before them were:
+        they passed a second capture point.
+        """
+
     def on_search(self, side: i64) -> int:
         """The offset in the bytes under search at which a frame certainly begins, or -1."""
         raise NotImplementedError

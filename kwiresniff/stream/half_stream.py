@@ -25,6 +25,13 @@ if TYPE_CHECKING:
 #: A segment that comes again so soon after another of its direction may be a copy made by the capture: on two
 #: interfaces, or both ways through a mirror port. TCP waits for an acknowledgement, or 200 ms (RFC 6298 with Linux).
 COPY_NS: Final = 1_000_000
+#: Linux sends nothing again sooner that stands alone in flight: the lower bound of its timeout (RFC 6298, section 2.4),
+#: which tail loss probes keep, too (RFC 8985, section 7.2). What comes again sooner may be the same packet at another
+#: capture point.
+MIN_TIMEOUT_NS: Final = 200_000_000
+#: The part of the bytes of a direction, in tenths, that comes again soon where the capture has it from two points: a
+#: capture may lose some packets, and no path on which connections live loses so many.
+TWICE_TENTHS: Final = 8
 
 #: What became of a segment: it was taken, or it belongs to another connection on the same ports.
 ACCEPTED: Final = True
@@ -92,6 +99,8 @@ class HalfStream(Reassembler):
         if not length and not missing:
             return ACCEPTED
         self.bytes += length
+        if length > self.largest:
+            self.largest = length
         if seq == self.next_seq and not missing and self.queue is None:
             self.next_seq = (seq + length) & SEQ_MASK
             frames = self.frames
@@ -111,11 +120,51 @@ class HalfStream(Reassembler):
         elif self.out_of_window(seq):
             return PORT_REUSED
         else:
-            retransmits = self.retransmits
-            self.feed_anyhow(handler, packet, ns, seq, buffer, start, end, missing)
-            if self.retransmits > retransmits and ns - before_ns < COPY_NS:
-                self.captured_twice += 1
+            self.feed_watched(handler, before_ns, packet, ns, seq, buffer, start, end, missing)
         return ACCEPTED
+
+    def feed_watched(
+        self,
+        handler: FrameHandler,
+        before_ns: int,
+        packet: i64,
+        ns: int,
+        seq: i64,
+        buffer: bytes,
+        start: i64,
+        end: i64,
+        missing: i64,
+    ) -> None:
+        """Take the data of a segment that may have come before; the one before it, of any kind, came at
+        ``before_ns``.
+        """
+        retransmits, again_bytes = self.retransmits, self.again_bytes
+        self.feed_anyhow(handler, packet, ns, seq, buffer, start, end, missing)
+        if self.retransmits == retransmits:
+            return
+        self.came_again(ns - before_ns)
+        if ns - before_ns < MIN_TIMEOUT_NS:
+            self.soon_bytes += self.again_bytes - again_bytes
+            length: i64 = end - start + missing
+            if self._is_twice_until(seq + length):
+                handler.on_copy(self.side, packet, ns, seq, length)
+
+    def came_again(self, after_ns: int) -> None:
+        """Counts what kind of repetition a segment is that came ``after_ns`` nanoseconds after the one before it."""
+        self.captured_twice += after_ns < COPY_NS
+        self.came_soon += after_ns < MIN_TIMEOUT_NS
+
+    def _is_twice_until(self, seq: i64) -> bool:
+        """Whether nearly all bytes of the direction before ``seq`` came again soon."""
+        ahead: i64 = max(-self.distance(seq & SEQ_MASK), 0)
+        once: i64 = self.bytes - self.again_bytes - ahead
+        return self.soon_bytes > 0 and self.soon_bytes * 10 >= once * TWICE_TENTHS
+
+    def is_twice(self) -> bool:
+        """Whether nearly all of the direction is in the capture twice, as of two capture points; so is one without
+        bytes, as far as anybody can say.
+        """
+        return not self.bytes or self._is_twice_until(self.next_seq)
 
     def feed_anyhow(
         self, handler: FrameHandler, packet: i64, ns: int, seq: i64, buffer: bytes, start: i64, end: i64, missing: i64

@@ -42,7 +42,7 @@ _PLACES = {"cluster", "evidence", "packet", "first_packet", "records_per_second"
 
 def said(segments: Iterable[Segment]) -> Counter[bytes]:
     """Topics, groups, producers, clients and findings, each as a line."""
-    analyzer = Analyzer("bodies", sessions=True, attempts=True, digests=True)
+    analyzer = Analyzer(Doctors.NEEDS)
     name, clusters = analyzer.topics.name, Clusters()
     inventory, topics = Inventory(name, clusters), TopicTraffic(name, clusters)
     timeline, ledger = GroupTimeline(name, clusters), ProducerLedger(name, clusters)

@@ -6,20 +6,16 @@ there were. Of recordings in which all went well nothing above info is left to s
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 
 import pytest
 
-from kwiresniff.analysis.doctor import Doctor
-from kwiresniff.base.needs import Needs
-from kwiresniff.capture import open_captures
 from kwiresniff.model import Segment
-from kwiresniff.results.findings import Finding
-from kwiresniff.session import Analyzer
 from tests.support.cuts import CUTS
+from tests.support.incidents import found_in
 from tests.support.paths import CAPTURES
 from tests.support.sample import sampled
+from tests.support.transformations import segments_of
 
 #: Recordings in which what goes wrong was meant to, by the codes that say it.
 MEANT = {
@@ -42,19 +38,6 @@ RECORDINGS = (
     *sorted((CAPTURES / "twins").glob("*.pcap.xz")),
     *(CAPTURES / "incidents" / f"{name}.pcap.xz" for name in ("idle-connections", "old-client-negotiates")),
 )
-
-
-@cache
-def segments_of(path: Path) -> tuple[Segment, ...]:
-    return tuple(open_captures([str(path)]))
-
-
-def found_in(segments: list[Segment], code: str = "") -> list[Finding]:
-    analyzer = Analyzer(Needs("bodies", sessions=True, attempts=True, digests=True))
-    doctor = Doctor(analyzer.topics.name)
-    for event in analyzer.analyze(segments):
-        doctor.add(event)
-    return [one for one in doctor.findings() if code in ("", one.code)]
 
 
 def above_info(segments: list[Segment]) -> dict[str, str]:

@@ -141,7 +141,8 @@ def test_a_syn_refused_or_not_answered_is_an_attempt(refused: bool) -> None:
     found = events(wire, other, attempts=True)
     (attempt,) = (event for event in found if isinstance(event, ConnectionAttempt))
     last_ns = (2003 if refused else 2002) * 1_000_000
-    assert attempt == ("10.0.0.1:40000", "10.0.0.2:9092", 1, 1_000_000, last_ns, 3, refused)
+    seq = wire.segments[0][3]
+    assert attempt == ("10.0.0.1:40000", "10.0.0.2:9092", 1, 1_000_000, last_ns, 3, refused, seq)
     assert [event.client for event in found if isinstance(event, Connection)] == ["10.0.0.1:40001"]
 
 

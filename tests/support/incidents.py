@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
-from kwiresniff.analysis.doctor import Doctor
-from kwiresniff.model import Connection, ConnectionAttempt, Event, Exchange
+from kwiresniff.analysis.cluster_evidence import cluster_of
+from kwiresniff.analysis.doctor import Doctor, Doctors
+from kwiresniff.analysis.sinks import CallingSink, chain
+from kwiresniff.identity.clusters import Clusters
+from kwiresniff.identity.held_events import HeldEvents
+from kwiresniff.model import Connection, ConnectionAttempt, Event, Exchange, Segment
 from kwiresniff.results.findings import Finding
+from kwiresniff.session import Analyzer
 from tests.support.exchanges import START_NS, connection, exchange
 
 SECOND = 1_000_000_000
@@ -19,6 +26,19 @@ def findings(*events: Event) -> list[Finding]:
     for event in events:
         doctor.add(event)
     return doctor.findings()
+
+
+def found_in(segments: Iterable[Segment], code: str = "") -> list[Finding]:
+    """What the doctor finds in a capture, each cluster and each view by itself; with ``code`` only that of the code."""
+    clusters = Clusters()
+    analyzer = Analyzer(Doctors.NEEDS)
+    doctor = Doctors(analyzer.topics.name, (), clusters)
+    held = HeldEvents(chain(CallingSink(doctor.exchange, doctor.add)), clusters, partial(cluster_of, clusters))
+    analyzer.give_to(held)
+    for _ in analyzer.analyze(segments):
+        pass
+    held.release()
+    return [one for one in doctor.judgement().findings if code in ("", one.code)]
 
 
 def codes(*events: Event) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ from kwiresniff.analysis.cluster_evidence import cluster_of
 from kwiresniff.analysis.doctor.authentication import AuthenticationRule
 from kwiresniff.analysis.doctor.cause import Cause
 from kwiresniff.analysis.doctor.causes.clusters import ClusterChanged
-from kwiresniff.analysis.doctor.causes.path import LongPath
+from kwiresniff.analysis.doctor.causes.path import BrokenPath, LongPath, NarrowPath
 from kwiresniff.analysis.doctor.closed_by_broker import ClosedByBrokerRule
 from kwiresniff.analysis.doctor.codecs import CodecRule
 from kwiresniff.analysis.doctor.connection_limits import ConnectionLimitRule
@@ -33,12 +33,11 @@ from kwiresniff.analysis.doctor.not_kafka import NotKafkaRule
 from kwiresniff.analysis.doctor.observation import Observation
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.observers.clusters import ClusterChanges
-from kwiresniff.analysis.doctor.observers.path import PathTimes
+from kwiresniff.analysis.doctor.observers.path import LostData, PathTimes
 from kwiresniff.analysis.doctor.offline import OfflineRule
 from kwiresniff.analysis.doctor.offsets import OffsetRule
 from kwiresniff.analysis.doctor.open_transactions import OpenTransactionRule
 from kwiresniff.analysis.doctor.partitions import HotPartitionRule
-from kwiresniff.analysis.doctor.path_mtu import PathMtuRule
 from kwiresniff.analysis.doctor.polling import PollingRule
 from kwiresniff.analysis.doctor.quorum import QuorumRule
 from kwiresniff.analysis.doctor.quotas import QuotaRule
@@ -66,16 +65,16 @@ from kwiresniff.model import Connection, ConnectionAttempt, Event, Exchange, Pro
 from kwiresniff.results.findings import Finding
 
 #: The observers of an examination.
-OBSERVERS: Final[tuple[type[Observer], ...]] = (PathTimes, ClusterChanges)
+OBSERVERS: Final[tuple[type[Observer], ...]] = (PathTimes, LostData, ClusterChanges)
 #: The causes that are weighed.
-CAUSES: Final[tuple[type[Cause], ...]] = (LongPath, ClusterChanged)
+CAUSES: Final[tuple[type[Cause], ...]] = (LongPath, NarrowPath, BrokenPath, ClusterChanged)
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (
     ListenerRule, SharedAddressRule, ControllerListenerRule, NotKafkaRule, TlsRule, MissingSaslRule,
     AuthenticationRule, VersionRule, StallRule, ConnectionLimitRule, ImpatienceRule, TruncationRule, LeaderRule,
     ReplicaRule, ReplicaWaitRule, OfflineRule, QuotaRule, TopicRule, FencingRule, OpenTransactionRule, OffsetRule,
     StreamsStatusRule, GroupRule, StaticMemberRule, RereadRule, PollingRule, LagRule, CodecRule, HotPartitionRule,
-    QuorumRule, LatencyRule, TransferRule, UnansweredRule, ClosedByBrokerRule, PathMtuRule,
+    QuorumRule, LatencyRule, TransferRule, UnansweredRule, ClosedByBrokerRule,
     NetworkRule, DamageRule, EfficiencyRule,
 )  # fmt: skip
 

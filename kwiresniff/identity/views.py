@@ -1,0 +1,198 @@
+"""Views of connections: what of their exchanges is remembered to find the same stream seen elsewhere.
+
+Before and after address translation (NAT) a stream has the same TCP sequence numbers in both directions. A proxy makes
+a new connection of its own, with the same messages: each exchange on the leg to the broker lies in time within the same
+one on the leg from the client.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+from zlib import crc32
+
+from kwiresniff.base.api_keys import PRODUCE
+from kwiresniff.base.flows import host_of
+from kwiresniff.model import Connection, Event, Exchange, Message
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+#: What is between two views.
+NAT: Final = "nat"
+PROXY: Final = "proxy"
+
+#: Exchanges remembered of a connection that may have another view: more than clients have in flight at once between
+#: both views. Some 300 bytes each.
+MAX_RECENT: Final = 256
+#: Bytes of requests and responses whose checksum is compared: no more than are kept at every depth. Of Produce they
+#: hold the header of the first batch, with its times and checksum.
+COMPARED_REQUEST_BYTES: Final = 512
+COMPARED_RESPONSE_BYTES: Final = 64
+#: Exchanges that have to agree on both legs of a proxy: by chance two clients that send the same agree in one or two,
+#: in which one waited longer than the other. No two of them have equal batches.
+ENOUGH_EQUAL: Final = 3
+#: Correlation ids, and bytes of requests, that two views of one stream may be apart when one of them begins.
+NEAR_IDS: Final = 1_000
+NEAR_BYTES: Final = 1 << 20
+#: Exchanges of a view without a counterpart in another one, which may get them later, before it is taken for another
+#: stream: what a client has in flight between both.
+MAX_UNMATCHED: Final = 64
+#: Exchanges of which it is remembered how much longer they took at one view than at the other.
+MAX_SAMPLES: Final = 64
+
+SEQ_MASK: Final = 0xFFFFFFFF
+
+
+def _content(message: Message | None, compared: int) -> tuple[int, int]:
+    """The size of a message and a checksum of its first bytes, by which it is compared."""
+    if message is None:
+        return -1, 0
+    return message.size_bytes, 0 if message.frame is None else crc32(message.frame[:compared])
+
+
+class Sighting:
+    """An exchange as one view has it. Times are nanoseconds, -1 without request or response."""
+
+    __slots__ = ("api_key", "api_version", "asked_ns", "client_id", "correlation_id", "done_ns", "end_seq",
+                 "latency_ns", "packet", "request", "response")  # fmt: skip
+
+    def __init__(self, exchange: Exchange) -> None:
+        request, response = exchange.request, exchange.response
+        self.correlation_id: i64 = exchange.correlation_id
+        self.api_key: i64 = exchange.api_key
+        self.api_version: i64 = exchange.api_version
+        self.client_id = exchange.client_id
+        self.end_seq: i64 = -1 if request is None else request.end_seq
+        self.request = _content(request, COMPARED_REQUEST_BYTES)
+        self.response = _content(response, COMPARED_RESPONSE_BYTES)
+        self.packet: i64 = -1 if request is None else request.first_packet
+        self.asked_ns = -1 if request is None else request.first_ns
+        self.done_ns = -1 if response is None else response.last_ns
+        self.latency_ns = exchange.latency_ns
+
+    def says_the_same(self, other: Sighting) -> bool:
+        """Whether both have equal messages."""
+        return (
+            self.correlation_id == other.correlation_id
+            and self.api_key == other.api_key
+            and self.api_version == other.api_version
+            and self.client_id == other.client_id
+            and self.request == other.request
+            and (self.response == other.response or self.done_ns < 0 or other.done_ns < 0)
+        )
+
+    def lies_within(self, outer: Sighting) -> bool:
+        """Whether it began and ended in time between beginning and end of the other one."""
+        return self.asked_ns >= outer.asked_ns and (self.done_ns <= outer.done_ns or outer.done_ns < 0)
+
+
+class Candidate:
+    """A ``view`` that may be the same stream as another, which is the ``outer`` one (the leg from the client) or the
+    inner one, if there is a proxy between them.
+
+    ``equal`` counts the exchanges that agreed, ``unmatched`` those that the candidate does not have (yet).
+    """
+
+    __slots__ = ("equal", "outer", "unmatched", "via", "view")
+
+    def __init__(self, view: View, via: str, outer: bool) -> None:
+        self.view = view
+        self.via = via
+        self.outer = outer
+        self.equal: i64 = 0
+        self.unmatched: i64 = 0
+
+    def agrees(self, own: Sighting, theirs: Sighting) -> bool:
+        """Whether a sighting of the view in question and one of the candidate can be the same exchange."""
+        if not own.says_the_same(theirs):
+            return False
+        if self.via == NAT:
+            return own.end_seq == theirs.end_seq
+        return own.lies_within(theirs) if not self.outer else theirs.lies_within(own)
+
+    def holds(self, own: Sighting, theirs: Sighting | None) -> bool:
+        """Whether it still may be the same stream, after another exchange of the view in question, or of its own."""
+        if theirs is None or own.asked_ns < 0 or theirs.asked_ns < 0:
+            self.unmatched += 1
+            return self.unmatched <= MAX_UNMATCHED
+        if not self.agrees(own, theirs):
+            return False
+        self.equal += ENOUGH_EQUAL if own.api_key == PRODUCE else 1
+        return True
+
+
+class View:
+    """What is known of a connection: its ``first`` exchange and, once there may be another view, the ``recent`` ones by
+    correlation id.
+
+    It counts unless it has an ``origin``, the view that counts in its place, or ``candidates``, as long as these are
+    being compared: then its events are ``held``. ``watchers`` are the views that are compared with it. ``is_plain``
+    says that none of this is so, ``is_leg`` that the other leg of its proxy is known.
+    """
+
+    __slots__ = ("broker_host", "candidates", "client_host", "client_id", "connection", "first", "held", "held_bytes",
+                 "is_leg", "is_plain", "number", "origin", "port", "recent", "samples", "seqs", "watchers")  # fmt: skip
+
+    def __init__(self, connection: Connection, first: Sighting | None) -> None:
+        self.connection = connection
+        self.number = connection.id
+        self.client_id = None if first is None else first.client_id
+        self.client_host, _, self.port = connection.client.rpartition(":")
+        self.broker_host = host_of(connection.broker)
+        self.first = first
+        self.seqs: tuple[int, ...] = ()
+        self.recent: dict[int, Sighting] | None = None
+        self.origin: View | None = None
+        self.candidates: list[Candidate] = []
+        self.watchers: list[View] = []
+        self.held: list[Event] = []
+        self.held_bytes: i64 = 0
+        self.is_leg = False
+        self.samples: list[int] = []
+        self.is_plain = True
+
+    def watch(self) -> None:
+        """Remembers its exchanges from now on."""
+        self.is_plain = False
+        if self.recent is None:
+            self.recent = {}
+
+    def rest(self) -> None:
+        """Remembers no more exchanges, if there is nothing left to compare them with."""
+        if self.origin is None and not self.candidates and not self.watchers:
+            self.is_plain = True
+            self.recent = None
+
+    def remember(self, sighting: Sighting) -> None:
+        """Adds a sighting to the recent ones, in the place of the oldest of too many."""
+        recent = self.recent
+        assert recent is not None
+        recent.pop(sighting.correlation_id, None)
+        recent[sighting.correlation_id] = sighting
+        if len(recent) > MAX_RECENT:
+            del recent[next(iter(recent))]
+
+    def sighting(self, other: Sighting) -> Sighting | None:
+        """The exchange with the correlation id of that one, as far as it is remembered."""
+        found = self.recent.get(other.correlation_id) if self.recent is not None else None
+        if found is None and self.first is not None and self.first.correlation_id == other.correlation_id:
+            return self.first
+        return found
+
+    def is_near(self, other: View, via: str) -> bool:
+        """Whether both are about as far in what may be one stream."""
+        one, two = self.connection, other.connection
+        ahead = one.correlation_id - two.correlation_id
+        if ahead > NEAR_IDS or -ahead > NEAR_IDS:
+            return False
+        apart = (one.end_seq - two.end_seq) & SEQ_MASK
+        return via != NAT or min(apart, SEQ_MASK - apart) <= NEAR_BYTES
+
+    def sample(self, own: Sighting, theirs: Sighting) -> bool:
+        """Notes by how much longer one of two sightings of an exchange waited for its response; False when enough is
+        known of that.
+        """
+        if own.latency_ns is not None and theirs.latency_ns is not None:
+            self.samples.append(abs(own.latency_ns - theirs.latency_ns))
+            self.connection.apart_ns = sorted(self.samples)[len(self.samples) // 2]
+        return len(self.samples) < MAX_SAMPLES

@@ -1,0 +1,85 @@
+"""What the doctor concludes from other captures of the same traffic.
+
+Where the traffic is the same and only the way to the capture differs, the findings are the same, the first one first.
+Where a part is missing, nothing is found that the whole does not have. Two captures merged have what both have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+from kwiresniff.capture import open_captures
+from kwiresniff.model import Segment
+from kwiresniff.results.findings import Finding
+from tests.support.incidents import found_in
+from tests.support.paths import CAPTURES
+from tests.support.sample import sampled
+from tests.support.transformations import LESS, SAME, WRAPPINGS, elsewhere, merged, segments_of, write
+
+RECORDINGS = (
+    *sorted((CAPTURES / "incidents").glob("*.pcap.xz")),
+    *sorted(path for path in CAPTURES.iterdir() if ".pcap" in path.name),
+)
+#: What a part may be called where the evidence for the cause is in the part that is missing.
+DOUBTED = {
+    "plaintext_to_tls": {"tls_refused"},
+    "unsupported_version": {"closed_by_broker"},
+    "topic_deleted": {"unknown_topic_or_partition"},
+}
+
+each_recording = pytest.mark.parametrize("path", sampled(RECORDINGS, 10, 2), ids=lambda path: path.name)
+
+
+def with_symptoms(findings: Iterable[Finding]) -> Iterator[Finding]:
+    for one in findings:
+        yield one
+        yield from with_symptoms(one.symptoms)
+
+
+def all_codes(findings: Iterable[Finding]) -> set[str]:
+    return {one.code for one in with_symptoms(findings)}
+
+
+def above_info(findings: Iterable[Finding]) -> list[str]:
+    """The codes of what is more than good to know, as they come."""
+    return [one.code for one in findings if one.severity != "info"]
+
+
+def first_and_all(findings: list[Finding]) -> tuple[list[str], set[str]]:
+    codes = above_info(findings)
+    return codes[:1], set(codes)
+
+
+@each_recording
+def test_the_same_traffic_elsewhere_has_the_same_findings(path: Path, tmp_path: Path) -> None:
+    """In another network, a year later with its records, in other headers, and split over three files."""
+    segments = segments_of(path)
+    whole = first_and_all(found_in(segments))
+    said = {name: first_and_all(found_in(transform(segments))) for name, transform in SAME.items()}
+    for wrapping in WRAPPINGS:
+        said[wrapping] = first_and_all(found_in(open_captures(write(tmp_path, segments, wrapping))))
+    said["split"] = first_and_all(found_in(open_captures(write(tmp_path, segments, files=3))))
+    assert {name: one for name, one in said.items() if one != whole} == {}
+
+
+@each_recording
+def test_a_part_of_the_traffic_has_no_findings_of_its_own(path: Path) -> None:
+    """Of a part above info only what the whole has, or what is left of it without the evidence of its cause."""
+    segments = segments_of(path)
+    whole = all_codes(found_in(segments))
+    allowed = whole.union(*(DOUBTED.get(code, ()) for code in whole))
+    more = {name: set(above_info(found_in(cut(segments)))) - allowed for name, cut in LESS.items()}
+    assert {name: codes for name, codes in more.items() if codes} == {}
+
+
+@each_recording
+def test_two_captures_together_have_what_both_have(path: Path) -> None:
+    """The next recording, in another network, at the same time: no less and no more."""
+    other: list[Segment] = elsewhere(segments_of(RECORDINGS[(RECORDINGS.index(path) + 1) % len(RECORDINGS)]))
+    parts = found_in(segments_of(path)), found_in(other)
+    both = found_in(merged(segments_of(path), other))
+    assert set(above_info(both)) <= all_codes([*parts[0], *parts[1]])
+    assert {*above_info(parts[0]), *above_info(parts[1])} <= all_codes(both)
