@@ -118,6 +118,7 @@ class TopicSummary:
         client_id, address, software, principal = identity
         flow, refused, repeated, waits, lags = Flow(), Flow(), Flow(), Histogram(), []
         compression: dict[str, int] = {}
+        brokers: dict[str, int] = {}
         for client in found:
             flow.merge(client.flow)
             refused.merge(client.refused)
@@ -125,6 +126,8 @@ class TopicSummary:
             waits.merge(client.waits)
             for codec, count in client.compression().items():
                 compression[codec] = compression.get(codec, 0) + count
+            for broker, size_bytes in client.brokers.items():
+                brokers[broker] = brokers.get(broker, 0) + size_bytes
             lags += [
                 self._lag(index, partition.position)
                 for index, partition in client.partitions.items()
@@ -152,6 +155,7 @@ class TopicSummary:
             last_ns=max(client.last_ns for client in found),
             refused=refused.result(),
             repeated=repeated.result(),
+            brokers=tuple(sorted(brokers.items(), key=lambda item: (-item[1], item[0]))),
         )
 
     def _committed(self) -> tuple[TopicGroup, ...]:

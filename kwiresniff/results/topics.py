@@ -35,6 +35,7 @@ class TopicClient(NamedTuple):
     ``produce_to_consume`` is the time from the answer to a Produce until the answer to a Fetch that carries its batch.
     ``flow`` of a producer is what brokers took, with what they did not answer; ``refused`` is what they answered with
     an error, ``repeated`` what they had taken already: batches of an idempotent producer that it sent again.
+    ``brokers`` are ``(address, bytes of all batches that went there or came from there)``, the most bytes first.
     """
 
     role: str
@@ -57,6 +58,7 @@ class TopicClient(NamedTuple):
     last_ns: int
     refused: TopicFlow = NO_FLOW
     repeated: TopicFlow = NO_FLOW
+    brokers: tuple[tuple[str, int], ...] = ()
 
 
 class TopicPartition(NamedTuple):
