@@ -7,10 +7,13 @@ from typing import TypeVar
 
 from kwiresniff.analysis.clients import Inventory
 from kwiresniff.analysis.doctor import Doctor, RuleMaker
+from kwiresniff.analysis.flow_picture import picture_of
+from kwiresniff.analysis.flows import flows_of
 from kwiresniff.analysis.groups import GroupTimeline
 from kwiresniff.analysis.stats import StatsTable
 from kwiresniff.analysis.time_series import TimeSeries
 from kwiresniff.analysis.topic_traffic import TopicTraffic
+from kwiresniff.identity.addresses import AddressBook
 from kwiresniff.model import Connection, Event, Exchange, Problem, TopicNames
 from kwiresniff.results.report import Report
 
@@ -36,6 +39,7 @@ class Reporter:
         self._inventory = Inventory(topic_name)
         self._timeline = GroupTimeline(topic_name)
         self._topics = TopicTraffic(topic_name)
+        self._book = AddressBook()
         self._series = TimeSeries()
         self._problems: list[Problem] = []
         self._problem_count = 0
@@ -71,6 +75,7 @@ class Reporter:
         self._inventory.exchange(exchange)
         self._timeline.add(exchange)
         self._topics.exchange(exchange)
+        self._book.exchange(exchange)
         self._series.add(exchange)
         for message in (exchange.request, exchange.response):
             if message is not None:
@@ -92,6 +97,8 @@ class Reporter:
         clients = self._inventory.clients()
         if self._inventory.cut:
             left_out["clients' whole lists of API versions and names"] = self._inventory.cut
+        topics = self._topics.topics()
+        flows = [flow for flow in flows_of(topics, self._book) if flow.role != "replica"]
         stats = [(table.by[0], first(table.rows(), MAX_STAT_ROWS, f"rows by {table.by[0]}")) for table in self._tables]
         return Report(
             title=title,
@@ -106,7 +113,8 @@ class Reporter:
             series=tuple(self._series.points()),
             findings=first(self._doctor.findings(), MAX_FINDINGS, "findings"),
             stats=tuple((name, rows) for name, rows in stats if rows),
-            topics=first(self._topics.topics(), MAX_TOPICS, "topics", self._topics.left_out),
+            topics=first(topics, MAX_TOPICS, "topics", self._topics.left_out),
+            flows=picture_of(flows),
             clients=first(clients, MAX_CLIENTS, "clients", self._inventory.left_out),
             group_events=first(self._timeline.events(), MAX_GROUP_EVENTS, "group events", self._timeline.left_out),
             problems=first(self._problems, MAX_PROBLEMS, "problems", self._problem_count - len(self._problems)),

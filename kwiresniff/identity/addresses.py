@@ -188,7 +188,7 @@ def _partitions(request: Message) -> Iterator[tuple[str, int]]:
     body = request.body or {}
     for topic in _structs(next((body[array] for array in TOPIC_ARRAYS if array in body), None)):
         name = next((topic[field] for field in (*TOPIC_NAMES, TOPIC_ID) if isinstance(topic.get(field), str)), "")
-        for part in _structs(next((topic[array] for array in _PARTITION_ARRAYS if array in topic), None)):
-            index = next((part[field] for field in PARTITION_INDEXES if isinstance(part.get(field), int)), None)
+        for one in _structs(next((topic[array] for array in _PARTITION_ARRAYS if array in topic), None)):
+            index = next((one[field] for field in PARTITION_INDEXES if isinstance(one.get(field), int)), None)
             if name and index is not None:
                 yield name, index

@@ -76,7 +76,7 @@ def client_lines(client: FlowClient) -> list[str]:
     """The label of a client: who, where, in which zone."""
     lines = [short(client_text(client)), place_text(client)]
     if client.zones:
-        lines.append(f"zone {_listed(client.zones)}")
+        lines.append(f"zone {listed(client.zones)}")
     return [line for line in lines if line]
 
 
@@ -84,7 +84,7 @@ def edge_lines(edge: FlowEdge) -> list[str]:
     """The label of an arrow: group, what went through, what is wrong."""
     lines = []
     if edge.groups and edge.role != "group":
-        lines.append(f"group {_listed(edge.groups)}")
+        lines.append(f"group {listed(edge.groups)}")
     if edge.role == "group":
         lines.append("has committed")
     else:
@@ -118,7 +118,8 @@ def short(text: str) -> str:
     return text if len(text) <= MAX_LABEL_CHARS else f"{text[: MAX_LABEL_CHARS - 1]}…"
 
 
-def _listed(texts: tuple[str, ...]) -> str:
+def listed(texts: tuple[str, ...]) -> str:
+    """The first of several names, and how many more there are."""
     more = f" and {len(texts) - MAX_LISTED:,} more" if len(texts) > MAX_LISTED else ""
     return short(", ".join(map(escape, texts[:MAX_LISTED]))) + more
 

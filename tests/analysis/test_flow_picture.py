@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from time import process_time
+from typing import Any
 
 import pytest
 
@@ -109,7 +110,7 @@ def test_lag_errors_and_zones_are_summed_where_they_are_known() -> None:
         ({"refused": TopicFlow(0, 1, 1, 1)}, "bad"), ({"repeated": TopicFlow(0, 1, 1, 1), "records": NO_FLOW}, "ok"),
     ],
 )  # fmt: skip
-def test_the_state_of_an_edge_is_the_worst_there_is(more: dict[str, object], state: str) -> None:
+def test_the_state_of_an_edge_is_the_worst_there_is(more: dict[str, Any], state: str) -> None:
     """What was refused is wrong, what was sent twice is not."""
     (edge,) = picture_of([made_flow("shop", **more)]).edges
     assert edge.state == state

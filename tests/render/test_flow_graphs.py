@@ -10,6 +10,7 @@ import pytest
 
 from kwiresniff.analysis.flow_picture import MAX_BOXES, picture_of
 from kwiresniff.render.flow_graphs import COLORS, graphviz, mermaid
+from kwiresniff.results.flows import Flow
 from tests.support.flows import made_flow
 from tests.support.harmful_text import UNSAFE
 
@@ -44,7 +45,7 @@ MERMAID_LINE = re.compile(
 )
 
 
-def hostile_flows() -> list[object]:
+def hostile_flows() -> list[Flow]:
     return [
         made_flow(text, text, role=role, groups=(text,) * 5, zone=text, address="10.0.0.5", errors=1)
         for text in HOSTILE
