@@ -47,7 +47,7 @@ def test_nothing_is_drawn_outside_the_picture() -> None:
     width, height = (float(number) for number in (drawn.get("viewBox") or "").split()[2:])
     boxes = [[float(box.get(name) or 0) for name in ("x", "y", "width", "height")] for box in drawn.iter(f"{SVG}rect")]
     assert len(boxes) == 2 * MAX_BOXES
-    assert all(0 <= x and x + wide <= width and 0 <= y and y + high <= height for x, y, wide, high in boxes)
+    assert all(x >= 0 and x + wide <= width and y >= 0 and y + high <= height for x, y, wide, high in boxes)
 
 
 def test_names_from_the_wire_are_text() -> None:
