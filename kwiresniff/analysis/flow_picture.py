@@ -127,7 +127,8 @@ def pattern_of(client_id: str) -> str:
 def _client(box: _Box, by_client: dict[_Who, list[Flow]]) -> FlowClient:
     addresses = dict.fromkeys(who[1] for who in box.members if who[1])
     zones = dict.fromkeys(flow.zone for who in box.members for flow in by_client[who] if flow.zone is not None)
-    return FlowClient(box.kind, box.name, len(box.members), tuple(addresses), tuple(zones))
+    names = dict.fromkeys(one.name for who in box.members for flow in by_client[who] for one in flow.names)
+    return FlowClient(box.kind, box.name, len(box.members), tuple(addresses), tuple(zones), tuple(names))
 
 
 def _edge(client: int, topic: int, role: str, flows: list[Flow]) -> FlowEdge:

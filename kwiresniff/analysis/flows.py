@@ -41,6 +41,7 @@ def _of_client(topic: Topic, client: TopicClient, book: AddressBook) -> Flow:
         seconds=topic.seconds,
         first_ns=client.first_ns,
         last_ns=client.last_ns,
+        names=book.client_names(client.client_id, client.address),
     )
 
 
@@ -69,4 +70,5 @@ def _of_group(topic: Topic, group: str, lag: int | None) -> Flow:
 
 def _broker(book: AddressBook, broker: str, size_bytes: int) -> BrokerBytes:
     node = book.node(broker)
-    return BrokerBytes(broker, None if node is None else node.node_id, book.broker_zone(broker), size_bytes)
+    node_id = None if node is None else node.node_id
+    return BrokerBytes(broker, node_id, book.broker_zone(broker), size_bytes, book.broker_names(broker))

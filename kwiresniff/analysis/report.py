@@ -13,6 +13,7 @@ from kwiresniff.analysis.groups import GroupTimeline
 from kwiresniff.analysis.stats import StatsTable
 from kwiresniff.analysis.time_series import TimeSeries
 from kwiresniff.analysis.topic_traffic import TopicTraffic
+from kwiresniff.base.address_names import AddressNames
 from kwiresniff.identity.addresses import AddressBook
 from kwiresniff.model import Connection, Event, Exchange, Problem, TopicNames
 from kwiresniff.results.report import Report
@@ -33,13 +34,15 @@ Item = TypeVar("Item")
 class Reporter:
     """Takes in events with decoded bodies; memory is bounded by the parts."""
 
-    def __init__(self, topic_name: TopicNames | None = None, rules: Iterable[RuleMaker] = ()) -> None:
+    def __init__(
+        self, topic_name: TopicNames | None = None, rules: Iterable[RuleMaker] = (), names: AddressNames | None = None
+    ) -> None:
         self._doctor = Doctor(topic_name, rules)
         self._tables = [StatsTable((name,), topic_name) for name in DIMENSIONS]
         self._inventory = Inventory(topic_name)
         self._timeline = GroupTimeline(topic_name)
         self._topics = TopicTraffic(topic_name)
-        self._book = AddressBook()
+        self._book = AddressBook(names)
         self._series = TimeSeries()
         self._problems: list[Problem] = []
         self._problem_count = 0

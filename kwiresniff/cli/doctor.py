@@ -6,6 +6,7 @@ import click
 
 from kwiresniff.analysis.doctor import SEVERITIES, Doctor
 from kwiresniff.analysis.intake import CallingIntake
+from kwiresniff.analysis.named import finding_with_names
 from kwiresniff.cli.collect import FORMS, end, print_json, read_through
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions, capture_command, form_option
@@ -34,7 +35,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str, fail_on:
     source = EventSource(captures, options, "bodies", screen=False, sessions=True, attempts=True, digests=True)
     doctor = Doctor(source.topic_name, rules_of(source.plugins))
     finished, messages = read_through(source, CallingIntake(doctor.exchange), doctor.add)
-    found = doctor.findings()
+    found = [finding_with_names(one, source.names) for one in doctor.findings()]
     if form == "table":
         FindingWriter(*stdout_for(options.color), source.files).write(found)
     else:

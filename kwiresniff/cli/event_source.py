@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 from kwiresniff.analysis.body_entities import record_sets
 from kwiresniff.analysis.filter import compile_filter
 from kwiresniff.analysis.redact import Redactor
+from kwiresniff.base.address_names import AddressNames
 from kwiresniff.base.depths import DEPTHS, Depth
 from kwiresniff.base.process_memory import keep_freed_memory
 from kwiresniff.capture import CaptureSet, SegmentSource, open_captures, with_decryption
+from kwiresniff.capture.hosts_file import read_hosts_file
 from kwiresniff.capture.topic_file import read_topic_file
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.cli.outcomes import FAILED
@@ -46,10 +48,12 @@ OF_SESSIONS = frozenset({"topic", "partition"})
 
 
 # Both are imported when they are asked for: together they are a tenth of the start-up.
-def _filter(options: ReadOptions, topic_name: TopicNames, names_known: Callable[[], int]) -> Filter | None:
+def _filter(
+    options: ReadOptions, topic_name: TopicNames, names_known: Callable[[], int], names: AddressNames
+) -> Filter | None:
     if options.filter is None:
         return None
-    return compile_filter(options.filter, topic_name, names_known)
+    return compile_filter(options.filter, topic_name, names_known, names)
 
 
 def _redactor(options: ReadOptions) -> Redactor | None:
@@ -64,7 +68,7 @@ class EventSource:
     Everything that can be wrong with the command line or the files is raised here, before anything is printed.
     Iterate ``events`` once; the counts are final when it ends. ``exchanges`` counts what was found, ``shown`` what
     came through the filter and the limits, ``problems`` everything that was wrong, inside exchanges too.
-    ``encrypted`` counts the TLS connections that could not be looked into.
+    ``encrypted`` counts the TLS connections that could not be looked into. ``names`` are those of addresses.
     ``topics`` has the topic of each exchange collected even when bodies are not decoded. ``screen`` says that the
     command prints exchange by exchange, so that a progress bar on the same terminal would be in the way.
     ``on_event``, when it is set, gets every event before ``events`` gives it. ``encode`` gives the JSON text of a
@@ -90,7 +94,10 @@ class EventSource:
     ) -> None:
         self.options = options
         decompress_always(options.max_decompressed)
-        self._filter = _filter(options, self.topic_name, lambda: self._analyzer.topics.changes)
+        self.names = AddressNames()
+        if options.hosts is not None:
+            read_hosts_file(options.hosts, self.names)
+        self._filter = _filter(options, self.topic_name, lambda: self._analyzer.topics.changes, self.names)
         self.redactor = _redactor(options)
         self.plugins = load_plugins(options.plugin)
         needed: list[Depth] = [depth]
@@ -251,6 +258,8 @@ class EventSource:
             self._problems.found += 1
             return event if len(self._captures.files) < 2 else self._placed(event)
         if isinstance(event, Connection):
+            if event.tls is not None and event.tls["server_name"]:
+                self.names.add(event.broker, event.tls["server_name"], "SNI")
             if event.protocol == "tls" and event.tls is not None and not event.tls["decrypted"]:
                 self.encrypted += 1
             if connections is not None and event.id not in connections:

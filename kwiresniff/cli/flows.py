@@ -33,7 +33,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     broker.rack); what brokers fetch from each other is in the table and in JSON, and in no picture.
     """
     source = EventSource(captures, options, "bodies", screen=False, sessions=True, digests=True)
-    traffic, book = TopicTraffic(source.topic_name), AddressBook()
+    traffic, book = TopicTraffic(source.topic_name), AddressBook(source.names)
 
     def take(exchange: Exchange) -> None:
         book.exchange(exchange)

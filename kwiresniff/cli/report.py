@@ -25,7 +25,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, output: str, title:
     """
     check()
     source = EventSource(captures, options, "bodies", screen=False, sessions=True, attempts=True, digests=True)
-    reporter = Reporter(source.topic_name, rules_of(source.plugins))
+    reporter = Reporter(source.topic_name, rules_of(source.plugins), source.names)
     finished, messages = read_through(source, CallingIntake(reporter.exchange), reporter.add)
     with Output(output) as out:
         out.stream.write(page(reporter.report(title, source.files)).encode("utf-8"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kwiresniff.export.json_objects import SCHEMA_VERSION, Json
+from kwiresniff.export.json_objects import SCHEMA_VERSION, Json, names_json
 from kwiresniff.export.times import rfc3339
 from kwiresniff.export.topics import flow_json, not_taken_json
 from kwiresniff.results.flows import Flow
@@ -18,6 +18,7 @@ def record_flow_json(flow: Flow) -> Json:
         "topic": flow.topic,
         "client_id": flow.client_id,
         "address": flow.address or None,
+        **({"names": names_json(flow.names)} if flow.names else {}),
         "client_software": None if name is None else {"name": name, "version": version or ""},
         "principal": flow.principal,
         "groups": list(flow.groups),
@@ -29,7 +30,13 @@ def record_flow_json(flow: Flow) -> Json:
         "lag": flow.lag,
         "zone": flow.zone,
         "brokers": [
-            {"broker": one.broker, "node_id": one.node_id, "zone": one.zone, "bytes": one.size_bytes}
+            {
+                "broker": one.broker,
+                **({"names": names_json(one.names)} if one.names else {}),
+                "node_id": one.node_id,
+                "zone": one.zone,
+                "bytes": one.size_bytes,
+            }
             for one in flow.brokers
         ],
         "bytes_across_zones": flow.across_zones,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kwiresniff.export.json_objects import SCHEMA_VERSION, Json, latency_json
+from kwiresniff.export.json_objects import SCHEMA_VERSION, Json, latency_json, names_json
 from kwiresniff.export.times import rfc3339
 from kwiresniff.results.topics import Topic, TopicClient, TopicFlow
 
@@ -76,6 +76,7 @@ def _client(client: TopicClient) -> Json:
         "client_software": None if name is None else {"name": name, "version": version or ""},
         "principal": client.principal,
         "address": client.address,
+        **({"names": names_json(client.names)} if client.names else {}),
         **flow_json(client.flow),
         "partitions": list(client.partitions),
         "errors": client.errors,

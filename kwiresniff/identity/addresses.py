@@ -1,4 +1,4 @@
-"""What addresses are: the node of a cluster behind the address of a broker, and the zones of clients and brokers.
+"""What addresses are: the node of a cluster behind the address of a broker, names and zones of clients and brokers.
 
 Sources: Metadata, DescribeCluster and the ``node_endpoints`` of newer answers name nodes with host, port and rack;
 consumers name their own rack (``client.rack``, KIP-392, KIP-848). Where brokers advertise host names, no message says
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
+from kwiresniff.base.address_names import MAX_NAME_CHARS, MAX_NAMES_OF_ONE, AddressNames, Name, host_text
 from kwiresniff.base.api_keys import (
     CONSUMER_GROUP_HEARTBEAT,
     DESCRIBE_CLUSTER,
@@ -28,8 +29,6 @@ from kwiresniff.model import Body, Exchange, Message
 
 #: Hosts with a zone, nodes, addresses of brokers, clients: more than a large cluster has.
 MAX_ENTRIES: Final = 10_000
-#: Characters of a host name (RFC 1035) or of a rack; longer ones are none.
-MAX_NAME_CHARS: Final = 255
 #: Partitions whose leaders are remembered.
 MAX_LEADERS: Final = 100_000
 #: Connections that have named their rack, or were asked for it in vain: a new one is asked once.
@@ -60,9 +59,13 @@ class Node(NamedTuple):
 
 
 class AddressBook:
-    """What traffic says of addresses. Takes exchanges whose bodies can be asked for."""
+    """What traffic says of addresses, beside the ``names`` and zones that they have been given. Takes exchanges whose
+    bodies can be asked for.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, names: AddressNames | None = None) -> None:
+        self._names = names or AddressNames()
+        self._called: dict[tuple[str, str | None], dict[Name, None]] = {}  # by host and client id: names of its ports
         self._zones: dict[str, str] = {}  # by host
         self._nodes: dict[tuple[str, int], Node] = {}  # by cluster id and node id
         self._by_address: dict[str, Node] = {}  # as advertised
@@ -71,10 +74,14 @@ class AddressBook:
         self._served: dict[str, dict[tuple[str, int], int]] = {}  # by broker: partitions served, by who leads them
         self._settled: set[str] = set()  # brokers of which enough was served
         self._asked: dict[int, None] = {}  # connections whose rack is known or was asked for
+        self._last = -1  # the connection of the last exchange
 
     def exchange(self, exchange: Exchange) -> None:
         """Take in an exchange."""
         api_key, response = exchange.api_key, exchange.response
+        if exchange.connection.id != self._last:
+            self._last = exchange.connection.id
+            self._name_client(exchange)
         if api_key in (METADATA, DESCRIBE_CLUSTER):
             self._metadata(exchange, (response.body if response is not None else None) or {})
             return
@@ -90,13 +97,25 @@ class AddressBook:
             self._serves(exchange, exchange.request)
 
     def zone(self, host: str) -> str | None:
-        """The zone of a host, as far as it has named its own."""
-        return self._zones.get(host)
+        """The zone of a host: the one that it was given, else the one that it names."""
+        return self._names.zone(host) or self._zones.get(host)
 
     def broker_zone(self, broker: str) -> str | None:
         """The zone of a broker's address (``ip:port``): that of its host, else the rack of its node."""
         node = self.node(broker)
-        return self._zones.get(host_of(broker)) or (node.rack if node is not None and node.rack else None)
+        return self.zone(host_of(broker)) or (node.rack if node is not None and node.rack else None)
+
+    def client_names(self, client_id: str | None, host: str) -> tuple[Name, ...]:
+        """What is called so at a host: the ports that a client uses, then the host."""
+        return (*self._called.get((host, client_id), ()), *self._names.of_address(host))
+
+    def broker_names(self, broker: str) -> tuple[Name, ...]:
+        """What a broker's address (``ip:port``) is called, the host that its node advertises at last."""
+        found = self._names.of(broker)
+        node = self.node(broker)
+        if node is not None and host_text(node.host) is None and all(one.name != node.host for one in found):
+            found = [*found, Name(node.host, "Metadata")]
+        return tuple(found)
 
     def node(self, broker: str) -> Node | None:
         """The node behind a broker's address: the one that advertises it, else the one that leads what it served."""
@@ -109,6 +128,17 @@ class AddressBook:
         likely = max(served, key=lambda key: served[key])
         odd = sum(served.values()) - served[likely]
         return self._nodes.get(likely) if odd * _ODD_ONE_IN <= served[likely] else None
+
+    def _name_client(self, exchange: Exchange) -> None:
+        """Notes the names of the port that a client uses."""
+        found = self._names.of_address(exchange.connection.client)
+        if not found:
+            return
+        key = _client(exchange)
+        if key in self._called or len(self._called) < MAX_ENTRIES:
+            called = self._called.setdefault(key, {})
+            for name in found[: MAX_NAMES_OF_ONE - len(called)]:
+                called[name] = None
 
     # -- what messages say --------------------------------------------------------------------------------------
 

@@ -37,7 +37,7 @@ def client_text(client: FlowClient) -> str:
 def place_text(client: FlowClient) -> str:
     """The address of a client, or how many clients there are at how many addresses."""
     if client.count == 1 and len(client.addresses) < 2:
-        return escape(client.addresses[0]) if client.addresses else ""
+        return " ".join(map(escape, (*client.addresses, *client.names[:1])))
     clients = format_units.count(client.count, "client")
     if len(client.addresses) == 1:
         return f"{clients} at {escape(client.addresses[0])}"

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from kwiresniff.base.address_names import Name
 from kwiresniff.results.topics import TopicFlow
 
 
 class BrokerBytes(NamedTuple):
     """Bytes of batches that went between a client and one broker, sent again or refused ones included.
 
-    ``node_id`` and ``zone`` are None where they are not known.
+    ``node_id`` and ``zone`` are None where they are not known; ``names`` are what the address is called.
     """
 
     broker: str
     node_id: int | None
     zone: str | None
     size_bytes: int
+    names: tuple[Name, ...] = ()
 
 
 class Flow(NamedTuple):
@@ -24,9 +26,9 @@ class Flow(NamedTuple):
 
     ``role`` is ``producer``, ``consumer``, ``share consumer``, ``replica``, or ``group`` for a group that has committed
     offsets and of which no member was seen to consume: then there is no client. ``records`` is what brokers took from a
-    producer, or what came to a consumer; ``refused`` and ``repeated`` as in ``TopicClient``. ``zone`` is the client's.
-    ``seconds`` is the time between the first and the last exchange of the captures, for rates; ``first_ns`` and
-    ``last_ns`` are those of the topic where there is no client.
+    producer, or what came to a consumer; ``refused`` and ``repeated`` as in ``TopicClient``. ``zone`` is the client's,
+    ``names`` are what its address is called. ``seconds`` is the time between the first and the last exchange of the
+    captures, for rates; ``first_ns`` and ``last_ns`` are those of the topic where there is no client.
     """
 
     role: str
@@ -47,6 +49,7 @@ class Flow(NamedTuple):
     seconds: float
     first_ns: int
     last_ns: int
+    names: tuple[Name, ...] = ()
 
     @property
     def across_zones(self) -> int | None:
@@ -62,7 +65,7 @@ class FlowClient(NamedTuple):
 
     ``kind`` says what they have in common, and ``name`` is that: the ``client id``, a ``pattern`` of client ids with
     ``*`` for what differs, the ``group``, the ``software``, or nothing (``others``). ``count`` clients, each one client
-    id at one address; ``addresses`` and ``zones`` are theirs, each once, in order.
+    id at one address; ``addresses``, ``zones`` and ``names`` are theirs, each once, in order.
     """
 
     kind: str
@@ -70,6 +73,7 @@ class FlowClient(NamedTuple):
     count: int  # type: ignore[assignment]  # not the method of tuples
     addresses: tuple[str, ...]
     zones: tuple[str, ...]
+    names: tuple[str, ...] = ()
 
 
 class FlowTopic(NamedTuple):

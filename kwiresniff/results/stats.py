@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from kwiresniff.base.address_names import Name
+
 
 class LatencySummary(NamedTuple):
     """A latency distribution in numbers, all in nanoseconds.
@@ -38,7 +40,7 @@ class StatRow(NamedTuple):
     ``rebalance``, ``throttled``) those where the broker held the answer back on purpose. Of all of them together
     ``queued`` and ``held`` are how long those were queued or held that were, and ``broker`` is the broker's own time,
     without the answers of which all was held. Records, None where they were not counted, are those of Produce requests
-    and of Fetch responses.
+    and of Fetch responses. ``names`` are what the address in a part of the key is called, by its dimension.
     """
 
     by: tuple[str, ...]
@@ -56,3 +58,4 @@ class StatRow(NamedTuple):
     negotiation: int = 0
     request_records: int | None = None
     response_records: int | None = None
+    names: tuple[tuple[str, tuple[Name, ...]], ...] = ()

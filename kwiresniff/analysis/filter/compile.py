@@ -12,6 +12,7 @@ from typing import Any
 from kwiresniff.analysis.filter.fields import Field, Getter, body_field, fields, unknown_step
 from kwiresniff.analysis.filter.literals import Test, is_null, test
 from kwiresniff.analysis.filter.parser import AllOf, Comparison, Not, Tree, parse
+from kwiresniff.base.address_names import AddressNames
 from kwiresniff.base.depths import DEPTHS, Depth
 from kwiresniff.errors import FilterError
 from kwiresniff.model import Exchange, TopicNames
@@ -54,15 +55,18 @@ class Filter:
 
 
 def compile_filter(
-    text: str, topic_name: TopicNames | None = None, names_known: Callable[[], int] | None = None
+    text: str,
+    topic_name: TopicNames | None = None,
+    names_known: Callable[[], int] | None = None,
+    names: AddressNames | None = None,
 ) -> Filter:
     """A filter from its text.
 
     ``topic_name`` tells the names of topics that bodies mention by id only, of which it has learned and forgotten
-    ``names_known``. Raises FilterError with the 0-based
-    position of the mistake and what would have been accepted there.
+    ``names_known``. ``names`` are those of addresses, which may stand in their place. Raises FilterError with the
+    0-based position of the mistake and what would have been accepted there.
     """
-    known = fields(topic_name, names_known)
+    known = fields(topic_name, names_known, names)
     listed = ", ".join([*known, "request.body.<path>", "response.body.<path>"])
     tree = parse(text, lambda name: name in known or body_field(name) is not None, listed)
     compiler = _Compiler(known)
