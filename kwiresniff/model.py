@@ -9,8 +9,11 @@ rest is the index of the file in the order of reading, so with a single file the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeAlias
+
+from mypy_extensions import mypyc_attr
 
 from kwiresniff.base.api_keys import API_VERSIONS
 from kwiresniff.base.observations import ConnectionAttempt as ConnectionAttempt
@@ -90,18 +93,25 @@ class SegmentList(SegmentSink):
         return False
 
 
-class ExchangeSink:
-    """Takes exchanges one by one as they complete, and other events if it wants, so that they need not come among the
-    events.
+#: Segments between two returns to whoever reads, of a source that gives one after the other.
+SEGMENTS_AT_A_TIME: Final = 1_024
+
+
+def feed_of(segments: Iterable[Segment]) -> Callable[[SegmentSink], bool]:
+    """A function that feeds ``segments`` to a sink as ``CaptureSet.feed`` does: some of them, or fewer if the sink asks
+    for a pause; False when there are no more.
     """
+    rest = iter(segments)
 
-    def exchange(self, exchange: Exchange) -> bool:
-        """Take one exchange; False leaves it to be one of the events."""
-        raise NotImplementedError
+    def feed(sink: SegmentSink) -> bool:
+        found = False
+        for packet, ns, flow, seq, ack, flags, buffer, start, end, missing in islice(rest, SEGMENTS_AT_A_TIME):
+            found = True
+            if sink.segment(packet, ns, flow, seq, ack, flags, buffer, start, end, missing):
+                break
+        return found
 
-    def other(self, event: Event) -> bool:
-        """Take an event that is no exchange; False leaves it to be one of the events."""
-        return False
+    return feed
 
 
 def packet_number(reference: int) -> int:
@@ -410,8 +420,74 @@ class Exchange:
         return None if latency_ns is None or self.queued < 0 or self.held < 0 else latency_ns - self.queued - self.held
 
 
-#: What ``analyze`` yields. Attempts only to whoever asks for them.
+#: What a ``Sink`` is given. Attempts only if it asks for them.
 Event: TypeAlias = Exchange | Connection | Problem | ConnectionAttempt
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Sink:
+    """Receives what an analyzer finds; ignores what it has no method for.
+
+    Each method is called at the end of the segment that completed the exchange, or ended the connection, with the names
+    known then, in the order of completion. An exchange may be changed by the sinks before this one, and is dropped
+    when the last sink has returned: whoever keeps one keeps its frames.
+    """
+
+    def on_exchange(self, exchange: Exchange) -> None:
+        """Receives a complete exchange."""
+
+    def on_connection(self, connection: Connection) -> None:
+        """Receives a connection that has ended."""
+
+    def on_attempt(self, attempt: ConnectionAttempt) -> None:
+        """Receives a connection attempt that was refused or not answered."""
+
+    def on_problem(self, problem: Problem) -> None:
+        """Receives a problem of the captures or of a connection; those of an exchange are in ``Exchange.problems``."""
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class ForwardingSink(Sink):
+    """Gives everything to the ``next`` sink: the base of sinks that change or choose what the next one gets."""
+
+    def __init__(self, next: Sink) -> None:
+        self.next = next
+
+    def on_exchange(self, exchange: Exchange) -> None:
+        self.next.on_exchange(exchange)
+
+    def on_connection(self, connection: Connection) -> None:
+        self.next.on_connection(connection)
+
+    def on_attempt(self, attempt: ConnectionAttempt) -> None:
+        self.next.on_attempt(attempt)
+
+    def on_problem(self, problem: Problem) -> None:
+        self.next.on_problem(problem)
+
+
+class EventList(Sink):
+    """Collects events until they are taken."""
+
+    def __init__(self) -> None:
+        self._events: list[Event] = []
+
+    def on_exchange(self, exchange: Exchange) -> None:
+        self._events.append(exchange)
+
+    def on_connection(self, connection: Connection) -> None:
+        self._events.append(connection)
+
+    def on_attempt(self, attempt: ConnectionAttempt) -> None:
+        self._events.append(attempt)
+
+    def on_problem(self, problem: Problem) -> None:
+        self._events.append(problem)
+
+    def take(self) -> list[Event]:
+        """Removes and returns the events collected."""
+        events, self._events = self._events, []
+        return events
 
 
 class Node:

@@ -13,7 +13,6 @@ from sys import getsizeof
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from kwiresniff.analysis.followed_sessions import FollowedSessions, SessionKeys
-from kwiresniff.analysis.intake import Intake
 from kwiresniff.analysis.latency import BUCKET_BYTES
 from kwiresniff.analysis.stats_dimensions import record_counter
 from kwiresniff.analysis.stats_keys import Key, Keys, key_parts, keys_of
@@ -398,14 +397,13 @@ class StatsTable:
         )
 
 
-class ExchangeCounts(Intake):
+class StatsTables:
     """Several tables over the same exchanges."""
 
     def __init__(self, tables: Sequence[StatsTable]) -> None:
-        super().__init__()
-        self.tables = list(tables)
+        self._tables = list(tables)
 
-    def take(self, exchange: Exchange) -> None:
+    def add(self, exchange: Exchange) -> None:
         """Counts one exchange in every table."""
-        for table in self.tables:
+        for table in self._tables:
             table.add(exchange)

@@ -6,9 +6,8 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from kwiresniff.analysis.intake import Intake
+from kwiresniff.analysis.sinks import CallingSink
 from kwiresniff.cli.event_source import EventSource
-from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.outcomes import INTERRUPTED
 from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.export import Output, json_line, json_text
@@ -20,9 +19,9 @@ FORMS_OF_ROWS = ("table", "lines", "json", "jsonl")
 
 
 def read_through(
-    source: EventSource, intake: Intake, other: Callable[[Event], None] | None = None
+    source: EventSource, take: Callable[[Exchange], None], other: Callable[[Event], None] | None = None
 ) -> tuple[bool, Messages]:
-    """Gives exchanges to ``intake``, all other events to ``other``, and prints problems on stderr.
+    """Calls ``take`` with every exchange, ``other`` with all other events, and prints problems on stderr.
 
     Returns False when the user interrupted it, and what is left to print on stderr.
     """
@@ -34,14 +33,7 @@ def read_through(
         if isinstance(event, Problem):
             messages.problem(event)
 
-    def use(event: Event) -> None:
-        if isinstance(event, Exchange):
-            intake.take(event)
-        else:
-            report(event)
-
-    source.hand_over(intake, report=report)
-    return for_each(source.events(), use, intake=intake), messages
+    return source.read(CallingSink(take, report)), messages
 
 
 def end(source: EventSource, finished: bool, messages: Messages, *left_out: str, told: str = "", code: int = 0) -> int:

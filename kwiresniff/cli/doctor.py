@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from kwiresniff.analysis.doctor import SEVERITIES, Doctor
-from kwiresniff.analysis.intake import CallingIntake
 from kwiresniff.analysis.named import finding_with_names
 from kwiresniff.cli.collect import FORMS, end, print_json, read_through
 from kwiresniff.cli.event_source import EventSource
@@ -34,7 +33,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str, fail_on:
     """
     source = EventSource(captures, options, "bodies", screen=False, sessions=True, attempts=True, digests=True)
     doctor = Doctor(source.topic_name, rules_of(source.plugins))
-    finished, messages = read_through(source, CallingIntake(doctor.exchange), doctor.add)
+    finished, messages = read_through(source, doctor.exchange, doctor.add)
     found = [finding_with_names(one, source.names) for one in doctor.findings()]
     if form == "table":
         FindingWriter(*stdout_for(options.color), source.files).write(found)

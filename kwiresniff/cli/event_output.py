@@ -7,12 +7,11 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, TextIO
 
-from kwiresniff.analysis.intake import CallingIntake, Intake
+from kwiresniff.analysis.sinks import CallingSink
 from kwiresniff.base.depths import Depth
 from kwiresniff.cli.decoded import decode_dissection
 from kwiresniff.cli.event_source import EventSource
-from kwiresniff.cli.interrupts import for_each
-from kwiresniff.cli.line_intake import LineIntake
+from kwiresniff.cli.line_sink import LineSink
 from kwiresniff.cli.screen import Screen
 from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.export import WRITERS, Output, json_text
@@ -48,8 +47,8 @@ def screen_for(form: str, options: ReadOptions) -> Screen | None:
 class _Printer:
     """A form of output. ``write`` prints an event, ``flush`` has what was printed appear, ``close`` ends the output.
 
-    With ``at_once`` somebody watches: each event appears before the next one is read. Else ``lines``, for forms that
-    have such an intake, prints exchanges.
+    With ``at_once`` somebody watches: each event appears before the next one is read. ``lines`` writes most exchanges,
+    for forms that have such a writer; ``write`` gets the others.
     """
 
     __slots__ = ("at_once", "close", "flush", "lines", "write")
@@ -60,7 +59,7 @@ class _Printer:
         flush: Callable[[], None],
         close: Callable[[], None],
         at_once: bool,
-        lines: Intake | None = None,
+        lines: QuickLines | None = None,
     ) -> None:
         self.write = write
         self.flush = flush
@@ -86,15 +85,13 @@ def print_events(source: EventSource, form: str, screen: Screen | None, live: Li
             if printer.at_once:
                 printer.flush()
 
-        def report() -> None:
-            for problem in source.new_problems():
-                use(problem)
-
-        intake = printer.lines or CallingIntake(use if printer.at_once else printer.write)
-        source.hand_over(intake, shows=True)
+        sink = CallingSink(use if printer.at_once else printer.write, use)
+        if screen is not None and printer.lines is not None:
+            lines = sink = LineSink(printer.lines, screen.write, printer.write, use)
+            stack.callback(lines.flush)
         if live is not None:
-            live.on_pause = report
-        finished = for_each(source.events(), use, None if live is None else live.stop, intake)
+            live.on_pause = source.report_problems
+        finished = source.read(sink, None if live is None else live.stop)
         printer.close()
     if finished or live is not None:
         messages.end()
@@ -119,20 +116,7 @@ def _printer_of(form: str, source: EventSource, screen: Screen, stack: ExitStack
 
     stack.callback(screen.flush)
     at_once = screen.watched or source.live
-    if at_once or quick is None:
-        return _Printer(write, screen.flush, screen.flush, at_once)
-    lines = LineIntake(quick, screen.write, write)
-
-    def write_in_order(event: Event) -> None:
-        if isinstance(event, Exchange):
-            lines.take(event)
-
-    def flush() -> None:
-        lines.flush()
-        screen.flush()
-
-    stack.callback(lines.flush)
-    return _Printer(write_in_order, flush, flush, at_once, lines)
+    return _Printer(write, screen.flush, screen.flush, at_once, None if at_once else quick)
 
 
 _Drawing = tuple[Callable[[Exchange], bytes], "QuickLines | None"]

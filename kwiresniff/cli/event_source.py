@@ -4,43 +4,47 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from kwiresniff.analysis.body_entities import record_sets
 from kwiresniff.analysis.filter import compile_filter
 from kwiresniff.analysis.redact import Redactor
+from kwiresniff.analysis.sinks import CaptureEvents, Counted, Limited, Observed, WholeEvents
+from kwiresniff.analysis.sinks import chain as chosen
 from kwiresniff.base.address_names import AddressNames
 from kwiresniff.base.depths import DEPTHS, Depth
 from kwiresniff.base.process_memory import keep_freed_memory
 from kwiresniff.capture import CaptureSet, SegmentSource, open_captures, with_decryption
 from kwiresniff.capture.hosts_file import read_hosts_file
 from kwiresniff.capture.topic_file import read_topic_file
+from kwiresniff.cli.interrupts import uninterrupted
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.cli.outcomes import FAILED
 from kwiresniff.cli.plugin_loading import load_plugins
-from kwiresniff.cli.problem_count import ProblemCount
 from kwiresniff.cli.progress import Progress
 from kwiresniff.cli.redact_key import redact_key
 from kwiresniff.cli.time_window import TimeWindow
 from kwiresniff.codec.record_limits import decompress_always
+from kwiresniff.identity.addresses import ServerNames
 from kwiresniff.model import (
     Connection,
     Event,
     Exchange,
-    Problem,
+    ForwardingSink,
     Segment,
     SegmentSink,
+    Sink,
     TopicNames,
-    file_index,
+    feed_of,
 )
+from kwiresniff.plugins import Plugins
 from kwiresniff.session import Analyzer
 from kwiresniff.session.topic_ids import NAMING_APIS
 
 if TYPE_CHECKING:
     from kwiresniff.analysis.filter import Filter
-    from kwiresniff.analysis.intake import Intake
     from kwiresniff.analysis.redact import Redactor
 
 #: What a filter may ask for of the fetch session that an exchange belongs to.
@@ -62,16 +66,47 @@ def _redactor(options: ReadOptions) -> Redactor | None:
     return Redactor(redact_key(options.redact_key_file, options.redact_key))
 
 
+class PluginSink(ForwardingSink):
+    """Has plugins comment on exchanges and decode records, and passes on what went wrong with them.
+
+    ``decode`` says whether records are decoded: where they are redacted, plugins would see hashes.
+    """
+
+    def __init__(self, next: Sink, plugins: Plugins, topic_name: TopicNames, *, decode: bool) -> None:
+        super().__init__(next)
+        self._plugins = plugins
+        self._topic_name = topic_name
+        self._decode = decode and bool(plugins.decoders)
+
+    def on_exchange(self, exchange: Exchange) -> None:
+        self._plugins.annotate(exchange)
+        for message in (exchange.request, exchange.response) if self._decode else ():
+            if message is not None and message.body is not None:
+                for topic, _, batches in record_sets(message.body, self._topic_name):
+                    self._plugins.decode_records(topic, batches)
+        self.next.on_exchange(exchange)
+        self.report()
+
+    def on_connection(self, connection: Connection) -> None:
+        self.next.on_connection(connection)
+        self.report()
+
+    def report(self) -> None:
+        """Passes on what went wrong with plugins since."""
+        for problem in self._plugins.take_problems():
+            self.next.on_problem(problem)
+
+
 class EventSource:
     """One pass over the captures, or over a source of segments that is open already.
 
     Everything that can be wrong with the command line or the files is raised here, before anything is printed.
-    Iterate ``events`` once; the counts are final when it ends. ``exchanges`` counts what was found, ``shown`` what
+    Call ``read`` once; the counts are final when it returns. ``exchanges`` counts what was found, ``shown`` what
     came through the filter and the limits, ``problems`` everything that was wrong, inside exchanges too.
     ``encrypted`` counts the TLS connections that could not be looked into. ``names`` are those of addresses.
     ``topics`` has the topic of each exchange collected even when bodies are not decoded. ``screen`` says that the
     command prints exchange by exchange, so that a progress bar on the same terminal would be in the way.
-    ``on_event``, when it is set, gets every event before ``events`` gives it. ``encode`` gives the JSON text of a
+    ``on_event``, when it is set, gets every event before the sink of ``read`` does. ``encode`` gives the JSON text of a
     value, for a command that writes JSON and needs bodies for nothing else: they may come as text then, if no option
     looks into them. With ``attempts`` connections that were refused or not answered are events, too; with ``sessions``
     fetches have the content of their fetch sessions. ``digests`` says that the command asks little of most bodies,
@@ -132,12 +167,12 @@ class EventSource:
             self._analyzer.topics.add(read_topic_file(options.topics))
         self._screen = screen
         keep_freed_memory()
-        self.exchanges = 0
-        self.shown = 0
-        self.encrypted = 0
-        self._problems = ProblemCount(self._captures.problems)
         self.on_event: Callable[[Event], None] | None = None
-        self._intake: Intake | None = None
+        self._looked_at = 0  # by the exchange filter
+        self._narrowed = narrowed
+        self._limited: Limited | None = None
+        self._plugin_sink: PluginSink | None = None
+        self._chain(Sink())
 
     @property
     def live(self) -> bool:
@@ -145,9 +180,24 @@ class EventSource:
         return self._captures.total_bytes is None
 
     @property
+    def exchanges(self) -> int:
+        """Exchanges found so far, wanted or not."""
+        return self._looked_at if self._narrowed else self._entry.exchanges
+
+    @property
+    def shown(self) -> int:
+        """Exchanges that came through the filter and the limits so far."""
+        return self._counted.exchanges
+
+    @property
     def problems(self) -> int:
         """Everything that was wrong so far, inside exchanges too."""
-        return self._problems.found
+        return self._counted.problems
+
+    @property
+    def encrypted(self) -> int:
+        """TLS connections that could not be looked into."""
+        return self._entry.encrypted
 
     @property
     def files(self) -> list[str]:
@@ -173,140 +223,63 @@ class EventSource:
         """The name of a topic id, as far as the captures have shown it."""
         return self._analyzer.topics.name(topic_id)
 
-    def hand_over(self, intake: Intake, *, shows: bool = False, report: Callable[[Event], None] | None = None) -> None:
-        """Have exchanges taken there instead of being among ``events``, when nothing else needs to look at them.
+    def read(self, sink: Sink, stop: Callable[[], None] | None = None) -> bool:
+        """Gives ``sink`` the exchanges that are wanted, ended connections and problems; with a filter, only the
+        connections it let through. Returns False when the user interrupted it.
 
-        What it ``shows`` has the names that are known when it would have been the next event. All other events go to
-        ``report``, where it is given, but those of the end.
+        ``stop`` makes the captures end soon; what is still found then is given to the sink, too.
         """
-        options, captures = self.options, self._captures
-        looks = (options.since, options.until, options.limit, self.redactor, self.on_event)
-        if any(one is not None for one in looks) or self.plugins.loaded or options.strict:
-            return
-        if isinstance(captures, CaptureSet):
-            self._intake = intake
-            intake.follow(captures.problems)
-            intake.matches = self._filter.matches if self._filter is not None else None
-            if report is not None:
-                intake.report = self._reporter(report, intake.connections if self._filter is not None else None)
-            if shows:
-                self._analyzer.show(intake)
-            else:
-                self._analyzer.count(intake)
+        whole = WholeEvents(self._chain(sink))
+        self._analyzer.give_to(whole)
+        self._analyzer.pauses = self._limited is not None
+        return uninterrupted(self._read, whole, stop)
 
-    def events(self) -> Iterator[Event]:
-        """Exchanges that are wanted, ended connections, problems. With a filter, only connections it let through."""
-        if self.on_event is None:
-            return self._events()
-        return self._observed(self.on_event)
+    def _chain(self, sink: Sink) -> CaptureEvents:
+        """The sinks in front of the command's own, from the back; see ``kwiresniff.analysis.sinks.chain``."""
+        sink = self._counted = Counted(sink)
+        if self.on_event is not None:
+            sink = Observed(sink, self.on_event)
+        if self.options.limit is not None:
+            sink = self._limited = Limited(sink, self.options.limit)
+        if self.plugins.loaded:
+            sink = self._plugin_sink = PluginSink(sink, self.plugins, self.topic_name, decode=self.redactor is None)
+        sink = chosen(sink, matches=self._matches if self._narrowed else None, redactor=self.redactor)
+        self._entry = CaptureEvents(ServerNames(sink, self.names), self._captures.problems, self._captures.files)
+        return self._entry
 
-    def _observed(self, on_event: Callable[[Event], None]) -> Iterator[Event]:
-        for event in self._events():
-            on_event(event)
-            yield event
-
-    def _events(self) -> Iterator[Event]:
-        limit = self.options.limit
-        narrowed = self._filter is not None or self._window.bounded
-        finished = bool(self.plugins.annotators or self.plugins.decoders) or self.redactor is not None
-        connections: set[int] = self._intake.connections if self._intake is not None else set()
+    def _read(self) -> None:
         bar = Progress(
             self._captures, self.options.color, enabled=not self.options.no_progress, shares_terminal=self._screen
         )
-        with closing(self._captures), self._counted(), bar as progress:
-            for event in self._analyzed(progress):
-                progress.step()
-                if event.__class__ is Exchange:
-                    if narrowed:
-                        if not (self._window.holds(event) and self._matches(event)):
-                            continue
-                        connections.add(event.connection.id)
-                    else:
-                        self.exchanges += 1  # the others when they are asked for
-                    if finished:
-                        self._finish(event)
-                    if event.problems:
-                        self._problems.found += len(event.problems)
-                    yield event
-                    self.shown += 1
-                    if self.shown == limit:
-                        break
-                elif (other := self._other(event, connections if narrowed else None)) is not None:
-                    yield other
-                if self.plugins.loaded:
-                    yield from self._problems.counted(self.plugins.take_problems())
-                if self._problems.waiting:
-                    yield from self.new_problems()
-            yield from self.new_problems()
-            yield from self._problems.counted(self.plugins.take_problems())
+        with closing(self._captures), bar as progress:
+            for _ in chain(self._analyzer.read(self._feed(progress)), self._analyzer.end()):
+                if self._limited is not None and self._limited.full:
+                    break
+            self.report_problems()
 
-    def _reporter(self, report: Callable[[Event], None], connections: set[int] | None) -> Callable[[Event], None]:
-        """What gives an event that is no exchange to ``report``, if it is wanted; ``connections`` as in ``_other``."""
-
-        def give(event: Event) -> None:
-            other = self._other(event, connections)
-            if other is not None:
-                report(other)
-
-        return give
-
-    def _other(self, event: Event, connections: set[int] | None) -> Event | None:
-        """An event that is no exchange, as it is given; None for a connection that is none of the ``connections``, if
-        only those are wanted.
+    def report_problems(self) -> None:
+        """Gives the sink what was wrong with the capture files and with plugins since, for callers that cannot wait for
+        the next event.
         """
-        if isinstance(event, Problem):
-            self._problems.found += 1
-            return event if len(self._captures.files) < 2 else self._placed(event)
-        if isinstance(event, Connection):
-            if event.tls is not None and event.tls["server_name"]:
-                self.names.add(event.broker, event.tls["server_name"], "SNI")
-            if event.protocol == "tls" and event.tls is not None and not event.tls["decrypted"]:
-                self.encrypted += 1
-            if connections is not None and event.id not in connections:
-                return None
-        return event
-
-    def new_problems(self) -> Iterator[Problem]:
-        """Problems of the capture files not given yet, for callers that cannot wait for the next event."""
-        found = self._problems.new()
-        if self._intake is not None:
-            self._intake.reported = self._problems.given
-        return found
-
-    @contextmanager
-    def _counted(self) -> Iterator[None]:
-        """Keeps the counts right whatever ends the reading."""
-        try:
-            yield
-        finally:
-            if self._intake is not None:
-                if self._filter is None:  # with one, all that came were counted
-                    self.exchanges += self._intake.exchanges
-                self.shown += self._intake.exchanges
-                self._problems.found += self._intake.problems
-
-    def _placed(self, problem: Problem) -> Problem:
-        """Says the file that a problem is in."""
-        if problem.packet is None or "file" in (problem.details or {}):
-            return problem
-        file = self.files[file_index(problem.packet)]
-        return problem._replace(details={**(problem.details or {}), "file": file})
+        self._entry.report()
+        if self._plugin_sink is not None:
+            self._plugin_sink.report()
 
     def exit_code(self, code: int = 0) -> int:
         """The exit code of a finished command: ``code``, or 1 when a capture was unreadable or --strict says so."""
-        return FAILED if self._problems.unreadable or (self.options.strict and self.problems) else code
+        return FAILED if self._counted.unreadable or (self.options.strict and self.problems) else code
 
-    def _analyzed(self, progress: Progress) -> Iterator[Event]:
+    def _feed(self, progress: Progress) -> Callable[[SegmentSink], bool]:
+        """What feeds the segments that are wanted to the analyzer, and shows how far it has come."""
         captures = self._captures
-        options = self.options
-        if self._window.bounded or options.packets is not None or not isinstance(captures, CaptureSet):
-            return self._analyzer.analyze(self._bounded(iter(captures)))
+        whole = isinstance(captures, CaptureSet) and not self._window.bounded and self.options.packets is None
+        give = captures.feed if whole and isinstance(captures, CaptureSet) else feed_of(self._bounded(iter(captures)))
 
         def feed(sink: SegmentSink) -> bool:
             progress.poll()
-            return captures.feed(sink)
+            return give(sink)
 
-        return chain(self._analyzer.run_source(feed), self._analyzer.finish())
+        return feed
 
     def _bounded(self, segments: Iterator[Segment]) -> Iterable[Segment]:
         """The first packets where no more are wanted."""
@@ -320,24 +293,11 @@ class EventSource:
         What tells the names of topics is decoded in any case, or those that are shown would go by their ids; so is what
         tells which configs are secrets.
         """
-        self.exchanges += 1
+        self._looked_at += 1
         wanted: bool | None = self._window.holds(exchange)
         if wanted and self._filter is not None:
             wanted = self._filter.matches_header(exchange)
         return None if wanted is False and exchange.api_key in NAMING_APIS else wanted
 
     def _matches(self, exchange: Exchange) -> bool:
-        return self._filter is None or self._filter.matches(exchange)
-
-    def _finish(self, exchange: Exchange) -> None:
-        """Plugins and redaction, on what will be shown."""
-        plugins, redactor = self.plugins, self.redactor
-        if redactor is not None:  # first: what plugins say may quote what they see
-            redactor.exchange(exchange)
-        if plugins.annotators:
-            plugins.annotate(exchange)
-        if plugins.decoders and redactor is None:
-            for message in (exchange.request, exchange.response):
-                if message is not None and message.body is not None:
-                    for topic, _, batches in record_sets(message.body, self.topic_name):
-                        plugins.decode_records(topic, batches)
+        return self._window.holds(exchange) and (self._filter is None or self._filter.matches(exchange))

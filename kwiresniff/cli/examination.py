@@ -7,9 +7,9 @@ import time
 
 from kwiresniff.analysis.doctor import SEVERITIES, Doctor
 from kwiresniff.analysis.doctor.live import LiveExamination
+from kwiresniff.analysis.sinks import CallingSink
 from kwiresniff.capture.live import LiveCapture
 from kwiresniff.cli.event_source import EventSource
-from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.plugin_rules import rules_of
 from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.model import Event, Problem
@@ -66,7 +66,7 @@ def examine(live: LiveCapture, source: EventSource) -> bool:
         review.print_changes()
 
     live.on_pause = review.print_changes
-    finished = for_each(source.events(), use, live.stop)
+    finished = source.read(CallingSink(use, use), live.stop)
     review.print_changes(now=True)
     messages.end()
     if not source.options.quiet:

@@ -6,9 +6,8 @@ import sys
 
 import click
 
-from kwiresniff.analysis.intake import CallingIntake
+from kwiresniff.analysis.sinks import CallingSink
 from kwiresniff.cli.event_source import EventSource
-from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.options import ReadOptions, capture_command
 from kwiresniff.cli.outcomes import INTERRUPTED, one_line
 from kwiresniff.cli.stderr_messages import Messages
@@ -45,9 +44,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, output: str) -> int
             if isinstance(event, Problem):
                 messages.problem(event)
 
-        intake = CallingIntake(writer.write)
-        source.hand_over(intake, shows=True)
-        finished = for_each(source.events(), use, intake=intake)
+        finished = source.read(CallingSink(writer.write, use))
         writer.close()
     if not finished:
         return INTERRUPTED

@@ -6,7 +6,6 @@ import sys
 
 from kwiresniff.analysis.flow_picture import picture_of
 from kwiresniff.analysis.flows import flows_of
-from kwiresniff.analysis.intake import CallingIntake
 from kwiresniff.analysis.topic_traffic import TopicTraffic
 from kwiresniff.cli.collect import end, print_json, read_through
 from kwiresniff.cli.event_source import EventSource
@@ -39,7 +38,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
         book.exchange(exchange)
         traffic.exchange(exchange)
 
-    finished, messages = read_through(source, CallingIntake(take))
+    finished, messages = read_through(source, take)
     found = flows_of(traffic.topics(), book)
     not_shown = 0
     if form in ("json", "jsonl"):

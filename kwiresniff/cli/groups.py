@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 
 from kwiresniff.analysis.groups import GroupTimeline
-from kwiresniff.analysis.intake import CallingIntake
 from kwiresniff.cli.collect import FORMS, end, print_json, read_through
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions, capture_command, form_option
@@ -25,7 +24,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     source = EventSource(captures, options, "bodies", screen=False, digests=True)
     timeline = GroupTimeline(source.topic_name)
 
-    finished, messages = read_through(source, CallingIntake(timeline.add))
+    finished, messages = read_through(source, timeline.add)
     found = timeline.events()
     if form == "table":
         GroupWriter(*stdout_for(options.color), source.files).write(found)

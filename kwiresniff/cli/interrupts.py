@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     import signal
     from collections.abc import Iterator
 
-    from kwiresniff.analysis.intake import Intake
-    from kwiresniff.model import Event
+    from kwiresniff.analysis.sinks import WholeEvents
 else:
     import _signal as signal  # ``signal`` makes enumerations of its numbers first, a tenth of a short run
 
@@ -26,29 +25,29 @@ def _endings() -> list[signal.Signals]:
 
 
 class _Interrupts:
-    """Raises KeyboardInterrupt at once while reading; while writing, remembers it until the object is complete.
+    """Raises KeyboardInterrupt at once while reading; while an event is in use, has ``events`` raise it behind that
+    event.
 
     A reading that can ``stop`` is asked to instead, and ends by itself. A second interrupt is not made to wait: the
     first may be stuck in a pipe that nobody empties.
     """
 
-    __slots__ = ("intake", "pending", "stop", "writing")
+    __slots__ = ("events", "pending", "stop")
 
-    def __init__(self, stop: Callable[[], None] | None, intake: Intake | None) -> None:
-        self.writing = False
+    def __init__(self, stop: Callable[[], None] | None, events: WholeEvents | None) -> None:
         self.pending = False
         self.stop = stop
-        self.intake = intake
+        self.events = events
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        busy = self.intake is not None and self.intake.busy
-        if self.pending or not (self.writing or self.stop or busy):
+        events = self.events
+        if self.pending or not (self.stop or (events is not None and events.busy)):
             raise KeyboardInterrupt
         self.pending = True
-        if busy and self.intake is not None:
-            self.intake.stopped = True
         if self.stop is not None:
             self.stop()
+        elif events is not None:
+            events.stopped = True
 
 
 @contextmanager
@@ -63,34 +62,24 @@ def _installed(interrupts: _Interrupts) -> Iterator[None]:
 
 @contextmanager
 def ready(stop: Callable[[], None]) -> Iterator[None]:
-    """Until ``for_each`` reads: an interrupt calls ``stop`` and is remembered for it, so that it still gives what has
-    been captured by then. A second one, or one after that reading, is not made to wait."""
+    """Until ``uninterrupted`` reads: an interrupt calls ``stop`` and is remembered for it, so that it still gives what
+    has been captured by then. A second one, or one after that reading, is not made to wait."""
     with _installed(_Interrupts(stop, None)):
         yield
 
 
-def for_each(
-    events: Iterable[Event],
-    use: Callable[[Event], None],
-    stop: Callable[[], None] | None = None,
-    intake: Intake | None = None,
-) -> bool:
-    """Gives every event to ``use``, whole or not at all; returns False when the user interrupted it.
+def uninterrupted(read: Callable[[], None], events: WholeEvents, stop: Callable[[], None] | None = None) -> bool:
+    """Calls ``read``, whose events pass ``events``; returns False when the user interrupted it.
 
-    ``stop`` makes ``events`` end soon; what they still give then is used too. ``intake`` takes exchanges meanwhile.
+    ``stop`` makes ``read`` end soon; what it still finds then is used too.
     """
-    interrupts, before = _Interrupts(stop, intake), signal.getsignal(signal.SIGINT)
+    interrupts, before = _Interrupts(stop, events), signal.getsignal(signal.SIGINT)
     try:
         with _installed(interrupts):
             early = before if isinstance(before, _Interrupts) else _Interrupts(None, None)
             interrupts.pending |= early.pending
             early.pending = True
-            for event in events:
-                interrupts.writing = True
-                use(event)
-                interrupts.writing = False
-                if interrupts.pending and stop is None:
-                    return False
+            read()
     except KeyboardInterrupt:
         return False
     return not interrupts.pending

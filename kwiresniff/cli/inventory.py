@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwiresniff.analysis.clients import Inventory
-from kwiresniff.analysis.intake import CallingIntake
 from kwiresniff.analysis.named import client_with_names
 from kwiresniff.cli.collect import end, read_through
 from kwiresniff.cli.event_source import EventSource
@@ -55,7 +54,7 @@ def collect(captures: tuple[str, ...], options: ReadOptions) -> Collected:
         book.exchange(exchange)
         inventory.exchange(exchange)
 
-    finished, messages = read_through(source, CallingIntake(take_exchange), take)
+    finished, messages = read_through(source, take_exchange, take)
     clients = [client_with_names(client, book) for client in inventory.clients()]
     return Collected(source, clients, inventory.left_out, inventory.cut, finished, messages)
 

@@ -15,11 +15,11 @@ from functools import partial
 from typing import Literal
 
 from kwiresniff.analysis.filter import Filter, compile_filter
+from kwiresniff.analysis.sinks import CallingSink
 from kwiresniff.analysis.stats import StatsTable
 from kwiresniff.base.depths import DEPTHS
 from kwiresniff.capture.live import LiveCapture
 from kwiresniff.cli.event_source import EventSource
-from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.keyboard import Keyboard
 from kwiresniff.cli.live_counts import LiveCounts
 from kwiresniff.cli.live_places import Listing, Tables, TreeOfOne
@@ -234,15 +234,13 @@ def watch(
         width, height = os.get_terminal_size(sys.stdout.fileno())
         screen.show(view.screen(width, height), width, height)
 
-    def use(event: Event) -> None:
-        if isinstance(event, Exchange):
-            view.add(event)
-        elif isinstance(event, Problem):
+    def keep(event: Event) -> None:
+        if isinstance(event, Problem):
             problems.append(event)
 
     with Keyboard() as keyboard, Screen(sys.stdout) as screen:
         view = LiveView(live, source, by, keyboard.keys, show)
         show(view)
         live.on_pause = view.pause
-        finished = for_each(source.events(), use, live.stop)
+        finished = source.read(CallingSink(view.add, keep), live.stop)
     return finished, view.tables(), list(problems)

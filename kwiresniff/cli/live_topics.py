@@ -7,14 +7,14 @@ import sys
 import time
 from collections import deque
 
+from kwiresniff.analysis.sinks import CallingSink
 from kwiresniff.analysis.topic_traffic import TopicTraffic
 from kwiresniff.capture.live import LiveCapture
 from kwiresniff.cli.event_source import EventSource
-from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.keyboard import Keyboard
 from kwiresniff.cli.panels import REFRESH_SECONDS, SAMPLES
 from kwiresniff.cli.stderr_messages import Messages
-from kwiresniff.model import Event, Exchange, Problem
+from kwiresniff.model import Event, Problem
 from kwiresniff.render import escape, format_units, stdout_for, use_color
 from kwiresniff.render.live_screen import filled
 from kwiresniff.render.one_line import aligned, topic_columns
@@ -97,18 +97,17 @@ def watch_topics(live: LiveCapture, source: EventSource, *, watched: bool) -> bo
     problems: deque[Problem] = deque(maxlen=LAST_PROBLEMS)
     view = TopicView(live, source)
 
-    def use(event: Event) -> None:
-        if isinstance(event, Exchange):
-            view.traffic.exchange(event)
-        elif isinstance(event, Problem):
+    def keep(event: Event) -> None:
+        if isinstance(event, Problem):
             problems.append(event)
 
+    sink = CallingSink(view.traffic.exchange, keep)
     if watched:
         with Keyboard() as keyboard, Screen(sys.stdout) as screen:
             live.on_pause = _Refresh(view, keyboard, screen).pause
-            finished = for_each(source.events(), use, live.stop)
+            finished = source.read(sink, live.stop)
     else:
-        finished = for_each(source.events(), use, live.stop)
+        finished = source.read(sink, live.stop)
     messages = Messages(source)
     for problem in problems:
         messages.problem(problem)

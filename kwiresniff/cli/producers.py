@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from kwiresniff.analysis.intake import CallingIntake
 from kwiresniff.analysis.producer_ledger import ProducerLedger
 from kwiresniff.cli.collect import FORMS, end, print_json, read_through
 from kwiresniff.cli.event_source import EventSource
@@ -23,7 +22,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     source = EventSource(captures, options, "bodies", screen=False, digests=True)
     ledger = ProducerLedger(source.topic_name)
 
-    finished, messages = read_through(source, CallingIntake(ledger.exchange))
+    finished, messages = read_through(source, ledger.exchange)
     found = ledger.producers()
     if form == "table":
         ProducerWriter(*stdout_for(options.color), source.files).producers(found, ledger.last_ns)

@@ -16,15 +16,12 @@ if TYPE_CHECKING:
 
 #: Below this a reading is over before a bar could be read.
 MIN_BYTES = 16 << 20
-#: Events between two looks at the position. Large batches make few events a second; at the rate of small ones this
-#: is still a hundred times rarer than what it would be worth measuring.
-EVENTS_PER_UPDATE = 64
 
 
 class Progress:
     """A bar for long work with a known end, when someone is there to see it; otherwise does nothing.
 
-    ``step`` is called once per event. The bar stays away when output goes to the same terminal.
+    The bar stays away when output goes to the same terminal.
     """
 
     def __init__(self, captures: SegmentSource, color: str, *, enabled: bool, shares_terminal: bool) -> None:
@@ -35,7 +32,6 @@ class Progress:
         self._total = total if enabled and seen and total is not None and total >= MIN_BYTES else None
         self._bar: RichProgress | None = None
         self._task: TaskID | None = None
-        self._events = 0
 
     def __enter__(self) -> Self:
         if self._total is not None:
@@ -54,12 +50,6 @@ class Progress:
             self._task = self._bar.add_task("", total=self._total)
             self._bar.start()
         return self
-
-    def step(self) -> None:
-        """One more event."""
-        self._events += 1
-        if self._bar is not None and not self._events % EVENTS_PER_UPDATE:
-            self.poll()
 
     def poll(self) -> None:
         """Show how far the reading has come."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from kwiresniff.analysis.intake import CallingIntake
 from kwiresniff.analysis.report import Reporter
 from kwiresniff.cli.collect import end, read_through
 from kwiresniff.cli.event_source import EventSource
@@ -26,7 +25,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, output: str, title:
     check()
     source = EventSource(captures, options, "bodies", screen=False, sessions=True, attempts=True, digests=True)
     reporter = Reporter(source.topic_name, rules_of(source.plugins), source.names)
-    finished, messages = read_through(source, CallingIntake(reporter.exchange), reporter.add)
+    finished, messages = read_through(source, reporter.exchange, reporter.add)
     with Output(output) as out:
         out.stream.write(page(reporter.report(title, source.files)).encode("utf-8"))
     told = f"{one_line(output)}: {source.shown} exchanges" if source.exchanges and output != "-" else ""

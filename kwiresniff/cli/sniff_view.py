@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from kwiresniff.analysis.stats import StatsTable
+from kwiresniff.analysis.sinks import CallingSink
+from kwiresniff.analysis.stats import StatsTable, StatsTables
 from kwiresniff.capture import SegmentSource
 from kwiresniff.capture.live import LiveCapture
 from kwiresniff.cli.event_output import DEPTH_OF_FORM, print_events
 from kwiresniff.cli.event_source import EventSource
-from kwiresniff.cli.interrupts import for_each
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.cli.tables import needs_bodies, print_tables
-from kwiresniff.model import Event, Exchange, Problem
+from kwiresniff.model import Event, Problem
 
 if TYPE_CHECKING:
     from kwiresniff.cli.screen import Screen
@@ -94,16 +94,13 @@ def _count(live: LiveCapture, source: EventSource, names: tuple[tuple[str, ...],
     else:
         records = needs_bodies(names)
         tables = [StatsTable(one, source.topic_name, records=records) for one in names]
-        finished = for_each(source.events(), lambda event: _add(event, tables, messages), live.stop)
+
+        def report(event: Event) -> None:
+            if isinstance(event, Problem):
+                messages.problem(event)
+
+        finished = source.read(CallingSink(StatsTables(tables).add, report), live.stop)
     if source.shown:
         print_tables(tables, source.options)
     messages.end()
     return finished
-
-
-def _add(event: Event, tables: list[StatsTable], messages: Messages) -> None:
-    if isinstance(event, Exchange):
-        for table in tables:
-            table.add(event)
-    elif isinstance(event, Problem):
-        messages.problem(event)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 from kwiresniff.analysis.named import row_with_names
-from kwiresniff.analysis.stats import ExchangeCounts, StatsTable
+from kwiresniff.analysis.stats import StatsTable, StatsTables
 from kwiresniff.analysis.stats_keys import DIMENSIONS
 from kwiresniff.cli.collect import FORMS, end, print_json, read_through
 from kwiresniff.cli.event_source import EventSource
@@ -48,7 +48,7 @@ def command(
         captures, options, "bodies" if records else "errors", topics=topics, screen=False, digests=True
     )
     tables = [StatsTable(names, source.topic_name, records=records) for names in by]
-    finished, messages = read_through(source, ExchangeCounts(tables))
+    finished, messages = read_through(source, StatsTables(tables).add)
     if source.shown or form != "table":
         _print(tables, form, source, () if records else (HOW_TO_COUNT_RECORDS,))
     return end(source, finished, messages)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from kwiresniff.analysis.intake import CallingIntake
 from kwiresniff.analysis.named import topic_with_names
 from kwiresniff.analysis.topic_traffic import TopicTraffic
 from kwiresniff.cli.collect import FORMS_OF_ROWS, end, print_json, read_through
@@ -26,7 +25,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     """
     source = EventSource(captures, options, "bodies", screen=False, sessions=True, digests=True)
     traffic = TopicTraffic(source.topic_name)
-    finished, messages = read_through(source, CallingIntake(traffic.exchange))
+    finished, messages = read_through(source, traffic.exchange)
     found = [topic_with_names(topic, source.names) for topic in traffic.topics()]
     if form == "table":
         TopicWriter(*stdout_for(options.color)).topics(found)

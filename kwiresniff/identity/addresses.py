@@ -25,7 +25,7 @@ from kwiresniff.base.api_keys import (
 from kwiresniff.base.entities import PARTITION_INDEXES, TOPIC_ARRAYS, TOPIC_ID, TOPIC_NAMES
 from kwiresniff.base.field_values import field_text
 from kwiresniff.base.flows import host_of
-from kwiresniff.model import Body, Exchange, Message
+from kwiresniff.model import Body, Connection, Exchange, ForwardingSink, Message, Sink
 
 #: Hosts with a zone, nodes, addresses of brokers, clients: more than a large cluster has.
 MAX_ENTRIES: Final = 10_000
@@ -56,6 +56,20 @@ class Node(NamedTuple):
     def address(self) -> str:
         """``host:port``, IPv6 in brackets."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class ServerNames(ForwardingSink):
+    """Notes the server names of TLS (SNI) as names of the brokers, once their connections have ended."""
+
+    def __init__(self, next: Sink, names: AddressNames) -> None:
+        super().__init__(next)
+        self._names = names
+
+    def on_connection(self, connection: Connection) -> None:
+        tls = connection.tls
+        if tls is not None and tls["server_name"]:
+            self._names.add(connection.broker, tls["server_name"], "SNI")
+        self.next.on_connection(connection)
 
 
 class AddressBook:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from datetime import date
 from typing import Any, NamedTuple
 
 from kwiresniff.analysis.filter import compile_filter
-from kwiresniff.analysis.intake import Intake
 from kwiresniff.base.depths import DEPTHS, Depth
 from kwiresniff.base.time_units import EPOCH_ORDINAL
-from kwiresniff.model import Connection, Event, Exchange, TopicNames
+from kwiresniff.model import Exchange, TopicNames
 from kwiresniff.pipeline.exchange_table import NO_DAY, day_of, seen_ns
 from kwiresniff.session.topic_ids import NAMING_RESPONSES
 
@@ -74,28 +73,6 @@ class Choice:
     def matches(self, exchange: Exchange) -> bool:
         """The verdict, once bodies are decoded as deep as ``depth``."""
         return self._fits(exchange) and (self._filter is None or self._filter.matches(exchange))
-
-    def narrow(self, intake: Intake) -> None:
-        """Makes an intake take only exchanges that match."""
-        if self.chooses:
-            intake.matches, intake.connections = self.matches, self.connections
-
-    def chosen(self, events: Iterable[Event]) -> Iterator[Event]:
-        """The exchanges that are wanted, the connections that have one, and all problems."""
-        if not self.chooses:
-            yield from events
-            return
-        connections = self.connections
-        for event in events:
-            if isinstance(event, Exchange):
-                if not self.matches(event):
-                    continue
-                connections.add(event.connection.id)
-            elif isinstance(event, Connection):
-                if event.id not in connections:
-                    continue
-                connections.discard(event.id)
-            yield event
 
     def _fits(self, exchange: Exchange) -> bool:
         for column, values, between in self._conditions:

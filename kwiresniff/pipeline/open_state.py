@@ -19,7 +19,7 @@ from typing import Any
 from kwiresniff import __version__
 from kwiresniff.capture import open_captures
 from kwiresniff.errors import CaptureError, KwiresniffError
-from kwiresniff.model import Event, Problem
+from kwiresniff.model import Problem, Sink
 from kwiresniff.pipeline.atomic_files import replace_bytes
 from kwiresniff.pipeline.file_watcher import Round
 from kwiresniff.pipeline.output_store import Commit, OutputStore, numbered
@@ -145,7 +145,7 @@ class _Names(Sequence[str]):
 
 
 class BatchReading(Reading):
-    """One pass over a batch. Iterate ``events`` once; the counts are final when that ends."""
+    """One pass over a batch. Iterate ``read`` or ``events`` once; the counts are final when that ends."""
 
     def __init__(
         self,
@@ -202,35 +202,38 @@ class BatchReading(Reading):
         anew.connections = self._analyzer.connections
         self._analyzer = anew
 
-    def _events(self) -> Iterator[Event]:
+    def _read(self, sink: Sink) -> Iterator[None]:
         for path, size in self._batch.grown:
             what = f"{size} bytes came after the file was taken for finished, and are left out; raise --settle"
-            yield Problem("grown_file", what, details={"file": path, "left_out_bytes": size})
+            details = {"file": path, "left_out_bytes": size}
+            sink.on_problem(Problem("grown_file", what, details=details))
         readable = self._readable(replace(file, path=_present(file.path)) for file in self._batch.files)
-        yield from self._problems
+        for problem in self._problems:
+            sink.on_problem(problem)
         for path in open_captures(readable).files if readable else ():  # in the order of their first packets
-            yield from self._file(path)
+            yield from self._file(path, sink)
         if self._batch.finish:
-            yield from self._analyzer.finish()
+            yield from self._analyzer.end()
 
-    def _file(self, path: str) -> Iterator[Event]:
+    def _file(self, path: str, sink: Sink) -> Iterator[None]:
         try:
             captures = open_captures([path], first_index=self._next, decode_as=self._settings.decode_as)
         except CaptureError as error:  # it was there a moment ago
-            yield unreadable(path, error)
+            sink.on_problem(unreadable(path, error))
             return
         if captures.has_secrets():
             what = "there are TLS keys in the capture, and 'pipeline watch' does not decrypt; 'pipeline run' does"
-            yield Problem("not_decrypted", what, details={"file": path})
+            sink.on_problem(Problem("not_decrypted", what, details={"file": path}))
         self._names[self._next] = path
         self._next += 1
         try:
-            yield from self._analyzer.process(captures)
+            yield from self._analyzer.read(captures.feed)
         finally:
             self._counts = add_totals(self._counts, counts_of(captures))
+            captures.close()
         for problem in captures.problems:
-            yield problem._replace(details={"file": path, **(problem.details or {})})
-        yield from self._analyzer.expire(self._idle_ns)
+            sink.on_problem(problem._replace(details={"file": path, **(problem.details or {})}))
+        yield from self._analyzer.end_idle(self._idle_ns)
 
 
 def _present(path: str) -> str:

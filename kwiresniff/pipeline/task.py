@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from hashlib import blake2b
 from typing import Any
 
 from kwiresniff import __version__
-from kwiresniff.analysis.intake import Intake
+from kwiresniff.analysis.sinks import WholeEvents
 from kwiresniff.base.process_memory import memory_of_a_pass
 from kwiresniff.errors import KwiresniffError
-from kwiresniff.model import Event, Problem
+from kwiresniff.model import Problem, Sink
 from kwiresniff.pipeline.output_store import Commit, OutputStore
 from kwiresniff.pipeline.plan import WorkUnit
 from kwiresniff.pipeline.unit_reader import Reading, Settings, UnitReader
@@ -80,9 +80,7 @@ def write_unit(
         writer = store.writer(name)
         try:
             unit_tables = UnitTables(reading.rows, writer, tables, target)
-            reading.hand_over(unit_tables)
-            for event in _until_failure(reading, failed, unit_tables):
-                unit_tables.add(event)
+            _read_until_failure(reading, unit_tables, failed)
             unit_tables.finish()
             files = writer.publish()
         except BaseException:
@@ -103,23 +101,19 @@ def write_unit(
     return commit
 
 
-def _until_failure(reading: Reading, failed: list[str], intake: Intake) -> Iterator[Event]:
-    """The events, and a problem in place of whatever would end them early, unless it is ``intake`` that fails."""
-    events = reading.events()
-    while True:
-        try:
-            event = next(events)
-        except StopIteration:
-            return
-        except Exception as error:
-            if intake.busy:
-                raise
-            # One source must not take down the work of all the others, whatever is wrong with it or with us.
-            what = str(error) if isinstance(error, KwiresniffError | OSError) else f"{type(error).__name__}: {error}"
-            failed.append(what)
-            yield Problem("source_failed", f"reading stopped here: {what}")
-            return
-        yield event
+def _read_until_failure(reading: Reading, sink: Sink, failed: list[str]) -> None:
+    """Gives a reading to a sink, and a problem in place of whatever ends it early, unless it is the sink that fails."""
+    whole = WholeEvents(sink)
+    try:
+        for _ in reading.read(whole):
+            pass
+    except Exception as error:
+        if whole.busy:
+            raise
+        # One source must not take down the work of all the others, whatever is wrong with it or with us.
+        what = str(error) if isinstance(error, KwiresniffError | OSError) else f"{type(error).__name__}: {error}"
+        failed.append(what)
+        sink.on_problem(Problem("source_failed", f"reading stopped here: {what}"))
 
 
 def totals(commits: Sequence[Commit]) -> dict[str, Any]:

@@ -5,12 +5,12 @@ What is wrong with a file never stops the others: it becomes a Problem.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kwiresniff.analysis.intake import Intake
 from kwiresniff.analysis.redact import Redactor
+from kwiresniff.analysis.sinks import chain as chosen
 from kwiresniff.capture import open_captures, with_decryption
 from kwiresniff.capture.capture_set import CaptureSet
 from kwiresniff.capture.formats import NotACapture
@@ -19,7 +19,7 @@ from kwiresniff.capture.topic_file import read_topic_file
 from kwiresniff.codec.record_limits import decompress_always
 from kwiresniff.errors import CaptureError
 from kwiresniff.export import json_text
-from kwiresniff.model import Event, Exchange, Problem, Segment, SegmentSink
+from kwiresniff.model import Event, EventList, Problem, Segment, SegmentSink, Sink, feed_of
 from kwiresniff.pipeline.choice import Choice, Condition
 from kwiresniff.pipeline.deduplication import LeftOut, with_filled, without
 from kwiresniff.pipeline.plan import File, WorkUnit
@@ -87,7 +87,7 @@ class Settings:
 
 
 class Reading:
-    """One pass over captures. Iterate ``events`` once; ``counts`` are final when that ends.
+    """One pass over captures. Iterate ``read`` or ``events`` once; ``counts`` are final when that ends.
 
     ``rows`` makes rows of the events.
     """
@@ -108,22 +108,31 @@ class Reading:
     def _topic_name(self, topic_id: str) -> str | None:
         return self._analyzer.topics.name(topic_id)
 
-    def hand_over(self, intake: Intake) -> None:
-        """Have exchanges taken there instead of being among ``events``, when nobody else has to look at them."""
-        if self._redactor is None:
-            self._choice.narrow(intake)
-            self._analyzer.count(intake)
+    def read(self, sink: Sink) -> Iterator[None]:
+        """Gives ``sink`` exchanges, ended connections and problems, and returns to the caller after each buffer."""
+        sink = chosen(
+            sink,
+            matches=self._choice.matches if self._choice.chooses else None,
+            connections=self._choice.connections,
+            redactor=self._redactor,
+        )
+        self._analyzer.give_to(sink)
+        return self._read(sink)
 
     def events(self) -> Iterator[Event]:
-        """Exchanges, ended connections and problems."""
-        events = self._choice.chosen(self._events())
-        return events if self._redactor is None else _redacted(events, self._redactor)
+        """Exchanges, ended connections and problems, one by one."""
+        found = EventList()
+        steps = self.read(found)
+        self._analyzer.pauses = True
+        for _ in steps:
+            yield from found.take()
+        yield from found.take()
 
     def counts(self) -> dict[str, Any]:
         """What was read (``counts_of``), how many files are no captures, and which files were not read."""
         raise NotImplementedError
 
-    def _events(self) -> Iterator[Event]:
+    def _read(self, sink: Sink) -> Iterator[None]:
         raise NotImplementedError
 
     def _readable(self, files: Iterable[File]) -> list[str]:
@@ -144,7 +153,7 @@ class Reading:
 
 
 class UnitReader(Reading):
-    """One pass over a unit. Iterate ``events`` or ``segments`` once; the counts are final when that ends.
+    """One pass over a unit. Iterate ``read``, ``events`` or ``segments`` once; the counts are final when that ends.
 
     Files, packets, bytes and what is wrong with the files themselves are reported by the first shard of a source alone.
     """
@@ -175,30 +184,28 @@ class UnitReader(Reading):
             segments = with_filled(segments, only_shard(captures, unit.shard, unit.shards), filled)
         return iter(segments)
 
-    def _events(self) -> Iterator[Event]:
-        yield from self._analyzed()
+    def _read(self, sink: Sink) -> Iterator[None]:
+        try:
+            yield from self._analyzer.read(self._feed())
+        except BaseException:  # whoever stops in the middle has no more use for the file either
+            if self._captures is not None:
+                self._captures.close()
+            raise
+        yield from self._analyzer.end()
         if self._first:
-            yield from map(_other_end, self._unit.source.left_out)
-            yield from self._problems
-            yield from self._captures.problems if self._captures is not None else ()
+            found = self._captures.problems if self._captures is not None else ()
+            for problem in (*map(_other_end, self._unit.source.left_out), *self._problems, *found):
+                sink.on_problem(problem)
 
-    def _analyzed(self) -> Iterator[Event]:
+    def _feed(self) -> Callable[[SegmentSink], bool]:
         """A source that gives its segments itself is quicker; one is asked for them that are changed on their way."""
         captures, unit = self._captures, self._unit
         if not isinstance(captures, CaptureSet) or unit.source.left_out or self._others:
-            yield from self._analyzer.analyze(self.segments())
-            return
+            return feed_of(self.segments())
+        if unit.shards == 1:
+            return captures.feed
         has = members(unit.shard, unit.shards)
-
-        def feed(sink: SegmentSink) -> bool:
-            return captures.feed(ShardSink(sink, has) if unit.shards > 1 else sink)
-
-        try:
-            yield from self._analyzer.run_source(feed)
-        except BaseException:  # whoever stops in the middle has no more use for the file either
-            captures.close()
-            raise
-        yield from self._analyzer.finish()
+        return lambda sink: captures.feed(ShardSink(sink, has))
 
     def _open(self) -> SegmentSource | None:
         good = self._readable(self._unit.source.files)
@@ -247,13 +254,6 @@ def _other_end(one: LeftOut) -> Problem:
     between = endpoints(bytes.fromhex(one.flow))
     what = f"the connection of {between[0]} and {between[1]} is told by {one.kept}, which has captured its other end"
     return Problem("other_end", what, timestamp_ns=one.first_ns, details={"kept": one.kept, "between": list(between)})
-
-
-def _redacted(events: Iterable[Event], redactor: Redactor) -> Iterator[Event]:
-    for event in events:
-        if isinstance(event, Exchange):
-            redactor.exchange(event)
-        yield event
 
 
 def unreadable(path: str, error: CaptureError) -> Problem:

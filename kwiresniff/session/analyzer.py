@@ -1,4 +1,4 @@
-"""The one loop that all commands run: segments in, exchanges, connections and problems out.
+"""The one loop that all commands run: segments in; exchanges, connections and problems out, to one sink.
 
 Everything that reads Kafka traffic goes through :class:`Analyzer`, whether the segments come from a file, a network
 interface or a partition of a cluster job.
@@ -11,7 +11,20 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from kwiresniff.base.depths import Depth
-from kwiresniff.model import DECRYPTED, FIN, RST, SYN, Event, Exchange, ExchangeSink, RecordsMode, Segment, SegmentSink
+from kwiresniff.model import (
+    DECRYPTED,
+    FIN,
+    RST,
+    SYN,
+    Event,
+    EventList,
+    Exchange,
+    RecordsMode,
+    Segment,
+    SegmentSink,
+    Sink,
+    feed_of,
+)
 from kwiresniff.session import problems
 from kwiresniff.session.connection import ConnectionAnalyzer
 from kwiresniff.session.connection_table import ConnectionTable
@@ -37,7 +50,7 @@ RESPONSE_FRONT_BYTES = 64
 
 
 class Analyzer(ConnectionServices):
-    """Follows every connection of one stream of segments.
+    """Follows every connection of one stream of segments, and gives what it finds to ``sink``.
 
     ``depth`` says how far frames are read: ``headers`` (who asked what, when answered), ``errors`` (and which error
     codes came back), ``bodies`` (everything but records), ``records`` (everything). ``topics`` has the names of the
@@ -50,6 +63,9 @@ class Analyzer(ConnectionServices):
     never came to be are reported, too. With ``sessions``, and with ``topics``, fetches get what their sessions are
     about (``Exchange.fetched``).
 
+    Without a sink, events are collected until somebody takes them (``events``). With ``pauses``, control returns to
+    the caller after each segment that something came of.
+
     ``connections`` counts those recognised so far, ``opaque_token_bytes`` what SASL tokens without a header took,
     lengths included: the only bytes of Kafka connections that belong to no event.
     """
@@ -60,6 +76,7 @@ class Analyzer(ConnectionServices):
         self,
         depth: Depth = "records",
         *,
+        sink: Sink | None = None,
         topics: bool = False,
         exchange_filter: Callable[[Exchange], bool | None] | None = None,
         show_secrets: bool = False,
@@ -70,8 +87,11 @@ class Analyzer(ConnectionServices):
         trees: bool = False,
         digests: bool | Collection[int] = False,
     ) -> None:
+        self._events = EventList()
+        self.pauses = sink is None
         super().__init__(
             exchange_filter,
+            sink or self._events,
             broker_ports=frozenset(port.to_bytes(2, "big") for port in ports),
             attempts=attempts,
         )
@@ -100,37 +120,32 @@ class Analyzer(ConnectionServices):
 
     # -- the loop -----------------------------------------------------------------------------------------------
 
-    def analyze(self, segments: Iterable[Segment]) -> Iterator[Event]:
-        """Yield events in the order in which they are complete; at the end of ``segments`` everything is closed."""
-        return chain(self.process(segments), self.finish())
+    def read(self, feed: Callable[[SegmentSink], bool]) -> Iterator[None]:
+        """Reads all segments that ``feed`` gives (see ``CaptureSet.feed``), and returns to the caller after each
+        buffer; what is open at the end stays so.
+        """
+        while feed(self):
+            yield
+            if self.paused:
+                yield from self._resumed()
 
-    def finish(self) -> Iterator[Event]:
-        """End everything that is open, and yield what that gives."""
+    def end(self) -> Iterator[None]:
+        """Ends everything that is open."""
         self.close()
-        yield from self.events()
+        yield
         yield from self._resumed()
 
-    def process(self, segments: Iterable[Segment]) -> Iterator[Event]:
-        """Yield events in the order in which they are complete; what is open at the end of ``segments`` stays so."""
-        take = self.segment
-        for packet, ns, flow, seq, ack, flags, buffer, start, end, missing in segments:
-            if take(packet, ns, flow, seq, ack, flags, buffer, start, end, missing):
-                yield from self.events()
-                if self.paused:
-                    yield from self._resumed()
-        yield from self.events()
+    def end_idle(self, idle_ns: int) -> Iterator[None]:
+        """Ends the connections that were silent for ``idle_ns`` at the last segment."""
+        before = len(self.output.events)
+        self.table.expire(idle_ns)
+        self._put_in_order(before)
+        self.output.deliver()
+        yield
+        yield from self._resumed()
 
-    def run_source(self, feed: Callable[[SegmentSink], bool]) -> Iterator[Event]:
-        """Yield events of a source that gives its segments itself, which costs less: see ``CaptureSet.feed``."""
-        while feed(self):
-            if self.output.events:
-                yield from self.events()
-                if self.paused:
-                    yield from self._resumed()
-        yield from self.events()
-
-    def _resumed(self) -> Iterator[Event]:
-        """Have those go on who had to pause, one by one, and yield what that gives."""
+    def _resumed(self) -> Iterator[None]:
+        """Has those go on who had to pause, one by one, and returns to the caller after each."""
         while self.paused:
             paused, self.paused = self.paused, {}
             for handler, is_ending in paused.items():
@@ -139,11 +154,34 @@ class Analyzer(ConnectionServices):
                     handler.close()
                 else:
                     handler.resume_delivery()
-                yield from self.events()
+                self.output.deliver()
+                yield
+
+    # -- the same as iterators of events, for an analyzer without a sink ------------------------------------------
+
+    def analyze(self, segments: Iterable[Segment]) -> Iterator[Event]:
+        """Yields events in the order in which they are complete; at the end of ``segments`` everything is closed."""
+        return self._taken(chain(self.read(feed_of(segments)), self.end()))
+
+    def process(self, segments: Iterable[Segment]) -> Iterator[Event]:
+        """Yields events in the order in which they are complete; what is open at the end of ``segments`` stays so."""
+        return self._taken(self.read(feed_of(segments)))
+
+    def finish(self) -> Iterator[Event]:
+        """Ends everything that is open, and yields what that gives."""
+        return self._taken(self.end())
+
+    def expire(self, idle_ns: int) -> Iterator[Event]:
+        """Ends the connections that were silent for ``idle_ns`` at the last segment, and yields what that gives."""
+        return self._taken(self.end_idle(idle_ns))
+
+    def _taken(self, steps: Iterator[None]) -> Iterator[Event]:
+        for _ in steps:
+            yield from self._events.take()
 
     def events(self) -> list[Event]:
         """Removes and returns the events that are complete."""
-        return self.output.pop()
+        return self._events.take()
 
     def segment(
         self,
@@ -158,7 +196,7 @@ class Analyzer(ConnectionServices):
         end: i64,
         missing: i64,
     ) -> bool:
-        """Take a segment (the members of ``Segment``); True when there are events."""
+        """Take a segment (the members of ``Segment``), and deliver what came of it; True asks the caller to pause."""
         self.now_ns = ns
         one = self.table.open.get(flow)
         if (
@@ -172,7 +210,8 @@ class Analyzer(ConnectionServices):
             self._enforce_budget()
         if not self.output.events:
             return False
-        return self.output.reader is None or self.output.is_left(self.output.reader)
+        self.output.deliver()
+        return self.pauses or len(self.paused) > 0
 
     def _enforce_budget(self) -> None:
         """Makes connections release bytes until all together hold no more than the limit."""
@@ -187,24 +226,6 @@ class Analyzer(ConnectionServices):
             ns = connection.last_ns()
             self.output.report(problems.too_much_held(connection.connection, what, size, self.budget.limit, ns))
 
-    def count(self, sink: ExchangeSink) -> None:
-        """Offers every exchange to ``sink`` from now on; exchanges that it takes are not among the events."""
-        self.output.sink = sink
-
-    def show(self, reader: ExchangeSink) -> None:
-        """Offers every exchange to ``reader`` from now on, as soon as the segment that completed it has been read to
-        its end.
-        """
-        self.output.reader = reader
-
-    def expire(self, idle_ns: int) -> Iterator[Event]:
-        """Ends the connections that were silent for ``idle_ns`` at the last segment, and yields what that gives."""
-        before = len(self.output.events)
-        self.table.expire(idle_ns)
-        self._put_in_order(before)
-        yield from self.events()
-        yield from self._resumed()
-
     def _put_in_order(self, start: int) -> None:
         """Sorts the events from ``start`` on, exchanges first and by time: several connections have ended at once."""
         events = self.output.events
@@ -212,6 +233,11 @@ class Analyzer(ConnectionServices):
         asked = [one for one in ended if isinstance(one, Exchange)]
         asked.sort(key=_seen_ns)
         events[start:] = [*asked, *[one for one in ended if not isinstance(one, Exchange)]]
+
+    def give_to(self, sink: Sink) -> None:
+        """Gives what is found from now on to ``sink``."""
+        self.output.sink = sink
+        self.pauses = False
 
     def end_attempts(self, idle_ns: int) -> None:
         """End the attempts at connections that nobody has answered for ``idle_ns``; they are among the next events."""
@@ -222,7 +248,6 @@ class Analyzer(ConnectionServices):
 
         Requests that nobody will answer now come in the order of their times, whichever connection they are on.
         """
-        self.output.sink = self.output.reader = None  # what comes now is put in order
         before = len(self.output.events)
         self.table.close()
         self._put_in_order(before)
@@ -234,6 +259,7 @@ class Analyzer(ConnectionServices):
             if count:
                 self.output.report(problems.early_responses(bool(by_time), count, packet, ns, most_ns))
         self.early = [NONE_EARLY, NONE_EARLY]
+        self.output.deliver()
 
     def forget(self, flow: bytes, other_flow: bytes, counts: list[int]) -> None:
         """Stops following a connection that is not Kafka; further bytes on its flows only add to ``counts``."""

@@ -1,4 +1,4 @@
-"""The events of an analyzer: complete exchanges, with bodies read as far as asked for, connections and problems."""
+"""What an analyzer gives to its sink: exchanges, with bodies read as far as asked for, connections and problems."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from kwiresniff.base.api_keys import FETCH, SHARE_ACKNOWLEDGE, SHARE_FETCH
-from kwiresniff.model import Event, Exchange, ExchangeSink
+from kwiresniff.model import Connection, Event, Exchange, Problem, Sink
 from kwiresniff.stream.frame_handler import FrameFilter
 
 if TYPE_CHECKING:
@@ -19,24 +19,22 @@ SESSION_APIS: Final = frozenset({FETCH, SHARE_FETCH, SHARE_ACKNOWLEDGE})
 
 
 class EventOutput:
-    """Collects ``events``.
+    """Collects the ``events`` of a segment, and delivers them to ``sink``.
 
     ``exchange_filter`` is asked about each complete exchange before its bodies are decoded; False drops it. With a
-    ``decoder`` bodies are decoded, else a ``shallow`` reader looks for error codes and topics. What a ``sink``
-    takes is not among them, nor what a ``reader`` takes, who is asked after each segment. ``fetch_sessions`` are
+    ``decoder`` bodies are decoded, else a ``shallow`` reader looks for error codes and topics. ``fetch_sessions`` are
     followed when somebody asks for topics.
     """
 
     STATE: ClassVar[tuple[str, ...]] = ("fetch_sessions",)
-    __slots__ = ("decoder", "events", "exchange_filter", "fetch_sessions", "reader", "shallow", "sink")
+    __slots__ = ("decoder", "events", "exchange_filter", "fetch_sessions", "shallow", "sink")
 
-    def __init__(self, exchange_filter: Callable[[Exchange], bool | None] | None) -> None:
+    def __init__(self, exchange_filter: Callable[[Exchange], bool | None] | None, sink: Sink) -> None:
         self.exchange_filter = exchange_filter
         self.decoder: BodyDecoder | None = None
         self.shallow: ShallowReader | None = None
         self.fetch_sessions: FetchSessions | None = None
-        self.sink: ExchangeSink | None = None
-        self.reader: ExchangeSink | None = None
+        self.sink = sink
         self.events: list[Event] = []
 
     def response_filter(self, exchange: Exchange, body_offset: int) -> FrameFilter | None:
@@ -44,9 +42,8 @@ class EventOutput:
         return self.shallow.stripper(exchange, body_offset) if self.shallow is not None else None
 
     def report(self, event: Event) -> None:
-        """Adds a connection, a connection attempt or a problem to the events, if the sink does not take it."""
-        if self.sink is None or self.events or not self.sink.other(event):
-            self.events.append(event)
+        """Adds a connection, a connection attempt or a problem to the events."""
+        self.events.append(event)
 
     def complete(self, exchange: Exchange) -> None:
         """Adds an exchange that is as complete as it will be: filtered, and decoded as far as asked for."""
@@ -65,23 +62,22 @@ class EventOutput:
             self.shallow.scan(exchange)
         if sessions is not None:  # by the digests that the decoder has made, where it has
             sessions.follow(exchange)
-        # What waits to be reported comes first, or the order of events would not be that of the capture.
-        if wanted and (self.sink is None or self.events or not self.sink.exchange(exchange)):
+        if wanted:
             self.events.append(exchange)
         counts = exchange.connection.exchanges
         outcome = exchange.outcome
         counts[outcome] = counts.get(outcome, 0) + 1
 
-    def is_left(self, reader: ExchangeSink) -> bool:
-        """Whether anything is left among the events, of which ``reader`` takes the first ones, exchanges alone."""
-        events = self.pop()
-        for index, event in enumerate(events):
-            if not isinstance(event, Exchange) or not reader.exchange(event):
-                self.events = events[index:]
-                return True
-        return False
-
-    def pop(self) -> list[Event]:
-        """Removes and returns the events so far, in the order in which they were complete."""
+    def deliver(self) -> None:
+        """Gives the events to the sink, in the order in which they were complete."""
         events, self.events = self.events, []
-        return events
+        sink = self.sink
+        for event in events:
+            if isinstance(event, Exchange):
+                sink.on_exchange(event)
+            elif isinstance(event, Connection):
+                sink.on_connection(event)
+            elif isinstance(event, Problem):
+                sink.on_problem(event)
+            else:
+                sink.on_attempt(event)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar, Final
 
-from kwiresniff.model import Exchange, SegmentSink
+from kwiresniff.model import Exchange, SegmentSink, Sink
 from kwiresniff.session.non_kafka import NonKafkaTraffic
 from kwiresniff.session.output import EventOutput
 from kwiresniff.stream.buffer_budget import BufferBudget
@@ -18,7 +18,7 @@ MAX_REMEMBERED_ID_BYTES = 255
 
 #: No response before its request; see ``ConnectionServices.early``.
 NONE_EARLY: Final = (0, 0, 0, 0)
-#: Events that wait to be taken when no more is handed on of what came out of order: most come one by one, but 4 MiB
+#: Events that wait to be delivered when no more is handed on of what came out of order: most come one by one, but 4 MiB
 #: in the queue may be 300,000 of the smallest messages. One takes some kilobyte, if its bodies do not take more.
 MAX_WAITING_EVENTS: Final = 20_000
 
@@ -39,11 +39,12 @@ class ConnectionServices(SegmentSink):
     def __init__(
         self,
         exchange_filter: Callable[[Exchange], bool | None] | None,
+        sink: Sink,
         *,
         broker_ports: frozenset[bytes],
         attempts: bool,
     ) -> None:
-        self.output = EventOutput(exchange_filter)
+        self.output = EventOutput(exchange_filter, sink)
         self.broker_ports = broker_ports
         self.attempts = attempts
         self.keep_request = 0

@@ -8,11 +8,9 @@ from struct import pack
 from time import process_time
 from typing import Any
 
-from kwiresniff.analysis.intake import CallingIntake
-from kwiresniff.cli.event_source import EventSource
-from kwiresniff.cli.options import ReadOptions
-from kwiresniff.model import Event, Exchange, Problem
-from kwiresniff.session import Analyzer
+from kwiresniff.capture import open_captures
+from kwiresniff.model import Event, EventList, Exchange, Problem
+from kwiresniff.session import Analyzer, analyze
 from kwiresniff.session.apis import known_versions
 from kwiresniff.session.frame_search import GRADE_STEPS, START_STEPS, find_request_start, find_response_start
 from kwiresniff.stream.resync_buffer import ResyncBuffer
@@ -30,20 +28,20 @@ def lossy() -> Wire:
     return wire.close()
 
 
-def source_of(tmp_path: Path) -> EventSource:
-    return EventSource([save(tmp_path / "gaps.pcap", lossy())], ReadOptions(), "errors", screen=False)
-
-
-def test_gaps_are_taken_where_they_are_found(tmp_path: Path) -> None:
-    """By who takes exchanges, and in their order: each that comes among the events stops the reading of packets."""
-    events = list(source_of(tmp_path).events())
-    source = source_of(tmp_path)
-    taken: list[Event] = []
-    source.hand_over(CallingIntake(taken.append), report=taken.append)
-    left = list(source.events())
-    assert [what(event) for event in [*taken, *left]] == [what(event) for event in events]
-    assert sum(isinstance(event, Problem) for event in events) == source.problems == 50
+def test_gaps_do_not_stop_the_reading_of_packets(tmp_path: Path) -> None:
+    """A damaged capture has a problem for each packet: control returns to the caller once a buffer all the same."""
+    path = save(tmp_path / "gaps.pcap", lossy())
+    events = list(analyze(open_captures([path]), depth="errors"))
+    found = EventList()
+    analyzer = Analyzer("errors", sink=found)
+    returns = sum(1 for _ in analyzer.read(open_captures([path]).feed))
+    assert returns == 1
+    taken = found.take()
     assert sum(isinstance(event, Problem) for event in taken) > 30  # those that are found before the end
+    for _ in analyzer.end():
+        taken += found.take()
+    assert [what(event) for event in taken] == [what(event) for event in events]
+    assert sum(isinstance(event, Problem) for event in events) == 50
 
 
 def what(event: Event) -> Any:

@@ -6,8 +6,7 @@ from struct import pack
 
 import pytest
 
-from kwiresniff.analysis.intake import CallingIntake
-from kwiresniff.model import ACK, FIN, Connection, Exchange, Problem
+from kwiresniff.model import ACK, FIN, Connection, Exchange, Sink
 from kwiresniff.session import Analyzer
 from tests.support.conversation import (
     Wire,
@@ -38,26 +37,24 @@ def test_an_exchange_has_its_packets_times_sizes_and_latency() -> None:
     assert (exchange.connection.client, exchange.connection.broker) == ("10.0.0.1:40000", "10.0.0.2:9092")
 
 
-@pytest.mark.parametrize("interrupted", [False, True])
-def test_who_shows_exchanges_is_offered_them_when_their_segment_has_been_read(interrupted: bool) -> None:
-    """Three answers in one segment are complete before the first is offered; what is left stays in its order."""
+def test_a_sink_is_given_exchanges_when_their_segment_has_been_read() -> None:
+    """Three answers in one segment are complete before the first is given."""
     asked = [heartbeat(number) for number in range(1, 6)]
     answers = [heartbeat_response(number) for number in range(1, 6)]
     wire = Wire().open().up(*asked).down(*answers[:3]).down(*answers[3:])
-    waiting: list[Problem] = []
-    shown: list[tuple[int, int]] = []
 
-    def show(exchange: Exchange) -> None:
-        shown.append((exchange.correlation_id, exchange.connection.exchanges["ok"]))
-        if interrupted:
-            waiting.append(Problem("capture_damaged", "to be told before the next exchange"))
+    class Shown(Sink):
+        def __init__(self) -> None:
+            self.exchanges: list[tuple[int, int]] = []
 
-    analyzer, intake = Analyzer(), CallingIntake(show)
-    intake.follow(waiting)
-    analyzer.show(intake)
-    left = [x.correlation_id for x in exchanges(list(analyzer.process(wire.segments)))]
-    assert shown == ([(1, 3)] if interrupted else [(1, 3), (2, 3), (3, 3), (4, 5), (5, 5)])
-    assert left == ([2, 3, 4, 5] if interrupted else [])
+        def on_exchange(self, exchange: Exchange) -> None:
+            self.exchanges.append((exchange.correlation_id, exchange.connection.exchanges["ok"]))
+
+    shown = Shown()
+    analyzer = Analyzer(sink=shown)
+    for segment in wire.segments:
+        assert not analyzer.segment(*segment)
+    assert shown.exchanges == [(1, 3), (2, 3), (3, 3), (4, 5), (5, 5)]
 
 
 def test_a_hole_in_a_body_leaves_the_pair_and_the_footing() -> None:

@@ -23,6 +23,7 @@ RECORDED = sorted(path for path in CAPTURES.iterdir() if ".pcap" in path.name)
 #: Whatever the arguments of an analyzer lead to, which a checkpoint does not hold.
 REQUESTED = {
     "depth", "broker_ports", "attempts", "keep_request", "keep_response", "filters", "most_waiting", "output", "paused",
+    "pauses", "_events",
 }  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from kwiresniff.analysis.sinks import CallingSink
 from kwiresniff.analysis.stats import StatsTable
 from kwiresniff.capture import open_captures
 from kwiresniff.cli.event_source import EventSource
@@ -70,7 +71,8 @@ class Attended:
     def __init__(self) -> None:
         self.live = Recorded(FIRST_LOOK)
         self.reading = EventSource(self.live, ReadOptions(), "errors", topics=True)
-        self.exchanges = [event for event in self.reading.events() if isinstance(event, Exchange)]
+        self.exchanges: list[Exchange] = []
+        self.reading.read(CallingSink(self.exchanges.append))
         self._keys = ""
         self.draws = 0
         by = (("api",), ("client",), ("topic",))
