@@ -80,6 +80,10 @@ class AddressNames:
         names = [one.name for one in found] + [server_name] * bool(server_name)
         return (endpoint, *(f"{one}:{port}" for name in names if name for one in spellings(name)))
 
+    def knows(self, text: str) -> bool:
+        """Whether some address may be called so."""
+        return any(text in spellings(one.name) for known in self._names.values() for one in known)
+
     def of_address(self, address: str) -> list[Name]:
         """The names of a host, or of one of its ports alone."""
         return self._names.get(address, [])

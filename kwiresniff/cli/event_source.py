@@ -142,11 +142,7 @@ class EventSource:
             needed.append("records")
         self.depth = max(needed, key=DEPTHS.index)
         self._captures: SegmentSource = (
-            with_decryption(
-                open_captures(captures, stdin=sys.stdin.buffer, decode_as=options.decode_as), options.keylog
-            )
-            if isinstance(captures, Sequence)
-            else captures
+            with_decryption(self._opened(captures), options.keylog) if isinstance(captures, Sequence) else captures
         )
         self._window = TimeWindow(options)
         narrowed = self._filter is not None or self._window.bounded
@@ -173,6 +169,18 @@ class EventSource:
         self._limited: Limited | None = None
         self._plugin_sink: PluginSink | None = None
         self._chain(Sink())
+
+    def _opened(self, captures: Sequence[str]) -> CaptureSet:
+        """The captures, whose names of addresses are known already if the filter asks for names."""
+        found = open_captures(captures, stdin=sys.stdin.buffer, decode_as=self.options.decode_as, names=self.names)
+        if self._filter is not None and self._filter.asked_names:
+            found.read_names()
+        return found
+
+    @property
+    def names_not_found(self) -> list[str]:
+        """Names in the filter that no address has, as far as has been read."""
+        return [] if self._filter is None else [name for name in self._filter.asked_names if not self.names.knows(name)]
 
     @property
     def live(self) -> bool:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from struct import pack
 
 import pytest
 
 from tests.support.command import Run
 from tests.support.harmful_text import UNSAFE
+from tests.support.packet_builder import Pcapng
 
 CAPTURES = Path(__file__).resolve().parents[2] / "captures"
 #: Clients at 10.9.0.2 talk to a broker at 10.9.0.1:9092.
@@ -92,18 +94,6 @@ def test_zones_of_the_file_say_what_crosses_them(kwiresniff: Run, hosts: str) ->
     assert head.endswith("across zones") and row.endswith("688 B")
 
 
-def test_the_server_name_of_tls_is_a_name_of_the_broker(kwiresniff: Run) -> None:
-    """Clients ask for it when they begin (SNI), without keys too."""
-    capture = str(CAPTURES / "java-tls.pcap")
-    servers = {
-        (one["broker"], one["tls"]["server_name"], json.dumps(one.get("broker_names")))
-        for one in map(json.loads, kwiresniff("clients", "-o", "jsonl", capture).out.splitlines())
-    }
-    assert any(name for _, name, _ in servers)
-    for _, name, names in servers:
-        assert name is None or {"name": name, "source": "SNI"} in json.loads(names)
-
-
 def test_hostile_names_stay_text(kwiresniff: Run, tmp_path: Path) -> None:
     """A hosts file may come from anywhere."""
     path = tmp_path / "hosts"
@@ -122,3 +112,23 @@ def test_a_line_that_is_wrong_ends_every_command(kwiresniff: Run, tmp_path: Path
     assert (done.code, done.out) == (1, "")
     assert done.err.startswith(f"kwiresniff: {path}: line 2: 'kafka-1' is no address like 10.0.0.5")
     assert done.err.count("\n") == 1
+
+
+def test_names_of_a_capture_are_those_of_a_filter(kwiresniff: Run, tmp_path: Path) -> None:
+    """Also where they stand behind all packets."""
+    ng = Pcapng()
+    value = bytes([10, 9, 0, 2]) + b"checkout\0"
+    block = ng.block(4, pack("<HH", 1, len(value)) + value + bytes(-len(value) % 4) + bytes(4))
+    path = tmp_path / "named.pcapng"
+    path.write_bytes(Path(RECORDING).read_bytes() + block)
+    done = kwiresniff("stats", "-o", "jsonl", "-Y", "client == checkout", str(path))
+    assert (sum(json.loads(line)["count"] for line in done.out.splitlines()), done.err) == (64, "")
+    assert "checkout (name block)" in kwiresniff("clients", str(path)).out
+
+
+def test_a_name_that_nobody_has_is_told(kwiresniff: Run, hosts: str) -> None:
+    """A filter that matches nothing for a slip of the pen looks like a capture without traffic."""
+    done = kwiresniff("stats", "--hosts", hosts, "-Y", "client == chekout or broker == kafka-1", RECORDING)
+    assert done.err == (
+        "kwiresniff: no address in the captures is called 'chekout'; names can be given with --hosts FILE\n"
+    )

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from kwiresniff.base.address_names import AddressNames
 from kwiresniff.identity import addresses
-from kwiresniff.identity.addresses import ENOUGH_SERVED, AddressBook
-from kwiresniff.model import Exchange
+from kwiresniff.identity.addresses import ENOUGH_SERVED, AddressBook, ServerNames
+from kwiresniff.model import EventList, Exchange
 from tests.support.exchanges import connection, exchange
 
 CLIENT = "10.0.0.5:50000"
@@ -136,3 +137,16 @@ def test_long_names_are_none() -> None:
     book = book_of(metadata(("h" * 256, "10.1.0.2")), fetch(0, "10.1.0.1:9092", "z" * 256))
     assert (book.node(f"{'h' * 256}:9092"), book.zone("10.0.0.5")) == (None, None)
     assert node_id(book, "10.1.0.2:9092") == 2
+
+
+def test_the_server_name_of_tls_is_a_name_of_the_broker() -> None:
+    """Clients ask for it when they begin (SNI), without keys too; some send none."""
+    names, seen = AddressNames(), EventList()
+    sink = ServerNames(seen, names)
+    for number, name in enumerate(("kafka-1.example.com", None, "kafka-1.example.com")):
+        ended = connection(number)
+        ended.tls = {"version": "TLS 1.3", "server_name": name, "decrypted": False}
+        sink.on_connection(ended)
+    sink.on_connection(connection(9))
+    assert [tuple(one) for one in names.of_address("10.0.0.1:9092")] == [("kafka-1.example.com", "SNI")]
+    assert len(seen.take()) == 4

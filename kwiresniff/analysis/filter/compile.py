@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kwiresniff.analysis.filter.fields import Field, Getter, body_field, fields, unknown_step
-from kwiresniff.analysis.filter.literals import Test, is_null, test
+from kwiresniff.analysis.filter.literals import Test, asked_name, is_null, test
 from kwiresniff.analysis.filter.parser import AllOf, Comparison, Not, Tree, parse
 from kwiresniff.base.address_names import AddressNames
 from kwiresniff.base.depths import DEPTHS, Depth
@@ -24,16 +24,25 @@ class Filter:
     """A compiled expression.
 
     ``depth`` is how deep exchanges must be decoded for ``matches`` to be right: ``headers``, ``errors``, ``bodies`` or
-    ``records``. ``field_names`` are the names of its fields. ``needs`` is the same as a set, empty for headers.
-    ``header_only`` says that no body is needed.
+    ``records``. ``field_names`` are the names of its fields, ``asked_names`` those of addresses that it asks for.
+    ``needs`` is the same as ``depth`` as a set, empty for headers. ``header_only`` says that no body is needed.
     """
 
-    __slots__ = ("_early", "_final", "depth", "field_names", "text")
+    __slots__ = ("_early", "_final", "asked_names", "depth", "field_names", "text")
 
-    def __init__(self, text: str, early: Verdict, final: Verdict, depth: Depth, field_names: frozenset[str]) -> None:
+    def __init__(
+        self,
+        text: str,
+        early: Verdict,
+        final: Verdict,
+        depth: Depth,
+        field_names: frozenset[str],
+        asked_names: tuple[str, ...] = (),
+    ) -> None:
         self.text = text
         self.depth = depth
         self.field_names = field_names
+        self.asked_names = asked_names
         self._early = early
         self._final = final
 
@@ -71,7 +80,7 @@ def compile_filter(
     tree = parse(text, lambda name: name in known or body_field(name) is not None, listed)
     compiler = _Compiler(known)
     early, final = compiler.compile(tree)
-    return Filter(text, early, final, compiler.depth, frozenset(compiler.names))
+    return Filter(text, early, final, compiler.depth, frozenset(compiler.names), tuple(compiler.asked_names))
 
 
 class _Compiler:
@@ -79,6 +88,7 @@ class _Compiler:
         self._known = known
         self.depth: Depth = "headers"
         self.names: set[str] = set()
+        self.asked_names: dict[str, None] = {}
 
     def compile(self, tree: Tree) -> tuple[Verdict, Verdict]:
         """The early and the final form of a tree."""
@@ -114,6 +124,8 @@ class _Compiler:
             null = operator.text in ("==", "!=", "in") and any(is_null(literal) for literal in literals)
             values = tuple(literal for literal in literals if not (null and is_null(literal)))
             one = test(name, field.kind, operator, values) if values else _never
+            if name in ("client", "broker") and field.kind == "host" and operator.text != "~":
+                self.asked_names.update(dict.fromkeys(filter(None, map(asked_name, values))))
             decide = _some_or_none(one) if null else _some(one)
             sessions = field.sessions(one) if field.sessions is not None and not null else None
             self._need(_outcome_depth(values) if field.kind == "outcome" and operator.text != "~" else field.depth)
