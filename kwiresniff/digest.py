@@ -32,12 +32,13 @@ class PartitionDigest:
     transactions out, ``codec`` is the number of the others' codec, or ``codecs`` the names of their codecs;
     ``is_idempotent`` says that one has a producer's id, and ``producer`` are id, epoch and base sequence of the first
     of those, as they stand in its header (14 bytes; empty without). ``is_cut`` says that there is one more that is not
-    whole. ``all_bytes`` are those of all whole batches, the marks included.
+    whole. ``all_bytes`` are those of all whole batches, the marks included. ``oldest_ms`` is the earliest timestamp
+    that the headers of the others give for their first records, -1 where there is none.
     """
 
     __slots__ = (
         "all_bytes", "batches", "codec", "codecs", "end_offset", "first_offset", "high_watermark", "index", "is_cut",
-        "is_idempotent", "offset", "producer", "records", "size_bytes",
+        "is_idempotent", "offset", "oldest_ms", "producer", "records", "size_bytes",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -55,6 +56,7 @@ class PartitionDigest:
         self.is_idempotent = False
         self.producer = b""
         self.is_cut = False
+        self.oldest_ms: i64 = -1
 
 
 @mypyc_attr(free_list_len=1)

@@ -16,10 +16,12 @@ from kwiresniff.analysis.body_entities import (
     names_of,
 )
 from kwiresniff.analysis.client_traffic import ClientTraffic, InventoryMemory
+from kwiresniff.analysis.cluster_evidence import cluster_of
 from kwiresniff.analysis.followed_sessions import FollowedSessions
 from kwiresniff.analysis.late_names import renamer
 from kwiresniff.base.api_keys import API_VERSIONS
 from kwiresniff.base.flows import host_of
+from kwiresniff.identity.clusters import Clusters
 from kwiresniff.model import Connection, Exchange, FetchedTopics, TopicNames
 from kwiresniff.results.clients import ApiUse, Client
 
@@ -84,12 +86,16 @@ class NamesInTraffic:
 
 
 class _OpenConnection:
-    """The clients of a connection that has not ended, by their ids; ``last`` is the one whose exchange came last."""
+    """The clients of a connection that has not ended, by their ids; ``last`` is the one whose exchange came last.
 
-    __slots__ = ("by_id", "connection", "last")
+    ``node`` is that of clusters which they speak to (``identity.clusters``).
+    """
 
-    def __init__(self, connection: Connection) -> None:
+    __slots__ = ("by_id", "connection", "last", "node")
+
+    def __init__(self, connection: Connection, node: int) -> None:
         self.connection = connection
+        self.node = node
         self.by_id: dict[str | None, ClientTraffic] = {}
         self.last: ClientTraffic | None = None
 
@@ -97,8 +103,10 @@ class _OpenConnection:
 class Inventory:
     """Collects clients from exchanges with decoded bodies and from ended connections."""
 
-    def __init__(self, topic_name: TopicNames | None = None) -> None:
+    def __init__(self, topic_name: TopicNames | None = None, clusters: Clusters | None = None) -> None:
+        """``clusters`` are those of other analyses of the same exchanges."""
         self.left_out = 0
+        self._clusters = clusters or Clusters()
         self._memory = InventoryMemory()
         self._topic_name = topic_name
         self._names = NamesInTraffic(topic_name)
@@ -130,11 +138,13 @@ class Inventory:
     def _client_of(self, exchange: Exchange) -> ClientTraffic | None:
         """What is collected of the client of an exchange; None where there is no room for it."""
         connection = exchange.connection
+        node = cluster_of(self._clusters, exchange)
         if self._refused and connection.id in self._refused:
             return None
         found = self._open.get(connection.id)
         if found is None:
-            found = self._open[connection.id] = _OpenConnection(connection)
+            found = self._open[connection.id] = _OpenConnection(connection, node)
+        found.node = node
         last = found.last
         if last is not None and last.client_id == exchange.client_id:
             return last
@@ -160,9 +170,12 @@ class Inventory:
             self._refused.discard(connection.id)
             return
         found = self._open.pop(connection.id, None)
-        self._settle(connection, {} if found is None else found.by_id)
+        if found is None:
+            found = _OpenConnection(connection, self._clusters.node_at(connection.broker))
+        self._settle(found)
 
-    def _settle(self, connection: Connection, by_id: dict[str | None, ClientTraffic]) -> None:
+    def _settle(self, ended: _OpenConnection) -> None:
+        connection, by_id = ended.connection, ended.by_id
         if None in by_id and len(by_id) > 1 and not by_id[None].uses:
             lone = by_id.pop(None)  # responses that came before the first request, which has the client id
             next(iter(by_id.values())).merge(lone)
@@ -180,7 +193,10 @@ class Inventory:
             seen.counts.connections = 1
             seen.counts.negotiated = int(negotiated)
             seen.counts.handshakes = int(connection.handshake_seen)
-            identity = _identity(connection, seen.client_id)
+            identity = (
+                *_identity(connection, seen.client_id),
+                self._clusters.era(connection.broker, ended.node),
+            )
             known = self._clients.get(identity)
             if known is not None:
                 known.merge(seen)
@@ -193,11 +209,19 @@ class Inventory:
     def clients(self) -> list[Client]:
         """Everything found, the busiest first; connections that have not ended count with what they have shown."""
         for one in self._open.values():
-            self._settle(one.connection, one.by_id)
+            self._settle(one)
         self._open.clear()
         rename = renamer(self._topic_name)
-        found = [_client(identity, seen, rename) for identity, seen in self._clients.items()]
+        labels = self._clusters.labels()
+        found = [
+            _client(identity, seen, rename, labels.get(self._cluster_of(identity)))
+            for identity, seen in self._clients.items()
+        ]
         return sorted(found, key=lambda one: (-one.exchanges, one.address, one.broker, one.client_id or ""))
+
+    def _cluster_of(self, identity: _Identity) -> int:
+        """The number of the cluster of a client's broker, in its era."""
+        return self._clusters.scope(identity[-1] or self._clusters.first_node(identity[3]))
 
 
 def _identity(connection: Connection, client_id: str | None) -> _Identity:
@@ -223,8 +247,8 @@ def _texts(identity: _Identity) -> list[str]:
     return [part for part in parts if isinstance(part, str)]
 
 
-def _client(identity: _Identity, seen: ClientTraffic, rename: Callable[[Any], Any]) -> Client:
-    protocol, client_id, address, broker, software, sasl, tls, proxied = identity
+def _client(identity: _Identity, seen: ClientTraffic, rename: Callable[[Any], Any], cluster: str | None) -> Client:
+    protocol, client_id, address, broker, software, sasl, tls, proxied, _ = identity
     counts = seen.counts
     negotiates: bool | None = None
     if counts.negotiated:
@@ -257,4 +281,5 @@ def _client(identity: _Identity, seen: ClientTraffic, rename: Callable[[Any], An
         first_ns=counts.first_ns,
         last_ns=counts.last_ns,
         proxied=None if proxied is None else {"client": proxied[0] or None, "broker": proxied[1], "by": proxied[2]},
+        cluster=cluster,
     )

@@ -33,6 +33,10 @@ _COMPARED_CHARS: Final = 200
 _Who: TypeAlias = tuple[str | None, str, tuple[str, ...]]
 
 
+#: A topic: its cluster, where there are several, and its name.
+_Log: TypeAlias = tuple[str | None, str]
+
+
 class _Box(NamedTuple):
     """Clients that are shown as one, and what they have in common."""
 
@@ -45,23 +49,23 @@ def picture_of(flows: Sequence[Flow]) -> FlowPicture:
     """The picture of flows, which are in the order of their topics."""
     sizes: dict[_Who, int] = {}
     by_client: dict[_Who, list[Flow]] = {}
-    topics: dict[str, int] = {}
+    topics: dict[_Log, int] = {}
     for flow in flows:
         who = _who(flow)
         by_client.setdefault(who, []).append(flow)
         sizes[who] = sizes.get(who, 0) + flow.records.size_bytes
-        topics[flow.topic] = topics.get(flow.topic, 0) + flow.records.size_bytes
+        topics[_log(flow)] = topics.get(_log(flow), 0) + flow.records.size_bytes
     boxes = _fold(by_client, sizes)
     place = {who: at for at, box in enumerate(boxes) for who in box.members}
     shown = list(topics) if len(topics) <= MAX_BOXES else sorted(topics, key=topics.__getitem__, reverse=True)
     kept = shown[: MAX_BOXES - 1] if len(shown) > MAX_BOXES else shown
     topic_place = {name: at for at, name in enumerate(kept)}
-    named = [FlowTopic(name, 1) for name in kept]
+    named = [FlowTopic(name, 1, cluster) for cluster, name in kept]
     if len(shown) > len(kept):
         named.append(FlowTopic(None, len(shown) - len(kept)))
     summed: dict[tuple[int, int, str], list[Flow]] = {}
     for flow in flows:
-        key = topic_place.get(flow.topic, len(kept)), place[_who(flow)], flow.role
+        key = topic_place.get(_log(flow), len(kept)), place[_who(flow)], flow.role
         summed.setdefault(key, []).append(flow)
     edges = [_edge(client, topic, role, summed[topic, client, role]) for topic, client, role in _in_order(summed)]
     if len(edges) > MAX_EDGES:
@@ -76,6 +80,10 @@ def _in_order(keys: dict[tuple[int, int, str], list[Flow]]) -> list[tuple[int, i
     """By topic, producers first."""
     roles = ("producer", "consumer", "share consumer", "group", "replica")
     return sorted(keys, key=lambda key: (key[0], roles.index(key[2]), key[1]))
+
+
+def _log(flow: Flow) -> _Log:
+    return flow.cluster, flow.topic
 
 
 def _who(flow: Flow) -> _Who:

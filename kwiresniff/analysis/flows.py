@@ -42,6 +42,7 @@ def _of_client(topic: Topic, client: TopicClient, book: AddressBook) -> Flow:
         first_ns=client.first_ns,
         last_ns=client.last_ns,
         names=book.client_names(client.client_id, client.address),
+        cluster=topic.cluster,
     )
 
 
@@ -65,6 +66,7 @@ def _of_group(topic: Topic, group: str, lag: int | None) -> Flow:
         seconds=topic.seconds,
         first_ns=topic.first_ns,
         last_ns=topic.last_ns,
+        cluster=topic.cluster,
     )
 
 

@@ -27,8 +27,8 @@ MAX_OFFSETS = 1_000
 _EVENT_BYTES = 600
 
 Partitions: TypeAlias = dict[str, list[int]]
-#: Group and member.
-Member: TypeAlias = tuple[str, str]
+#: Cluster (as ``identity.clusters`` numbers them), group and member.
+Member: TypeAlias = tuple[int, str, str]
 Value = TypeVar("Value")
 
 
@@ -57,7 +57,7 @@ class LastKnown(Generic[Value]):
     def put(self, member: Member, value: Value) -> None:
         """Remembers ``value`` instead of what was known; the members least lately seen make room."""
         self.pop(member)
-        size = 2 * ENTRY_BYTES + text_bytes(*member) + value_bytes(value)
+        size = 2 * ENTRY_BYTES + text_bytes(*member[1:]) + value_bytes(value)
         self._values[member] = (value, size)
         self._budget.charge(size)
         while self._values and (len(self._values) > MAX_MEMBERS or self._budget.exceeded):
@@ -79,12 +79,16 @@ def new_member_budget() -> MemoryBudget:
 
 
 class KeptEvent:
-    """An event and its size in memory; of commits that may go on, also their offsets by topic and partition."""
+    """An event and its size in memory; of commits that may go on, also their offsets by topic and partition.
 
-    __slots__ = ("event", "offsets", "size")
+    ``group`` is the event's by its cluster and its name.
+    """
 
-    def __init__(self, event: GroupEvent, size: int) -> None:
+    __slots__ = ("event", "group", "offsets", "size")
+
+    def __init__(self, event: GroupEvent, group: tuple[int, str], size: int) -> None:
         self.event = event
+        self.group = group
         self.size = size
         #: The lists of the event. A topic may have a long name, which is not to be joined to a partition to look there.
         self.offsets: dict[tuple[str, Any], list[Any]] = {}
@@ -98,31 +102,32 @@ class EventLog:
         self._events: deque[KeptEvent] = deque()
         self._budget = MemoryBudget(MAX_EVENT_BYTES)
         # The last event of each group, while it is a commit that the next one may be part of.
-        self._commits: OrderedDict[str, KeptEvent] = OrderedDict()
+        self._commits: OrderedDict[tuple[int, str], KeptEvent] = OrderedDict()
 
     def __iter__(self) -> Iterator[GroupEvent]:
         return (kept.event for kept in self._events)
 
-    def add(self, event: GroupEvent) -> KeptEvent:
-        """One more event; the oldest make room."""
-        self._close_commit(event.group)
-        kept = KeptEvent(event, 0)
+    def add(self, event: GroupEvent, cluster: int) -> KeptEvent:
+        """One more event in a cluster; the oldest make room."""
+        group = cluster, event.group
+        self._close_commit(group)
+        kept = KeptEvent(event, group, 0)
         self._events.append(kept)
         texts = text_bytes(event.group, event.client_id, event.member_id, event.instance_id)
         # The names of the details are the program's own.
         self._grow(kept, _EVENT_BYTES + texts + sum(map(value_bytes, event.details.values())))
         return kept
 
-    def add_commit(self, event: GroupEvent) -> KeptEvent:
+    def add_commit(self, event: GroupEvent, cluster: int) -> KeptEvent:
         """One more event, of commits that may go on until something else happens in the group."""
-        kept = self.add(event)
-        self._commits[event.group] = kept
+        kept = self.add(event, cluster)
+        self._commits[kept.group] = kept
         if len(self._commits) > MAX_MEMBERS:
             self._close_commit(next(iter(self._commits)))
         return kept
 
-    def open_commit(self, group: str) -> KeptEvent | None:
-        """The last event of a group, if it is one of commits."""
+    def open_commit(self, group: tuple[int, str]) -> KeptEvent | None:
+        """The last event of a group in a cluster, if it is one of commits."""
         return self._commits.get(group)
 
     def count_error(self, kept: KeptEvent, name: str) -> None:
@@ -142,7 +147,7 @@ class EventLog:
             kept.offsets[topic, partition] = kept.event.details["offsets"][name] = [offset, offset]
             self._grow(kept, text_bytes(name, topic) + 3 * ENTRY_BYTES)
 
-    def _close_commit(self, group: str) -> None:
+    def _close_commit(self, group: tuple[int, str]) -> None:
         """Ends the group's last event of commits, so that later ones make a new event."""
         closed = self._commits.pop(group, None)
         if closed is not None:
@@ -158,6 +163,6 @@ class EventLog:
             oldest = events.popleft()
             budget.release(oldest.size)
             oldest.size = -1
-            if self._commits.get(oldest.event.group) is oldest:
-                self._close_commit(oldest.event.group)
+            if self._commits.get(oldest.group) is oldest:
+                self._close_commit(oldest.group)
             self.left_out += 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kwiresniff.analysis.cluster_evidence import cluster_of
 from kwiresniff.analysis.group_events import EventLog, LastKnown, Member, Partitions, new_member_budget
 from kwiresniff.analysis.late_names import renamer
 from kwiresniff.base.api_keys import (
@@ -21,6 +22,7 @@ from kwiresniff.base.api_keys import (
 )
 from kwiresniff.base.body_members import DECODED
 from kwiresniff.base.field_values import field_text, name_text
+from kwiresniff.identity.clusters import Clusters
 from kwiresniff.model import Body, Exchange, TopicNames
 from kwiresniff.results.groups import GroupEvent
 
@@ -45,8 +47,11 @@ STEPS = frozenset({"MEMBER_ID_REQUIRED", "REBALANCE_IN_PROGRESS"})
 class GroupTimeline:
     """Collects the events of groups from exchanges with decoded bodies, in the order in which they are answered."""
 
-    def __init__(self, topic_name: TopicNames | None = None) -> None:
+    def __init__(self, topic_name: TopicNames | None = None, clusters: Clusters | None = None) -> None:
+        """``clusters`` are those of other analyses of the same exchanges."""
         self._topic_name = topic_name
+        self._clusters = clusters or Clusters()
+        self._node = self._cluster = 0  # of the exchange that is looked at
         self._rename = renamer(topic_name)
         self._log = EventLog()
         budget = new_member_budget()
@@ -66,12 +71,14 @@ class GroupTimeline:
 
     def add(self, exchange: Exchange) -> None:
         """Take in an exchange; most are about no group."""
+        node = cluster_of(self._clusters, exchange)
         handler = self._handlers.get(exchange.api_key)
         if handler is None or exchange.request is None or exchange.request.body is None:
             return
         answer = exchange.response.body if exchange.response is not None else None
         if exchange.outcome != "unanswered" and answer is None and exchange.response is not None:
             return  # an answer that could not be read does not say what happened
+        self._node, self._cluster = node, self._clusters.scope(node)
         handler(exchange, exchange.request.body, answer or {})
 
     @property
@@ -85,14 +92,17 @@ class GroupTimeline:
         return self._assigned.forgotten + self._epochs.forgotten
 
     def events(self) -> list[GroupEvent]:
-        """Everything found, by group, then by time; the groups in the order in which they appeared."""
-        groups: dict[str, list[GroupEvent]] = {}
+        """Everything found, by cluster and group, then by time; the groups in the order in which they appeared."""
+        groups: dict[tuple[int, str], list[GroupEvent]] = {}
+        labels = self._clusters.labels()
         for event in self._log:
+            cluster = self._clusters.scope(event.node)
+            event.cluster = labels.get(cluster)
             if event.protocol == CLASSIC:
-                member = event.group, event.instance_id or event.member_id
+                member = cluster, event.group, event.instance_id or event.member_id
                 event.protocol = self._protocols.get(member) or CLASSIC
             event.details = self._rename(event.details)
-            groups.setdefault(event.group, []).append(event)
+            groups.setdefault((cluster, event.group), []).append(event)
         return [event for found in groups.values() for event in sorted(found, key=lambda one: one.timestamp_ns)]
 
     # -- the classic protocol ------------------------------------------------------------------------------------
@@ -145,7 +155,7 @@ class GroupTimeline:
             self._depart(exchange, request, protocol, {"static": asked == LEAVING_FOR_A_WHILE})
             return
         member_id = field_text(answer.get("member_id")) or field_text(request.get("member_id"))
-        member = _member({**request, "member_id": member_id})
+        member = self._member({**request, "member_id": member_id})
         if self._protocols.get(member) != protocol:
             self._protocols.put(member, protocol)
         epoch = answer.get("member_epoch")
@@ -189,7 +199,7 @@ class GroupTimeline:
         return True
 
     def _depart(self, exchange: Exchange, request: Body, protocol: str, details: dict[str, Any]) -> None:
-        member = _member(request)
+        member = self._member(request)
         self._epochs.pop(member)
         details["partitions"] = self._assigned.pop(member) or {}
         self._event(exchange, request, protocol, "leave", details, _generation(request))
@@ -214,14 +224,15 @@ class GroupTimeline:
         epochs, assigned = self._epochs, self._assigned
         if len(members) < len(epochs) + len(assigned):
             names = map(_member_name, members)
-            return {name for name in names if (group, name) in epochs or (group, name) in assigned}
-        return {name for known in (epochs, assigned) for of, name in known if of == group}
+            at = self._cluster
+            return {name for name in names if (at, group, name) in epochs or (at, group, name) in assigned}
+        return {name for known in (epochs, assigned) for *of, name in known if of == [self._cluster, group]}
 
     def _assign(self, exchange: Exchange, request: Body, protocol: str, given: list[Body], generation: Any) -> None:
         now: Partitions = {}
         for topic in given:
             now.setdefault(self._topic(topic), []).extend(topic.get("partitions") or ())
-        member = _member(request)
+        member = self._member(request)
         before = self._rename(self._assigned.get(member) or {})
         self._assigned.put(member, now)
         details = {
@@ -234,7 +245,7 @@ class GroupTimeline:
 
     def _commit(self, exchange: Exchange, request: Body, answer: Body) -> None:
         log, group, member_id = self._log, field_text(request.get("group_id")), field_text(request.get("member_id"))
-        last = log.open_commit(group)
+        last = log.open_commit((self._cluster, group))
         if last is None or (last.event.member_id, last.event.client) != (member_id, exchange.connection.client):
             details: dict[str, Any] = {
                 "count": 0,
@@ -243,7 +254,9 @@ class GroupTimeline:
                 "offsets": {},
                 "errors": {},
             }
-            last = log.add_commit(_event(exchange, request, CLASSIC, "commit", details, _generation(request)))
+            last = log.add_commit(
+                _event(exchange, request, CLASSIC, "commit", details, _generation(request), self._node), self._cluster
+            )
         details = last.event.details
         assert exchange.request is not None
         details["count"] += 1
@@ -258,6 +271,11 @@ class GroupTimeline:
                 if "committed_offset" in partition:  # else the request is cut off before it
                     log.count_offset(last, named, partition.get("partition_index"), partition["committed_offset"])
 
+    def _member(self, request: Body) -> Member:
+        """A member by cluster, group and id; a static one by its instance id, which stays when its member id changes
+        (KIP-345)."""
+        return self._cluster, field_text(request.get("group_id")), _member_name(request)
+
     def _topic(self, topic: Body) -> str:
         topic_id = topic.get("topic_id")
         name = topic.get("topic") or topic.get("name") or topic.get("topic_name")
@@ -268,16 +286,16 @@ class GroupTimeline:
     def _event(
         self, exchange: Exchange, request: Body, protocol: str, event: str, details: dict[str, Any], generation: Any
     ) -> GroupEvent:
-        found = _event(exchange, request, protocol, event, details, generation)
-        self._log.add(found)
+        found = _event(exchange, request, protocol, event, details, generation, self._node)
+        self._log.add(found, self._cluster)
         return found
 
 
 def _event(
-    exchange: Exchange, request: Body, protocol: str, event: str, details: dict[str, Any], generation: Any
+    exchange: Exchange, request: Body, protocol: str, event: str, details: dict[str, Any], generation: Any, node: int
 ) -> GroupEvent:
     assert exchange.request is not None
-    return GroupEvent(
+    found = GroupEvent(
         group=field_text(request.get("group_id")),
         protocol=protocol,
         event=event,
@@ -291,11 +309,8 @@ def _event(
         generation=generation if isinstance(generation, int) and generation >= 0 else None,
         details=details,
     )
-
-
-def _member(request: Body) -> Member:
-    """A member by group and id; a static one by its instance id, which stays when its member id changes (KIP-345)."""
-    return field_text(request.get("group_id")), _member_name(request)
+    found.node = node
+    return found
 
 
 def _member_name(member: Body) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kwiresniff.analysis.body_entities import READ_COMMITTED, isolation_level
+from kwiresniff.analysis.cluster_evidence import cluster_of
 from kwiresniff.analysis.late_names import renamer
 from kwiresniff.analysis.places import place_of, request_place
 from kwiresniff.analysis.producer_state import (
@@ -38,6 +39,7 @@ from kwiresniff.base.api_keys import (
     WRITE_TXN_MARKERS,
 )
 from kwiresniff.base.field_values import field_text
+from kwiresniff.identity.clusters import Clusters
 from kwiresniff.model import Body, Exchange, TopicNames
 from kwiresniff.results.producers import Producer
 
@@ -50,8 +52,10 @@ OVER_CODE = "INVALID_TXN_STATE"
 class ProducerLedger:
     """Collects from exchanges whose bodies are decoded, batch headers included, or that have digests."""
 
-    def __init__(self, topic_name: TopicNames | None = None) -> None:
+    def __init__(self, topic_name: TopicNames | None = None, clusters: Clusters | None = None) -> None:
+        """``clusters`` are those of other analyses of the same exchanges."""
         self._topic_name = topic_name
+        self._clusters = clusters or Clusters()
         self._table = ProducerTable()
         #: The time of the newest message, of whomever.
         self.last_ns = 0
@@ -71,7 +75,10 @@ class ProducerLedger:
         message = exchange.response or exchange.request
         if message is not None and message.last_ns > self.last_ns:
             self.last_ns = message.last_ns
+        node = cluster_of(self._clusters, exchange)
         take = self._takers.get(exchange.api_key)
+        if take is not None:
+            self._table.turn_to(self._clusters.scope(node), node)
         if take is None or self._has_nothing(exchange):
             return
         request = exchange.request.body if exchange.request is not None else None
@@ -102,7 +109,11 @@ class ProducerLedger:
     def producers(self) -> list[Producer]:
         """Every producer, those with transactional ids first, by the time of their first request."""
         rename = renamer(self._topic_name)
-        found = [_renamed(state.result(), rename) for state in self._table.producers.values()]
+        labels = self._clusters.labels()
+        found = [
+            _renamed(state.result(labels.get(self._clusters.scope(state.node))), rename)
+            for state in self._table.all_producers()
+        ]
         return sorted(found, key=lambda one: (one.transactional_id is None, one.first_ns, one.producer_id))
 
     # -- one API each -------------------------------------------------------------------------------------------

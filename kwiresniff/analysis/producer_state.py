@@ -138,14 +138,15 @@ class Epochs:
 
 
 class ProducerState:
-    """The state of one producer id."""
+    """The state of one producer id in a cluster, from the exchanges with one ``node`` on (``identity.clusters``)."""
 
     __slots__ = (
-        "batches", "clients", "epochs", "errors", "first_ns", "last_ns", "producer_id", "records", "sequences",
+        "batches", "clients", "epochs", "errors", "first_ns", "last_ns", "node", "producer_id", "records", "sequences",
         "timeout_ms", "transactional_id", "transactions",
     )  # fmt: skip
 
-    def __init__(self, producer_id: int, epoch: int, ns: int) -> None:
+    def __init__(self, producer_id: int, epoch: int, ns: int, node: int = 0) -> None:
+        self.node = node
         self.producer_id = producer_id
         self.transactional_id: str | None = None
         self.timeout_ms: int | None = None
@@ -172,8 +173,8 @@ class ProducerState:
         """Closes the open transaction as ``state``."""
         self.transactions.end(state, self.epochs.highest, ns, packet, by)
 
-    def result(self) -> Producer:
-        """The producer as a result."""
+    def result(self, cluster: str | None = None) -> Producer:
+        """The producer as a result, with the name of its cluster where there are several."""
         flaws = [
             SequenceFlaw(partition, one.missing, one.duplicates, one.reused)
             for partition, one in sorted(self.sequences.items())
@@ -197,4 +198,5 @@ class ProducerState:
             fencings=tuple(self.epochs.fencings),
             first_ns=self.first_ns,
             last_ns=self.last_ns,
+            cluster=cluster,
         )

@@ -21,12 +21,29 @@ SEQUENCE_BYTES = 400 + MAX_HOLES * 20
 
 
 class ProducerTable:
-    """What is remembered of producers. What finds no room is counted by the ``budget``."""
+    """What is remembered of producers. What finds no room is counted by the ``budget``.
+
+    ``producers`` are those of the cluster that ``turn_to`` was told last.
+    """
 
     def __init__(self) -> None:
         self.producers: dict[int, ProducerState] = {}
         self.budget = MemoryBudget(MAX_REMEMBERED_BYTES)
         self._by_transactional_id: dict[str, int] = {}
+        self._node = 0
+        self._clusters = {0: (self.producers, self._by_transactional_id)}
+
+    def turn_to(self, cluster: int, node: int) -> None:
+        """Turns to the producers of the cluster with a number, for an exchange with one of its nodes."""
+        self._node = node
+        found = self._clusters.get(cluster)
+        if found is None:
+            found = self._clusters[cluster] = {}, {}
+        self.producers, self._by_transactional_id = found
+
+    def all_producers(self) -> list[ProducerState]:
+        """Those of all clusters."""
+        return [state for producers, _ in self._clusters.values() for state in producers.values()]
 
     def seen(self, producer_id: int, epoch: int, exchange: Exchange) -> ProducerState | None:
         """Notes that a client uses a producer id with an epoch; None where there is no room for it."""
@@ -35,7 +52,7 @@ class ProducerTable:
         if state is None:
             if not self.budget.admit_or_count(PRODUCER_BYTES):
                 return None
-            state = self.producers[producer_id] = ProducerState(producer_id, epoch, ns)
+            state = self.producers[producer_id] = ProducerState(producer_id, epoch, ns, self._node)
         state.seen(client_name(exchange), epoch, ns)
         return state
 

@@ -31,6 +31,14 @@ def base_of(batch: Body) -> int:
     return offset if isinstance(offset, int) else -1
 
 
+def oldest_ms_of(batch: Body) -> int:
+    """The timestamp of a batch's first record in milliseconds, -1 where it has none. A broker that stamps records when
+    it appends them stamps all of a batch alike (KIP-32)."""
+    field = "max_timestamp" if batch.get("timestamp_type") == "log_append_time" else "base_timestamp"
+    found = batch.get(field, batch.get("timestamp", -1))
+    return found if isinstance(found, int) else -1
+
+
 def end_of(batch: Body) -> int:
     """The offset behind a batch's last record."""
     delta = batch.get("last_offset_delta", 0)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from kwiresniff.analysis.clients import Inventory
-from kwiresniff.analysis.doctor import Doctor, RuleMaker
+from kwiresniff.analysis.doctor import Doctors, Maker
 from kwiresniff.analysis.flow_picture import picture_of
 from kwiresniff.analysis.flows import flows_of
 from kwiresniff.analysis.groups import GroupTimeline
@@ -15,6 +15,7 @@ from kwiresniff.analysis.time_series import TimeSeries
 from kwiresniff.analysis.topic_traffic import TopicTraffic
 from kwiresniff.base.address_names import AddressNames
 from kwiresniff.identity.addresses import AddressBook
+from kwiresniff.identity.clusters import Clusters
 from kwiresniff.model import Connection, Event, Exchange, Problem, TopicNames
 from kwiresniff.results.report import Report
 
@@ -35,13 +36,14 @@ class Reporter:
     """Takes in events with decoded bodies; memory is bounded by the parts."""
 
     def __init__(
-        self, topic_name: TopicNames | None = None, rules: Iterable[RuleMaker] = (), names: AddressNames | None = None
+        self, topic_name: TopicNames | None = None, rules: Iterable[Maker] = (), names: AddressNames | None = None
     ) -> None:
-        self._doctor = Doctor(topic_name, rules)
+        clusters = Clusters()
+        self._doctor = Doctors(topic_name, rules, clusters)
         self._tables = [StatsTable((name,), topic_name) for name in DIMENSIONS]
-        self._inventory = Inventory(topic_name)
-        self._timeline = GroupTimeline(topic_name)
-        self._topics = TopicTraffic(topic_name)
+        self._inventory = Inventory(topic_name, clusters)
+        self._timeline = GroupTimeline(topic_name, clusters)
+        self._topics = TopicTraffic(topic_name, clusters)
         self._book = AddressBook(names)
         self._series = TimeSeries()
         self._problems: list[Problem] = []

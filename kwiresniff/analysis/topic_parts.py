@@ -9,7 +9,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import Any
 
-from kwiresniff.analysis.record_counts import base_of, batches_in, end_of, records_in
+from kwiresniff.analysis.record_counts import base_of, batches_in, end_of, oldest_ms_of, records_in
 from kwiresniff.base.entities import PARTITION_INDEXES, TOPIC_ARRAYS, TOPIC_NAMES
 from kwiresniff.base.known_ids import ZERO_UUID
 from kwiresniff.digest import PartitionDigest, TopicDigest
@@ -68,6 +68,7 @@ def _partition(index: int, part: Body) -> PartitionDigest:
         found.batches = len(of_records)
         found.records = sum(map(records_in, of_records))
         found.size_bytes = sum(batch.get("size_bytes") or 0 for batch in of_records)
+        found.oldest_ms = min((ms for batch in of_records if (ms := oldest_ms_of(batch)) >= 0), default=-1)
         found.first_offset, found.end_offset = base_of(batches[0]), end_of(batches[-1])
         found.codecs = [str(batch.get("compression", "none")) for batch in of_records]
         first = next((batch for batch in batches if _has_producer(batch)), None)

@@ -25,7 +25,7 @@ SEQUENCES_BYTES: Final = 600
 #: Bytes of a producer's id and epoch.
 _ID_BYTES: Final = 10
 
-#: Buckets of a client's histogram for which there is room in its row, and for which more is asked at a time.
+#: Buckets of each of a client's histograms for which there is room in its row, and for which more is asked at a time.
 ROW_BUCKETS = 16
 MORE_BUCKETS = 16
 
@@ -34,6 +34,16 @@ MAX_FOUND = 64
 
 #: Client id, address, software, principal: who somebody is, on however many connections.
 Identity: TypeAlias = tuple[str | None, str, tuple[str | None, str | None], str | None]
+
+
+class RowHistogram(Histogram):
+    """A histogram in a client's row; ``room`` is the number of buckets for which there is room."""
+
+    __slots__ = ("room",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.room = ROW_BUCKETS
 
 
 class Flow:
@@ -74,6 +84,10 @@ class PartitionState:
         self.awaited: list[int] = []  # base offsets of batches produced, ascending, and when that was answered
         self.awaited_ns: list[int] = []
         self.sequences: dict[bytes, list[bytes]] = {}
+
+    def knows(self, producer: bytes) -> bool:
+        """Whether a batch with this id, epoch and base sequence of a producer is among the last that were taken."""
+        return producer[_ID_BYTES:] in self.sequences.get(producer[:_ID_BYTES], ())
 
     def has_taken(self, producer: bytes, budget: MemoryBudget) -> bool:
         """Whether a batch with this id, epoch and base sequence of a producer was taken before; it has been, now."""
@@ -132,15 +146,16 @@ class ClientPartition:
 class ClientState:
     """A producer or consumer of one topic.
 
+    ``waits`` are times from produce to consume, ``ages`` those from a record's timestamp to its delivery.
     ``batches`` counts those of each codec, by its number, ``named_batches`` those of which its name alone is known;
     ``brokers`` counts the bytes of all batches, taken or not, by the broker's address;
     ``last_partition`` is the one of its ``partitions`` that was asked for last: mostly the next one, too.
     """
 
     __slots__ = (
-        "acks", "batches", "brokers", "buckets", "errors", "first_ns", "flow", "idempotent", "last_ns",
-        "last_partition", "named_batches", "partitions", "refused", "repeated", "role", "transactional_ids", "turn",
-        "unanswered", "waits",
+        "acks", "ages", "batches", "brokers", "errors", "first_ns", "flow", "idempotent", "last_ns", "last_partition",
+        "named_batches", "partitions", "refused", "repeated", "role", "transactional_ids", "turn", "unanswered",
+        "waits",
     )  # fmt: skip
 
     def __init__(self, role: str, first_ns: int) -> None:
@@ -158,8 +173,8 @@ class ClientState:
         self.transactional_ids: dict[str, None] = {}
         self.partitions: dict[int, ClientPartition] = {}
         self.last_partition: ClientPartition | None = None
-        self.waits = Histogram()
-        self.buckets = ROW_BUCKETS  # for which there is room in it
+        self.waits = RowHistogram()
+        self.ages = RowHistogram()
         self.first_ns = first_ns
         self.last_ns = first_ns
         self.turn = 0  # of the exchange that ``last_ns`` is of
@@ -185,15 +200,25 @@ class Sender:
     ``software``.
 
     ``clients`` are those that it was found to be, by role and topic; ``client`` the last of them, of that ``role`` and
-    ``topic``.
+    ``topic``. ``topics`` are those of the ``node`` of clusters that it speaks to (``identity.clusters``).
     """
 
     __slots__ = (
-        "broker", "client", "client_id", "clients", "connection_id", "identity", "principal", "remembered", "role",
-        "software", "topic",
+        "broker", "client", "client_id", "clients", "connection_id", "identity", "node", "principal", "remembered",
+        "role", "software", "topic", "topics",
     )  # fmt: skip
 
-    def __init__(self, connection_id: int, broker: str, identity: Identity, software: dict[str, str] | None) -> None:
+    def __init__(
+        self,
+        connection_id: int,
+        broker: str,
+        identity: Identity,
+        software: dict[str, str] | None,
+        node: int,
+        topics: dict[str, TopicState],
+    ) -> None:
+        self.node = node
+        self.topics = topics
         self.connection_id = connection_id
         self.broker = broker
         self.identity = identity
@@ -206,10 +231,15 @@ class Sender:
         self.client: ClientState | None = None
 
     def is_by(
-        self, connection_id: int, client_id: str | None, software: dict[str, str] | None, principal: str | None
+        self,
+        connection_id: int,
+        client_id: str | None,
+        software: dict[str, str] | None,
+        principal: str | None,
+        node: int,
     ) -> bool:
-        """Whether it is who a connection says of itself now."""
-        if self.connection_id != connection_id or self.software is not software:
+        """Whether it is who a connection says of itself now, and speaks to this node."""
+        if self.connection_id != connection_id or self.software is not software or self.node != node:
             return False
         return (self.client_id is client_id or self.client_id == client_id) and (
             self.principal is principal or self.principal == principal
@@ -263,15 +293,24 @@ class Poll:
 
 
 class TopicState:
-    """What is known of a topic under one of its two names, the name itself or its id."""
+    """What is known of a topic at one node of clusters, under one of its two names, the name itself or its id.
 
-    __slots__ = ("clients", "committed", "errors", "first_ns", "last_ns", "name", "partitions")
+    ``committed`` has the offset, and in which exchange it was named. ``siblings`` are the states at other nodes of what
+    may be the same cluster, as they were known at ``version``.
+    """
 
-    def __init__(self, name: str, first_ns: int) -> None:
+    __slots__ = (
+        "clients", "committed", "errors", "first_ns", "last_ns", "name", "node", "partitions", "siblings", "version",
+    )  # fmt: skip
+
+    def __init__(self, name: str, first_ns: int, node: int = 0) -> None:
         self.name = name
+        self.node = node
+        self.siblings: list[TopicState] = []
+        self.version = -1
         self.partitions: dict[int, PartitionState] = {}
         self.clients: dict[tuple[str, Identity], ClientState] = {}
-        self.committed: dict[str, dict[int, int]] = {}  # group -> partition -> offset
+        self.committed: dict[str, dict[int, tuple[int, int]]] = {}  # by group and partition
         self.errors: dict[str, int] = {}
         self.first_ns = first_ns
         self.last_ns = first_ns

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kwiresniff.analysis.latency import Histogram
-from kwiresniff.analysis.topic_state import ClientState, Flow, Identity, TopicState
+from kwiresniff.analysis.topic_state import ClientPartition, ClientState, Flow, Identity, TopicState
 from kwiresniff.results.topics import Topic, TopicClient, TopicFlow, TopicGroup, TopicPartition
 
 #: The software of a client that has not named it.
@@ -28,7 +28,8 @@ class TopicSummary:
                 known = self._high_watermarks.get(index, -1)
                 self._high_watermarks[index] = max(known, partition.high_watermark)
 
-    def result(self, seconds: float) -> Topic:
+    def result(self, seconds: float, cluster: str | None = None) -> Topic:
+        """The topic, with rates over ``seconds``, and the name of its ``cluster`` where there are several."""
         clients: dict[tuple[str, Identity], list[ClientState]] = {}
         for part in self._parts:
             for key, client in part.clients.items():
@@ -37,10 +38,11 @@ class TopicSummary:
         self._find_readers(clients)
         rows = [self._client(identity, found) for (_, identity), found in clients.items()]
         rows.sort(key=lambda row: (-row.flow.size_bytes, row.client_id or "", row.address))
-        waits = Histogram()
+        waits, ages = Histogram(), Histogram()
         for found in clients.values():
             for client in found:
                 waits.merge(client.waits)
+                ages.merge(client.ages)
         partitions = tuple(self._partition(index) for index in sorted(self._high_watermarks))
         errors: dict[str, int] = {}
         for part in self._parts:
@@ -65,6 +67,8 @@ class TopicSummary:
             last_ns=max(part.last_ns for part in self._parts),
             refused=_sum([row.refused for row in rows]),
             repeated=_sum([row.repeated for row in rows]),
+            cluster=cluster,
+            record_age=ages.summary(),
         )
 
     def _join_unnamed(self, clients: dict[tuple[str, Identity], list[ClientState]]) -> None:
@@ -116,7 +120,8 @@ class TopicSummary:
 
     def _client(self, identity: Identity, found: list[ClientState]) -> TopicClient:
         client_id, address, software, principal = identity
-        flow, refused, repeated, waits, lags = Flow(), Flow(), Flow(), Histogram(), []
+        flow, refused, repeated, waits, ages = Flow(), Flow(), Flow(), Histogram(), Histogram()
+        positions: dict[int, ClientPartition] = {}
         compression: dict[str, int] = {}
         brokers: dict[str, int] = {}
         for client in found:
@@ -124,15 +129,20 @@ class TopicSummary:
             refused.merge(client.refused)
             repeated.merge(client.repeated)
             waits.merge(client.waits)
+            ages.merge(client.ages)
             for codec, count in client.compression().items():
                 compression[codec] = compression.get(codec, 0) + count
             for broker, size_bytes in client.brokers.items():
                 brokers[broker] = brokers.get(broker, 0) + size_bytes
-            lags += [
-                self._lag(index, partition.position)
-                for index, partition in client.partitions.items()
-                if partition.fetched_ns >= 0 and self._still_reads(identity, index)
-            ]
+            for index, partition in client.partitions.items():
+                before = positions.get(index)
+                if before is None or partition.fetched_ns > before.fetched_ns:
+                    positions[index] = partition
+        lags = [
+            self._lag(index, partition.position)
+            for index, partition in positions.items()
+            if partition.fetched_ns >= 0 and self._still_reads(identity, index)
+        ]
         known = [lag for lag in lags if lag is not None]
         return TopicClient(
             role=found[0].role,
@@ -156,16 +166,22 @@ class TopicSummary:
             refused=refused.result(),
             repeated=repeated.result(),
             brokers=tuple(sorted(brokers.items(), key=lambda item: (-item[1], item[0]))),
+            record_age=ages.summary(),
         )
 
     def _committed(self) -> tuple[TopicGroup, ...]:
-        committed: dict[str, dict[int, int]] = {}
+        committed: dict[str, dict[int, tuple[int, int]]] = {}
         for part in self._parts:
             for group, offsets in part.committed.items():
-                committed.setdefault(group, {}).update(offsets)
+                newest = committed.setdefault(group, {})
+                for index, named in offsets.items():
+                    if index not in newest or named[1] > newest[index][1]:
+                        newest[index] = named
         rows = []
         for group, offsets in sorted(committed.items()):
-            partitions = tuple((index, offset, self._lag(index, offset)) for index, offset in sorted(offsets.items()))
+            partitions = tuple(
+                (index, offset, self._lag(index, offset)) for index, (offset, _) in sorted(offsets.items())
+            )
             known = [lag for _, _, lag in partitions if lag is not None]
             if partitions:
                 rows.append(TopicGroup(group, partitions, sum(known) if known else None))

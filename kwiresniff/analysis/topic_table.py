@@ -15,11 +15,13 @@ from kwiresniff.analysis.topic_state import (
     ClientState,
     Identity,
     PartitionState,
+    RowHistogram,
     Sender,
     TopicState,
 )
 from kwiresniff.base.flows import host_of
 from kwiresniff.digest import TopicDigest
+from kwiresniff.identity.clusters import Clusters
 from kwiresniff.model import Exchange
 
 if TYPE_CHECKING:
@@ -27,8 +29,8 @@ if TYPE_CHECKING:
 
 #: Names, rows and numbers of everything: ten thousand topics of a hundred partitions each.
 MAX_REMEMBERED_BYTES = 64 << 20
-#: A topic or a client beside its names; the histogram of a client is most of it.
-ROW_BYTES = 3_000
+#: A topic or a client beside its names; the histograms of a client are most of it.
+ROW_BYTES = 4_500
 #: A partition, and what is known of it for each of its clients.
 PARTITION_BYTES = 1_000
 CLIENT_PARTITION_BYTES = 320
@@ -39,16 +41,21 @@ MAX_SENDERS: Final = 512
 
 
 class TopicTable:
-    """What is remembered, by the topic's name, or its id where it was named by that (``ids``).
+    """What is remembered, by the node of ``clusters`` and the topic's name, or its id where it was named by that
+    (``ids``).
 
-    ``turn`` counts the exchanges, which are not always in the order of their times.
+    ``turn`` counts the exchanges, which are not always in the order of their times; ``node`` is that of the exchange
+    that is looked at. ``count`` is the number of topics, those of one name at several nodes included.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clusters: Clusters | None = None) -> None:
         self.turn = 0
-        self.topics: dict[str, TopicState] = {}
+        self.node = 0
+        self.clusters = clusters or Clusters()
+        self.topics: dict[int, dict[str, TopicState]] = {}
         self.ids: dict[str, None] = {}
-        self.groups: dict[Identity, dict[str, None]] = {}
+        self.groups: dict[int, dict[Identity, dict[str, None]]] = {}
+        self.count = 0
         self.budget = MemoryBudget(MAX_REMEMBERED_BYTES)
         self._senders: list[Sender | None] = [None] * MAX_SENDERS  # by their connections' numbers
 
@@ -67,16 +74,41 @@ class TopicTable:
         name = named.name
         topic = sender.topic
         if topic is None or topic.name != name:
-            topic = self.topics.get(name)
+            topic = sender.topics.get(name)
         if topic is None:
             if not self.budget.admit_or_count(ROW_BYTES + text_bytes(name)):
                 return None
-            topic = self.topics[name] = TopicState(name, ns)
+            topic = sender.topics[name] = TopicState(name, ns, sender.node)
+            self.count += 1
             if named.is_id:
                 self.ids[name] = None
         if ns > topic.last_ns:
             topic.last_ns = ns
         return topic
+
+    def siblings(self, topic: TopicState, index: int) -> list[PartitionState]:
+        """A partition of the topic at other nodes, as far as they may be of the same cluster: its leader moves."""
+        if len(self.topics) < 2:
+            return []
+        clusters = self.clusters
+        version = clusters.version + self.count
+        if topic.version != version:
+            topic.version = version
+            topic.siblings = [one for one in self.named(topic.name, topic.node) if one is not topic]
+        return [one.partitions[index] for one in topic.siblings if index in one.partitions]
+
+    def named(self, name: str, node: int) -> list[TopicState]:
+        """The topic of a name at a node, first, and at others that may be of the same cluster."""
+        own = self.topics.get(node, {}).get(name)
+        found = [] if own is None else [own]
+        if len(self.topics) > 1:
+            clusters = self.clusters
+            found += [
+                topics[name]
+                for other, topics in self.topics.items()
+                if other != node and name in topics and clusters.scope(other) == clusters.scope(node)
+            ]
+        return found
 
     def partition(self, topic: TopicState, client: ClientState | None, index: i64) -> PartitionState | None:
         """One of its partitions, which a ``client`` of it asks for; None where there is no room for it."""
@@ -127,23 +159,24 @@ class TopicTable:
         if known is not None or self.budget.admit_or_count(ENTRY_BYTES + NUMBER_BYTES):
             client.brokers[broker] = (known or 0) + size_bytes
 
-    def waited(self, client: ClientState, wait_ns: int) -> None:
-        """Count a wait, if there is room for the bucket that it may need."""
-        if len(client.waits.buckets) >= client.buckets:
+    def measured(self, histogram: RowHistogram, ns: int) -> None:
+        """Count a time, if there is room for the bucket that it may need."""
+        if len(histogram.buckets) >= histogram.room:
             if not self.budget.admit_or_count(MORE_BUCKETS * BUCKET_BYTES):
                 return
-            client.buckets += MORE_BUCKETS
-        client.waits.add(wait_ns)
+            histogram.room += MORE_BUCKETS
+        histogram.add(ns)
 
     def speaks_for(self, exchange: Exchange, groups: list[str]) -> None:
         """The groups of which a member has sent the request of an exchange."""
         for group in groups:
             identity = self.identity(exchange)
-            known = self.groups.get(identity)
+            at_node = self.groups.setdefault(self.node, {})
+            known = at_node.get(identity)
             if known is None:
                 if not self.budget.admit_or_count(ENTRY_BYTES + CONTAINER_BYTES + text_bytes(identity[0], identity[1])):
                     return
-                known = self.groups[identity] = {}
+                known = at_node[identity] = {}
             if len(known) < MAX_GROUPS:
                 self.note(known, group)
             elif group not in known:
@@ -160,9 +193,16 @@ class TopicTable:
         principal = None if sasl is None else sasl.get("principal")
         place: i64 = connection.id % MAX_SENDERS
         sender = self._senders[place]
-        if sender is None or not sender.is_by(connection.id, exchange.client_id, software, principal):
+        if sender is None or not sender.is_by(connection.id, exchange.client_id, software, principal, self.node):
             reported = software or {}
             named = (reported.get("name"), reported.get("version"))
             identity = (exchange.client_id, host_of(connection.client), named, principal)
-            sender = self._senders[place] = Sender(connection.id, connection.broker, identity, software)
+            sender = self._senders[place] = Sender(
+                connection.id,
+                connection.broker,
+                identity,
+                software,
+                self.node,
+                self.topics.setdefault(self.node, {}),
+            )
         return sender

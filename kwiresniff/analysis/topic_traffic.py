@@ -12,21 +12,33 @@ from __future__ import annotations
 from typing import Final
 
 from kwiresniff.analysis.body_entities import groups_of_member, replica_id_of
+from kwiresniff.analysis.cluster_evidence import cluster_of
 from kwiresniff.analysis.followed_sessions import FollowedSessions
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMBER_BYTES, text_bytes
 from kwiresniff.analysis.topic_parts import parts_of, refused_parts, structs, topic_of_path
-from kwiresniff.analysis.topic_state import ClientState, Flow, PartitionState, Poll, Sender, TopicState
+from kwiresniff.analysis.topic_state import (
+    ClientState,
+    Flow,
+    Identity,
+    PartitionState,
+    Poll,
+    Sender,
+    TopicState,
+)
 from kwiresniff.analysis.topic_summary import TopicSummary
 from kwiresniff.analysis.topic_table import TopicTable
 from kwiresniff.base.api_keys import FETCH, OFFSET_COMMIT, OFFSET_FETCH, PRODUCE, SHARE_FETCH, TXN_OFFSET_COMMIT
 from kwiresniff.base.field_values import field_text
 from kwiresniff.digest import PartitionDigest, TopicDigest
+from kwiresniff.identity.clusters import Clusters
 from kwiresniff.model import Body, Exchange, FetchedTopics, Message, TopicNames
 from kwiresniff.results.topics import Topic
 
 #: Different values of ``acks`` that are kept of a client: there are three (-1, 0, 1), and those of broken clients.
 MAX_ACKS: Final = 8
 
+#: Nanoseconds of a millisecond, in which records have their timestamps.
+MS: Final = 1_000_000
 #: Most answers refuse nothing.
 NONE_REFUSED: Final[dict[tuple[str, int], bool]] = {}
 
@@ -36,9 +48,11 @@ _ROLES = ("producer", "consumer", "share consumer", "replica")
 class TopicTraffic:
     """Collects from exchanges whose bodies are decoded, batch headers included, or that have digests."""
 
-    def __init__(self, topic_name: TopicNames | None = None) -> None:
+    def __init__(self, topic_name: TopicNames | None = None, clusters: Clusters | None = None) -> None:
+        """``clusters`` are those of other analyses of the same exchanges."""
         self._topic_name = topic_name
-        self._table = TopicTable()
+        self._clusters = clusters or Clusters()
+        self._table = TopicTable(self._clusters)
         self._polls = FollowedSessions()  # by session, role and identity
         self._first_ns = -1
         self._last_ns = -1
@@ -60,6 +74,7 @@ class TopicTraffic:
         if ns > self._last_ns:
             self._last_ns = ns
         self._table.turn += 1
+        self._table.node = cluster_of(self._clusters, exchange)
         api_key = exchange.api_key
         if api_key == PRODUCE:
             self._produce(exchange, request, response, ns)
@@ -103,7 +118,7 @@ class TopicTraffic:
                     continue
                 again = refused.get((named.name, part.index))
                 if again is None:
-                    again = part.producer != b"" and partition.has_taken(part.producer, table.budget)
+                    again = part.producer != b"" and self._has_taken(topic, partition, part)
                     flow = client.repeated if again else client.flow
                 else:
                     flow = client.repeated if again else client.refused
@@ -122,6 +137,12 @@ class TopicTraffic:
                     end = part.offset + written.get(partition, 1)
                     partition.high_watermark = max(partition.high_watermark, end)
                     partition.written(part.offset, ns, table.budget)
+
+    def _has_taken(self, topic: TopicState, partition: PartitionState, part: PartitionDigest) -> bool:
+        """Whether a batch was taken before, by whichever broker led the partition then."""
+        if partition.has_taken(part.producer, self._table.budget):
+            return True
+        return any(one.knows(part.producer) for one in self._table.siblings(topic, part.index))
 
     def _note_producer(self, client: ClientState, request: Message | None) -> None:
         if request is None:
@@ -182,7 +203,7 @@ class TopicTraffic:
         if poll is None:
             poll = followed.state = Poll()
         has_changed = followed.seen is not fetched.names
-        if not has_changed and (not poll.unknown or len(table.topics) == poll.known):
+        if not has_changed and (not poll.unknown or table.count == poll.known):
             return poll
         new: list[str] = []
         if has_changed:
@@ -194,16 +215,16 @@ class TopicTraffic:
                     poll.drop(name)
             for dropped in self._polls.weigh(followed):
                 dropped.state.settle()
-        for name in new if len(table.topics) == poll.known else list(poll.unknown):
+        for name in new if table.count == poll.known else list(poll.unknown):
             if name not in poll.unknown:
                 continue
-            topic = table.topics.get(name)
-            client = table.client(topic, role, sender, ns) if topic is not None else None
+            known = table.named(name, sender.node)
+            client = table.client(known[0], role, sender, ns) if known else None
             if client is not None:
                 del poll.unknown[name]
                 poll.clients[name] = client
                 client.flow.requests -= poll.requests  # which were none of its own
-        poll.known = len(table.topics)
+        poll.known = table.count
         return poll
 
     def _settle(self) -> None:
@@ -226,16 +247,20 @@ class TopicTraffic:
                 partition.high_watermark = max(partition.high_watermark, part.high_watermark)
                 if not part.batches:
                     if role == "consumer":  # behind the marks of transactions it goes on as well
-                        self._arrived(client, partition, part, ns)
+                        self._arrived(topic, client, partition, part, ns)
                     continue
                 self._carried(client, sender.broker, partition, part, client.flow)
                 if role == "replica":
                     continue
                 partition.consumed.requests += 1
                 partition.consumed.add(part)
-                self._arrived(client, partition, part, ns)
+                if part.oldest_ms >= 0:
+                    table.measured(client.ages, ns - part.oldest_ms * MS)
+                self._arrived(topic, client, partition, part, ns)
 
-    def _arrived(self, client: ClientState, partition: PartitionState, part: PartitionDigest, ns: int) -> None:
+    def _arrived(
+        self, topic: TopicState, client: ClientState, partition: PartitionState, part: PartitionDigest, ns: int
+    ) -> None:
         """Batches have come to a consumer: it goes on behind them, and what was awaited has its time."""
         start, end = part.first_offset, part.end_offset
         if start < 0 or client.role != "consumer":
@@ -244,11 +269,16 @@ class TopicTraffic:
         if known is not None:
             start = max(start, known.position)
             known.position, known.fetched_ns = max(end, start), ns
+        self._waited(client, partition, start, end, ns)
+        for sibling in self._table.siblings(topic, part.index):
+            self._waited(client, sibling, start, end, ns)
+
+    def _waited(self, client: ClientState, partition: PartitionState, start: int, end: int, ns: int) -> None:
         awaited = partition.awaited
         for at in range(partition.first_awaited(start), len(awaited)):
             if awaited[at] >= end:
                 break
-            self._table.waited(client, ns - partition.awaited_ns[at])
+            self._table.measured(client.waits, ns - partition.awaited_ns[at])
 
     def _carried(
         self, client: ClientState, broker: str, partition: PartitionState, part: PartitionDigest, flow: Flow
@@ -281,42 +311,52 @@ class TopicTraffic:
                 if table.partition(topic, None, part.index) is None or part.offset < 0:
                     continue
                 if part.index in offsets or table.budget.admit_or_count(ENTRY_BYTES + 2 * NUMBER_BYTES):
-                    offsets[part.index] = part.offset
+                    offsets[part.index] = part.offset, table.turn
 
     def _errors(self, exchange: Exchange, response: Body) -> None:
         table = self._table
         for path, _, code_name, _ in exchange.errors:
             key = topic_of_path(response, path)
-            topic = table.topics.get(key) if key is not None else None
-            if topic is None or not (
-                code_name in topic.errors or table.budget.admit_or_count(ENTRY_BYTES + text_bytes(code_name))
+            topics = table.named(key, table.node) if key is not None else []
+            errors = topics[0].errors if topics else {}
+            if not topics or not (
+                code_name in errors or table.budget.admit_or_count(ENTRY_BYTES + text_bytes(code_name))
             ):
                 continue
-            topic.errors[code_name] = topic.errors.get(code_name, 0) + 1
+            errors[code_name] = errors.get(code_name, 0) + 1
             for role in _ROLES:
-                if (client := topic.clients.get((role, table.identity(exchange)))) is not None:
-                    client.errors += 1
+                found = [one.clients.get((role, table.identity(exchange))) for one in topics]
+                if clients := [client for client in found if client is not None]:
+                    clients[0].errors += 1
 
     # -- the answer ---------------------------------------------------------------------------------------------
 
     def topics(self) -> list[Topic]:
         """Every topic, the one with most bytes first. A topic that was named by its id before its name was known is
-        one topic."""
+        one topic. Topics of one name in several clusters are several."""
         self._settle()
-        table = self._table
-        merged: dict[str, tuple[str | None, list[TopicState]]] = {}
-        for key, topic in table.topics.items():
-            is_id = key in table.ids
-            name = (self._topic_name(key) if is_id and self._topic_name is not None else None) or key
-            topic_id, parts = merged.get(name, (None, []))
-            parts.append(topic)
-            merged[name] = (key if is_id else topic_id, parts)
+        table, clusters = self._table, self._clusters
+        merged: dict[tuple[int, str], tuple[str | None, list[TopicState]]] = {}
+        groups: dict[int, dict[Identity, dict[str, None]]] = {}
+        for node, topics in table.topics.items():
+            scope = clusters.scope(node)
+            for identity, names in table.groups.get(node, {}).items():
+                groups.setdefault(scope, {}).setdefault(identity, {}).update(names)
+            for key, topic in topics.items():
+                is_id = key in table.ids
+                name = (self._topic_name(key) if is_id and self._topic_name is not None else None) or key
+                topic_id, parts = merged.get((scope, name), (None, []))
+                parts.append(topic)
+                merged[scope, name] = (key if is_id else topic_id, parts)
         seconds = max(self._last_ns - self._first_ns, 0) / 1e9
+        labels = clusters.labels()
         found = [
-            TopicSummary(name, topic_id, parts, table.groups).result(seconds)
-            for name, (topic_id, parts) in merged.items()
+            TopicSummary(name, topic_id, parts, groups.get(scope, {})).result(seconds, labels.get(scope))
+            for (scope, name), (topic_id, parts) in merged.items()
         ]
-        return sorted(found, key=lambda one: (-one.produced.size_bytes - one.consumed.size_bytes, one.name))
+        return sorted(
+            found, key=lambda one: (-one.produced.size_bytes - one.consumed.size_bytes, one.name, one.cluster or "")
+        )
 
 
 def _body(message: Message | None) -> Body:

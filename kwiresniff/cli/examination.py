@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 import time
 
-from kwiresniff.analysis.doctor import SEVERITIES, Doctor
+from kwiresniff.analysis.doctor import SEVERITIES, Doctors
 from kwiresniff.analysis.doctor.live import LiveExamination
 from kwiresniff.analysis.sinks import CallingSink
 from kwiresniff.capture.live import LiveCapture
 from kwiresniff.cli.event_source import EventSource
-from kwiresniff.cli.plugin_rules import rules_of
+from kwiresniff.cli.plugin_examiners import examiners_of
 from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.model import Event, Problem
 from kwiresniff.render import stdout_for
@@ -30,8 +30,8 @@ class _Review:
         self._writer = FindingWriter(*stdout_for(source.options.color), source.files)
         self._looked = time.monotonic()
         self._written = False
-        rules = rules_of(source.plugins)
-        self.examination = LiveExamination(lambda: Doctor(source.topic_name, rules))
+        rules = examiners_of(source.plugins)
+        self.examination = LiveExamination(lambda: Doctors(source.topic_name, rules))
         self.counts = dict.fromkeys(SEVERITIES, 0)
 
     def print_changes(self, *, now: bool = False) -> None:

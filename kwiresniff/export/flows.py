@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kwiresniff.export.json_objects import SCHEMA_VERSION, Json, names_json
+from kwiresniff.export.json_objects import SCHEMA_VERSION, Json, names_json, of_cluster
 from kwiresniff.export.times import rfc3339
 from kwiresniff.export.topics import flow_json, not_taken_json
 from kwiresniff.results.flows import Flow
@@ -16,6 +16,7 @@ def record_flow_json(flow: Flow) -> Json:
         "kind": "flow",
         "role": flow.role,
         "topic": flow.topic,
+        **of_cluster(flow.cluster),
         "client_id": flow.client_id,
         "address": flow.address or None,
         **({"names": names_json(flow.names)} if flow.names else {}),

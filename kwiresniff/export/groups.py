@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kwiresniff.export.json_objects import SCHEMA_VERSION, Json, file_name
+from kwiresniff.export.json_objects import SCHEMA_VERSION, Json, file_name, of_cluster
 from kwiresniff.export.times import rfc3339
 from kwiresniff.model import packet_number
 from kwiresniff.results.groups import GroupEvent
@@ -16,6 +16,7 @@ def group_event_json(event: GroupEvent, files: Sequence[str] = ()) -> Json:
         "schema_version": SCHEMA_VERSION,
         "kind": "group_event",
         "group": event.group,
+        **of_cluster(event.cluster),
         "protocol": event.protocol,
         "event": event.event,
         "time": rfc3339(event.timestamp_ns),

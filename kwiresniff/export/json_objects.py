@@ -239,6 +239,11 @@ def names_json(names: Sequence[Name]) -> list[Json]:
     return [{"name": one.name, "source": one.source} for one in names]
 
 
+def of_cluster(cluster: str | None) -> Json:
+    """The member that names a cluster, where there are several."""
+    return {} if cluster is None else {"cluster": cluster}
+
+
 def latency_json(latency: LatencySummary) -> Json:
     return {
         "count": latency.count,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kwiresniff.export.json_objects import SCHEMA_VERSION, Json
+from kwiresniff.export.json_objects import SCHEMA_VERSION, Json, of_cluster
 from kwiresniff.export.times import rfc3339
 from kwiresniff.model import file_index, packet_number
 from kwiresniff.results.producers import Fencing, Producer, Transaction
@@ -17,6 +17,7 @@ def producer_json(producer: Producer, files: Sequence[str] = ()) -> Json:
         "kind": "producer",
         "producer_id": producer.producer_id,
         "transactional_id": producer.transactional_id,
+        **of_cluster(producer.cluster),
         "transaction_timeout_ms": producer.timeout_ms,
         "clients": list(producer.clients),
         "first_epoch": producer.epochs[0],

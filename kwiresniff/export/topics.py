@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kwiresniff.export.json_objects import SCHEMA_VERSION, Json, latency_json, names_json
+from kwiresniff.export.json_objects import SCHEMA_VERSION, Json, latency_json, names_json, of_cluster
 from kwiresniff.export.times import rfc3339
 from kwiresniff.results.topics import Topic, TopicClient, TopicFlow
 
@@ -14,12 +14,14 @@ def topic_json(topic: Topic) -> Json:
         "kind": "topic",
         "topic": topic.name,
         "topic_id": topic.topic_id,
+        **of_cluster(topic.cluster),
         "produced": flow_json(topic.produced, topic.seconds),
         "consumed": flow_json(topic.consumed, topic.seconds),
         "refused": not_taken_json(topic.refused),
         "repeated": not_taken_json(topic.repeated),
         "lag": topic.lag,
         "produce_to_consume": None if topic.produce_to_consume is None else latency_json(topic.produce_to_consume),
+        "record_age": None if topic.record_age is None else latency_json(topic.record_age),
         "errors": [{"name": name, "count": count} for name, count in topic.errors],
         "partitions": [
             {
@@ -106,4 +108,5 @@ def _consumer(client: TopicClient) -> Json:
         "groups": list(client.groups),
         "lag": client.lag,
         "produce_to_consume": None if waits is None else latency_json(waits),
+        "record_age": None if client.record_age is None else latency_json(client.record_age),
     }

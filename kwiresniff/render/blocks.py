@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, TextIO
 
+from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk, pad, wrap
 from kwiresniff.render.terminal import glyphs_for, printable
 from kwiresniff.render.theme import Paint, Span
@@ -28,3 +29,8 @@ class BlockWriter:
         for number, line in enumerate(wrap(chunks, None if self._width is None else self._width - taken)):
             front = lead if not number else [("", " " * taken)]
             self._out.write(printable(self._paint.spans([*front, *line]), self._out).rstrip() + "\n")
+
+
+def cluster_name(cluster: str) -> str:
+    """A cluster by its id, or by an address in it, which is a text of its own."""
+    return escape(cluster if cluster.startswith("cluster ") else f"cluster {cluster}")

@@ -8,7 +8,7 @@ from typing import Final, TextIO
 from kwiresniff.base.placeholders import NO_CLIENT_ID
 from kwiresniff.model import file_index, packet_number
 from kwiresniff.render import format_units
-from kwiresniff.render.blocks import INDENT, BlockWriter
+from kwiresniff.render.blocks import INDENT, BlockWriter, cluster_name
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk
 from kwiresniff.render.names import name_chunks
@@ -64,6 +64,8 @@ class ClientWriter(BlockWriter):
         chunks: list[Chunk] = [[("ident" if client.client_id else "dim", name)], [("value", path)]]
         if client.proxied is not None:
             chunks[-1].append(("name", f" by {client.proxied['by']}"))
+        if client.cluster:
+            chunks.append([("dim", cluster_name(client.cluster))])
         if _KINDS[client.kind]:
             chunks.append([("wait", _KINDS[client.kind])])
         return chunks

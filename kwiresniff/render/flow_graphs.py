@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from kwiresniff.render import format_units
+from kwiresniff.render.blocks import cluster_name
 from kwiresniff.render.escape import escape
 from kwiresniff.render.flow_table import client_text, place_text, topic_text
 from kwiresniff.results.flows import FlowClient, FlowEdge, FlowPicture
@@ -41,7 +42,7 @@ def graphviz(picture: FlowPicture) -> Iterator[str]:
     for at, client in enumerate(picture.clients):
         yield f"  c{at} [shape=box, label={_quoted(client_lines(client))}];"
     for at in range(len(picture.topics)):
-        yield f"  t{at} [shape=cylinder, label={_quoted([short(topic_text(picture, at))])}];"
+        yield f"  t{at} [shape=cylinder, label={_quoted(topic_lines(picture, at))}];"
     width = width_by_bytes(picture)
     for edge in picture.edges:
         start, end = _ends(edge)
@@ -58,7 +59,7 @@ def mermaid(picture: FlowPicture) -> Iterator[str]:
     for at, client in enumerate(picture.clients):
         yield f"  c{at}[{_mermaid(client_lines(client))}]"
     for at in range(len(picture.topics)):
-        yield f"  t{at}[({_mermaid([short(topic_text(picture, at))])})]"
+        yield f"  t{at}[({_mermaid(topic_lines(picture, at))})]"
     width = width_by_bytes(picture)
     by_look: dict[str, list[str]] = {}
     for number, edge in enumerate(picture.edges):
@@ -78,6 +79,12 @@ def client_lines(client: FlowClient) -> list[str]:
     if client.zones:
         lines.append(f"zone {listed(client.zones)}")
     return [line for line in lines if line]
+
+
+def topic_lines(picture: FlowPicture, at: int) -> list[str]:
+    """The label of a topic: its name, and its cluster where there are several."""
+    cluster = picture.topics[at].cluster or ""
+    return [short(topic_text(picture, at))] + [short(escape(cluster_name(cluster)))] * bool(cluster)
 
 
 def edge_lines(edge: FlowEdge) -> list[str]:

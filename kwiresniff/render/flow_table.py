@@ -52,13 +52,15 @@ def topic_text(picture: FlowPicture, at: int) -> str:
 
 def _columns(picture: FlowPicture) -> Callable[[FlowEdge], list[Column]]:
     has_zones = any(client.zones for client in picture.clients)
+    has_clusters = any(topic.cluster is not None for topic in picture.topics)
 
     def columns(edge: FlowEdge) -> list[Column]:
-        client = picture.clients[edge.client]
+        client, topic = picture.clients[edge.client], picture.topics[edge.topic]
         across = edge.across_zones
         failed = edge.errors + edge.unanswered
         found = [
             Column("topic", True, "ident", topic_text(picture, edge.topic)),
+            *([Column("cluster", True, "dim", escape(topic.cluster or "") or NOTHING)] if has_clusters else []),
             Column("role", True, "value", _ROLES[edge.role]),
             Column("client", True, "client", client_text(client)),
             Column("address", True, "value", place_text(client) or NOTHING),

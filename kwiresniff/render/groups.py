@@ -8,6 +8,7 @@ from typing import Any, Final, TextIO
 
 from kwiresniff.model import file_index, packet_number
 from kwiresniff.render import format_units
+from kwiresniff.render.blocks import cluster_name
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk, pad, wrap
 from kwiresniff.render.terminal import glyphs_for, printable
@@ -41,14 +42,15 @@ class GroupWriter:
 
     def write(self, events: Iterable[GroupEvent]) -> None:
         """Events in the order of their groups."""
-        group: str | None = None
+        group: tuple[str | None, str] | None = None
         for event in events:
-            if event.group != group:
+            if (event.cluster, event.group) != group:
                 if group is not None:
                     self._out.write("\n")
-                group = event.group
+                group = event.cluster, event.group
                 start = format_units.instant(event.timestamp_ns, 3)
-                self._line([], [[("heading", escape(group) or '""')], [("dim", f"from {start}")]])
+                where: list[Chunk] = [[("dim", cluster_name(event.cluster))]] if event.cluster else []
+                self._line([], [[("heading", escape(event.group) or '""')], *where, [("dim", f"from {start}")]])
             clock = format_units.clock(event.timestamp_ns, 3)
             self._line(
                 [("dim", f"  {clock}  "), (_KINDS[event.event], pad(event.event, _EVENT)), ("", "  ")],

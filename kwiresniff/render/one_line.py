@@ -62,6 +62,7 @@ def topic_columns(
         Column("lag", False, "warn" if topic.lag else "value", NOTHING if topic.lag is None else str(topic.lag)),
         Column("delay_p99", False, "value", NOTHING if delay is None else _duration(delay.p99_ns)),
         Column("errors", False, "bad" if errors else "dim", str(errors)),
+        *_cluster(topic.cluster),
     ]
 
 
@@ -81,7 +82,13 @@ def client_columns(client: Client) -> list[Column]:
         Column("unanswered", False, "warn" if client.unanswered else "dim", str(client.unanswered)),
         Column("topics", False, "dim", str(len(client.topics))),
         Column("groups", False, "dim", str(len(client.groups))),
+        *_cluster(client.cluster),
     ]
+
+
+def _cluster(cluster: str | None) -> list[Column]:
+    """A column that is there where there are several clusters; then every row has one."""
+    return [] if cluster is None else [Column("cluster", True, "dim", _name(cluster))]
 
 
 def aligned(rows: Sequence[Sequence[Column]], width: int | None, ellipsis: str = "…") -> list[list[Span]]:

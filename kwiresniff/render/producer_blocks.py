@@ -7,7 +7,7 @@ from typing import Final, TextIO
 
 from kwiresniff.model import file_index, packet_number
 from kwiresniff.render import format_units
-from kwiresniff.render.blocks import INDENT, BlockWriter
+from kwiresniff.render.blocks import INDENT, BlockWriter, cluster_name
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk
 from kwiresniff.results.producers import Fencing, Producer, Transaction
@@ -99,6 +99,8 @@ class ProducerWriter(BlockWriter):
 
 def _headline(producer: Producer) -> Iterator[Chunk]:
     yield [("ident", f"producer {producer.producer_id}")]
+    if producer.cluster:
+        yield [("dim", cluster_name(producer.cluster))]
     low, high = producer.epochs
     yield [("dim", f"epoch {high}" if low == high else f"epochs {low} to {high}")]
     if producer.transactional_id is not None:

@@ -7,7 +7,7 @@ from typing import Final
 
 from kwiresniff.base.placeholders import NO_CLIENT_ID
 from kwiresniff.render import format_units
-from kwiresniff.render.blocks import INDENT, BlockWriter
+from kwiresniff.render.blocks import INDENT, BlockWriter, cluster_name
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk
 from kwiresniff.render.names import name_chunks
@@ -18,6 +18,9 @@ from kwiresniff.results.topics import Topic, TopicClient, TopicFlow, TopicGroup
 ROWS_SHOWN: Final = 20
 #: Partitions of a group that are named with their lag, the furthest behind first.
 LAGGING_SHOWN: Final = 3
+#: The age of records is told when it is greater by as much than the time from produce to consume: clocks differ, and
+#: producers wait for a batch to fill.
+AGE_SHOWN_NS: Final = 1_000_000_000
 _ACKS: Final = {-1: "acks all", 0: "acks 0", 1: "acks 1"}
 
 
@@ -35,6 +38,8 @@ class TopicWriter(BlockWriter):
 
 
 def _headline(topic: Topic) -> Iterator[Chunk]:
+    if topic.cluster:
+        yield [("dim", cluster_name(topic.cluster))]
     yield [("dim", format_units.count(len(topic.partitions), "partition"))]
     for word, flow in (("in", topic.produced), ("out", topic.consumed)):
         if flow.records:
@@ -78,6 +83,8 @@ def _facts(topic: Topic) -> Iterator[tuple[str, list[Chunk]]]:
         yield "group", [[("dim", f"and {len(topic.groups) - ROWS_SHOWN:,} more")]]
     if topic.produce_to_consume is not None:
         yield "delay", [[("value", _waits(topic.produce_to_consume))], [("dim", "from produce to consume")]]
+    if topic.record_age is not None and _is_older(topic.record_age, topic.produce_to_consume):
+        yield "age", [[("value", _waits(topic.record_age))], [("dim", "from a record's timestamp to its delivery")]]
 
 
 def _client(client: TopicClient) -> Iterator[Chunk]:
@@ -129,6 +136,11 @@ def _group(group: TopicGroup) -> Iterator[Chunk]:
     behind = sorted(((lag, index) for index, _, lag in group.partitions if lag), reverse=True)[:LAGGING_SHOWN]
     if behind and len(group.partitions) > 1:
         yield [("dim", ", ".join(f"{lag:,} in partition {index}" for lag, index in behind))]
+
+
+def _is_older(age: LatencySummary, delay: LatencySummary | None) -> bool:
+    """Whether the age of records says more than the time from produce to consume."""
+    return age.max_ns - (0 if delay is None else delay.max_ns) >= AGE_SHOWN_NS
 
 
 def _waits(latency: LatencySummary) -> str:

@@ -32,7 +32,8 @@ class Client(NamedTuple):
     it can, ``api_key -> (lowest, highest)``, empty when that was not seen. ``kind`` is ``client``, ``broker`` for
     nodes of the cluster that talk to each other, or ``encrypted`` for TLS that was not decrypted. ``proxied`` is what a
     proxy's preamble tells: the ``client``, without its port, the ``broker``, and ``by`` what. ``address_names`` and
-    ``broker_names`` are what the ends are called, ``node_id`` is the broker's, where it is known.
+    ``broker_names`` are what the ends are called, ``node_id`` is the broker's, where it is known. ``cluster`` is None
+    where all brokers are taken for one cluster.
     """
 
     kind: str
@@ -60,6 +61,7 @@ class Client(NamedTuple):
     address_names: tuple[Name, ...] = ()
     broker_names: tuple[Name, ...] = ()
     node_id: int | None = None
+    cluster: str | None = None
 
 
 class AuditFinding(NamedTuple):

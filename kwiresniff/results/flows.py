@@ -28,7 +28,7 @@ class Flow(NamedTuple):
     offsets and of which no member was seen to consume: then there is no client. ``records`` is what brokers took from a
     producer, or what came to a consumer; ``refused`` and ``repeated`` as in ``TopicClient``. ``zone`` is the client's,
     ``names`` are what its address is called. ``seconds`` is the time between the first and the last exchange of the
-    captures, for rates; ``first_ns`` and ``last_ns`` are those of the topic where there is no client.
+    captures, for rates; ``cluster`` is None where all brokers are taken for one cluster; ``first_ns`` and ``last_ns`` are those of the topic where there is no client.
     """
 
     role: str
@@ -50,6 +50,7 @@ class Flow(NamedTuple):
     first_ns: int
     last_ns: int
     names: tuple[Name, ...] = ()
+    cluster: str | None = None
 
     @property
     def across_zones(self) -> int | None:
@@ -77,10 +78,11 @@ class FlowClient(NamedTuple):
 
 
 class FlowTopic(NamedTuple):
-    """A topic; ``name`` is None for several that are shown as one, ``count`` topics."""
+    """A topic of a cluster (see ``Topic``); ``name`` is None for several that are shown as one, ``count`` topics."""
 
     name: str | None
     count: int  # type: ignore[assignment]  # not the method of tuples
+    cluster: str | None = None
 
 
 class FlowEdge(NamedTuple):

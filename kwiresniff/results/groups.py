@@ -11,12 +11,13 @@ class GroupEvent:
     ``protocol`` is ``classic``, ``consumer``, ``share`` or ``streams``. ``event`` is ``join``, ``assigned``, ``epoch``,
     ``leave``, ``commit``, ``rejoin`` or ``error``; ``details`` is JSON-ready and depends on it. ``generation`` is the
     generation or the member epoch, None when it is not in the traffic. ``timestamp_ns`` and ``packet`` are those of the
-    request; of commits in a row, which are one event, those of the first.
+    request; of commits in a row, which are one event, those of the first. ``node`` is that of clusters which it was
+    taken from (``identity.clusters``), ``cluster`` the cluster, None where there is but one.
     """
 
     __slots__ = (
-        "broker", "client", "client_id", "details", "event", "generation", "group", "instance_id", "member_id",
-        "packet", "protocol", "timestamp_ns",
+        "broker", "client", "client_id", "cluster", "details", "event", "generation", "group", "instance_id",
+        "member_id", "node", "packet", "protocol", "timestamp_ns",
     )  # fmt: skip
 
     def __init__(
@@ -46,3 +47,5 @@ class GroupEvent:
         self.instance_id = instance_id
         self.generation = generation
         self.details = details
+        self.node = 0
+        self.cluster: str | None = None

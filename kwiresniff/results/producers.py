@@ -52,6 +52,7 @@ class Producer(NamedTuple):
     """One producer id. ``clients`` are those that have used it, the last one last; ``epochs`` the lowest and highest
     epoch. ``flaws`` are the partitions whose sequence is not whole. ``ended`` counts transactions by their state;
     ``transactions`` are the last ones and those that are open, ``timeout_ms`` what the producer has asked for.
+    ``cluster`` is None where all brokers are taken for one cluster.
     """
 
     producer_id: int
@@ -70,3 +71,4 @@ class Producer(NamedTuple):
     fencings: tuple[Fencing, ...]
     first_ns: int
     last_ns: int
+    cluster: str | None = None

@@ -33,7 +33,8 @@ class TopicClient(NamedTuple):
     producer id.
     ``groups`` are the groups that the same client speaks for on any connection. ``lag`` is the high watermark less the
     position, summed over the ``partitions`` where both are known, None where they are known of none.
-    ``produce_to_consume`` is the time from the answer to a Produce until the answer to a Fetch that carries its batch.
+    ``produce_to_consume`` is the time from the answer to a Produce until the answer to a Fetch that carries its batch,
+    ``record_age`` that from the timestamp of the oldest record of a partition until the answer that carries it.
     ``flow`` of a producer is what brokers took, with what they did not answer; ``refused`` is what they answered with
     an error, ``repeated`` what they had taken already: batches of an idempotent producer that it sent again.
     ``brokers`` are ``(address, bytes of all batches that went there or came from there)``, the most bytes first.
@@ -62,6 +63,7 @@ class TopicClient(NamedTuple):
     repeated: TopicFlow = NO_FLOW
     brokers: tuple[tuple[str, int], ...] = ()
     names: tuple[Name, ...] = ()
+    record_age: LatencySummary | None = None
 
 
 class TopicPartition(NamedTuple):
@@ -87,7 +89,7 @@ class Topic(NamedTuple):
 
     ``seconds`` is the time between the first and the last exchange of the captures, for rates. ``errors`` are
     ``(name of the code, how often)``, the most frequent first. ``produced`` is what brokers took; ``refused`` and
-    ``repeated`` are those of its producers.
+    ``repeated`` are those of its producers. ``cluster`` is None where all brokers are taken for one cluster.
     """
 
     name: str
@@ -106,3 +108,5 @@ class Topic(NamedTuple):
     last_ns: int
     refused: TopicFlow = NO_FLOW
     repeated: TopicFlow = NO_FLOW
+    cluster: str | None = None
+    record_age: LatencySummary | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kwiresniff.analysis.doctor import Doctor
+from kwiresniff.analysis.doctor import Doctors
 from kwiresniff.analysis.doctor.live import OVER_NS, RENEW_NS, LiveExamination
 from kwiresniff.model import Exchange
 from tests.support.exchanges import START_NS, exchange
@@ -17,7 +17,7 @@ def denied(at_ns: int) -> Exchange:
 
 def test_a_finding_comes_once_and_is_over_after_a_while() -> None:
     """A finding that is over comes again when its cause is seen again."""
-    live = LiveExamination(Doctor)
+    live = LiveExamination(Doctors)
     told: list[tuple[int, str, str]] = []
     for second in range(200):
         if second in (1, 5, 180):
@@ -32,7 +32,7 @@ def test_a_finding_comes_once_and_is_over_after_a_while() -> None:
 
 def test_it_begins_anew_from_time_to_time() -> None:
     """What is rare now is not judged by what was then: the count is that of the newest examination."""
-    live = LiveExamination(Doctor)
+    live = LiveExamination(Doctors)
     for second in range(0, 2 * RENEW_NS // SECOND, 10):
         live.add(denied(second * SECOND))
         live.review(START_NS + second * SECOND + SECOND // 2)

@@ -86,13 +86,13 @@ def test_a_transaction_that_is_left_open_is_aborted_by_its_coordinator() -> None
 
 @pytest.mark.parametrize("file", ["fenced.pcap.xz", "transaction-left-open.pcap.xz"])
 def test_digests_lead_to_the_same_producers(file: str) -> None:
-    """Bodies are decoded of what names producers alone, and of fetches of committed records."""
+    """Bodies are decoded of what names producers or brokers alone, and of fetches of committed records."""
     analyzer = Analyzer("bodies", digests=True)
     ledger, left = ProducerLedger(analyzer.topics.name), 0
     for event in analyzer.analyze(open_captures([str(CAPTURES / "incidents" / file)])):
         if isinstance(event, Exchange):
             ledger.exchange(event)
-            left += event.response is not None and event.response.is_deferred
+            left += event.request is not None and event.request.is_deferred
     assert {one.transactional_id: one for one in ledger.producers()} == recorded(f"incidents/{file}")
     assert left > 0
 

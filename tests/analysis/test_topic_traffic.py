@@ -128,6 +128,47 @@ def test_the_time_to_consume_is_from_the_produce_answer_to_the_fetch_answer() ->
     assert (topic.produce_to_consume.count, topic.produce_to_consume.min_ns) == (1, arrived - answered)
 
 
+def test_the_age_of_records_is_from_their_own_timestamps_to_their_delivery() -> None:
+    """Of the oldest record that a partition brings; a broker may stamp those that it appends (KIP-32)."""
+    sent_ms, stamped_ms = START_NS // MS - 9_000, START_NS // MS - 2_000
+    stamps = {"base_timestamp": sent_ms, "max_timestamp": stamped_ms}
+    topic = only(
+        fetch(5, 8, [batch(5, 1, timestamp_type="create_time", **stamps), batch(6, 2, base_timestamp=stamped_ms)]),
+        fetch(8, 9, [batch(8, 1, timestamp_type="log_append_time", **stamps)]),
+        fetch(9, 10, [batch(9, 1, base_timestamp=-1)]),
+    )
+    delivered_ns = START_NS + 10_000 + 1 * MS + 20_000
+    for age in (topic.record_age, topic.consumers[0].record_age):
+        assert age is not None
+        assert age.count == 2
+        assert (age.min_ns, age.max_ns) == (delivered_ns - stamped_ms * MS, delivered_ns - sent_ms * MS)
+
+
+def test_lag_counts_a_partition_once_by_whichever_name_and_broker() -> None:
+    """A topic by its name and by its id, and its partition at the leader before and at the one after."""
+    by_id = fetch(6, 9, [], start_ns=START_NS + 20 * MS, on=connection(2, broker="10.0.0.2:9092"))
+    for body, array in ((by_id.request, "topics"), (by_id.response, "responses")):
+        assert body is not None and body.body is not None
+        named = body.body[array][0]
+        del named["topic"]
+        named["topic_id"] = "ABEiM0RVZneImaq7zN3u_w"
+    topic = only(fetch(2, 9, []), by_id, names={"ABEiM0RVZneImaq7zN3u_w": "orders"})
+    assert (topic.lag, topic.consumers[0].lag) == (3, 3)
+
+
+def test_a_group_is_at_the_offset_that_it_committed_last() -> None:
+    """Its coordinator moves to another broker, and back."""
+    asked = {"group_id": "g", "topics": [{"name": "orders", "partitions": [{"partition_index": 0}]}]}
+    commits = []
+    for number, offset in enumerate((3, 5, 4)):
+        body = {**asked, "topics": [{"name": "orders", "partitions": [
+            {"partition_index": 0, "committed_offset": offset}]}]}  # fmt: skip
+        on = connection(number + 1, broker=f"10.0.0.{1 + number % 2}:9092")
+        commits.append(exchange("OffsetCommit", 8, 7, request=body, response={"topics": []}, on=on))
+    (group,) = only(*commits).groups
+    assert [(index, offset) for index, offset, _ in group.partitions] == [(0, 4)]
+
+
 def test_a_batch_that_is_read_twice_is_timed_once() -> None:
     """The second time the position lies behind it: the broker sends whole batches."""
     topic = only(
@@ -241,7 +282,7 @@ def test_the_waits_of_a_client_are_bounded_in_bytes(monkeypatch: pytest.MonkeyPa
     table = topic_table.TopicTable()
     client = ClientState("consumer", 0)
     for number in range(10_000):
-        table.waited(client, int(1.01**number) if number < 3_000 else number)
+        table.measured(client.waits, int(1.01**number) if number < 3_000 else number)
     assert 16 <= len(client.waits.buckets) <= 16 + 20_000 // 100
     assert table.left_out > 0
 

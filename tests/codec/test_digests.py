@@ -165,6 +165,10 @@ def test_batches_are_counted_as_the_decoder_counts_them(row: dict[str, Any]) -> 
         names = [(batch["producer_id"], batch["producer_epoch"], batch["base_sequence"]) for batch in named]
         assert partition.producer == b"".join(struct.pack(">qhi", *one) for one in names if one[2] >= 0)
         assert {partition.codec} >= {batch["attributes"] & 7 for batch in of_records}
+        fields = {"create_time": "base_timestamp", "log_append_time": "max_timestamp"}
+        stamps = [batch[fields[batch["timestamp_type"]]] for batch in of_records]
+        assert partition.oldest_ms == min((one for one in stamps if one >= 0), default=-1)
+        assert partition.oldest_ms == parts_of(body)[0].partitions[0].oldest_ms
         assert partition.first_offset == whole[0]["base_offset"]
         assert partition.end_offset == whole[-1]["base_offset"] + whole[-1]["last_offset_delta"] + 1
 

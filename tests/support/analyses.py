@@ -7,7 +7,7 @@ from io import StringIO
 from typing import Any
 
 from kwiresniff.analysis.clients import Inventory
-from kwiresniff.analysis.doctor import Doctor
+from kwiresniff.analysis.doctor import Doctors
 from kwiresniff.analysis.groups import GroupTimeline
 from kwiresniff.analysis.producer_ledger import ProducerLedger
 from kwiresniff.analysis.stats import StatsTable
@@ -41,7 +41,7 @@ def text_of_analyses(segments: Iterable[Segment], *, digests: bool = True) -> st
     analyzer = Analyzer("bodies", sessions=True, attempts=True, digests=digests)
     name = analyzer.topics.name
     inventory, topics, timeline = Inventory(name), TopicTraffic(name), GroupTimeline(name)
-    ledger, doctor = ProducerLedger(name), Doctor(name)
+    ledger, doctor = ProducerLedger(name), Doctors(name)
     tables = [StatsTable((dimension,), name, records=True) for dimension in DIMENSIONS]
     out = StringIO()
     summary = SummaryWriter(out, WIDTH, False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from kwiresniff.analysis.doctor.examine import Doctor
+from kwiresniff.analysis.doctor.doctors import Doctors
 from kwiresniff.model import Event
 from kwiresniff.results.findings import Finding
 
@@ -24,7 +24,7 @@ MAX_GOING_ON: Final = 2_000
 class LiveExamination:
     """Takes in events; ``review`` says what has come and what is over since it was last asked."""
 
-    def __init__(self, make: Callable[[], Doctor]) -> None:
+    def __init__(self, make: Callable[[], Doctors]) -> None:
         self._make = make
         self._doctor = make()
         self._began_ns = 0

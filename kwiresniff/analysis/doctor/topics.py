@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
+from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped, is_replica
 from kwiresniff.analysis.doctor.quotas import ANONYMOUS, user_of
-from kwiresniff.analysis.doctor.rule import ERROR, INCIDENT, Context, Rule, found
+from kwiresniff.analysis.doctor.rule import ERROR, INCIDENT, Rule, found
 from kwiresniff.analysis.doctor.wording import clock, duration, listed, times
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.negotiation import ADMIN_APIS
@@ -98,7 +99,7 @@ class TopicRule(Rule):
         self._cases = context.tally()
         self._kinds: dict[str, str] = {}
         #: By cluster and topic, when it was last seen to exist; and those seen before anybody missed them.
-        self._exists: dict[_Topic, int] = {}
+        self._exists = context.existing
         self._existed: set[_Topic] = set()
         self._deleted: dict[str, _Deletion] = {}
         self._asked: dict[int, int] = {}

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sized
 from typing import NamedTuple
 
+from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import clipped, is_replica
-from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
+from kwiresniff.analysis.doctor.rule import INCIDENT, Rule, found
 from kwiresniff.analysis.doctor.wording import clock, listed
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
@@ -195,6 +196,8 @@ class TruncationRule(Rule):
         """By the brokers that led before and lead now."""
         by_brokers: dict[tuple[str, str], dict[_Partition, _Loss]] = {}
         for key, loss in self._losses.items():
+            if not self.context.clusters.is_one(loss.before.broker, loss.after.broker):
+                continue  # nothing says that the two are of one cluster
             name = self.context.topic_name(key[1]) or key[1]
             by_brokers.setdefault((loss.before.broker, loss.after.broker), {})[key[0], name, key[2]] = loss
         for (old, new), losses in by_brokers.items():

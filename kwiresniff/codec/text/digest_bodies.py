@@ -11,12 +11,17 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, final
 
+from librt.strings import read_i64_be
+
 from kwiresniff.base.batch_layout import (
     BASE_SEQUENCE_AT,
+    BASE_TIMESTAMP_AT,
     CODEC_MASK,
     CODEC_NAMES,
     CONTROL,
     LAST_DELTA_AT,
+    LOG_APPEND_TIME,
+    MAX_TIMESTAMP_AT,
     PRODUCER_ID_AT,
     RECORDS_COUNT_AT,
 )
@@ -343,6 +348,10 @@ class DigestReader(BodyReader):
             elif partition.codec != codec:
                 return False
             partition.batches += 1
+            stamp_at: i64 = MAX_TIMESTAMP_AT if batch.attributes & LOG_APPEND_TIME else BASE_TIMESTAMP_AT
+            ms: i64 = read_i64_be(frame, pos + stamp_at)
+            if ms >= 0 and (partition.oldest_ms < 0 or ms < partition.oldest_ms):
+                partition.oldest_ms = ms
             partition.size_bytes += stop - pos
             partition.records += batch.count
         if frame[pos + PRODUCER_ID_AT] < 128:

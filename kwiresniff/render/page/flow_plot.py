@@ -12,10 +12,9 @@ from kwiresniff.render.flow_graphs import (
     edge_lines,
     left_out_text,
     listed,
-    short,
+    topic_lines,
     width_by_bytes,
 )
-from kwiresniff.render.flow_table import topic_text
 from kwiresniff.results.flows import FlowEdge, FlowPicture
 
 #: Sizes in the units of the picture, which the page scales to its width.
@@ -62,7 +61,7 @@ def flow_plot(picture: FlowPicture) -> str:
     consumers = [edge for edge in picture.edges if edge.role != "producer"]
     columns = (
         _Column(_COLUMNS[0], _clients(picture, producers)),
-        _Column(_COLUMNS[1], {at: [short(topic_text(picture, at))] for at in range(len(picture.topics))}),
+        _Column(_COLUMNS[1], {at: topic_lines(picture, at) for at in range(len(picture.topics))}),
         _Column(_COLUMNS[2], _clients(picture, consumers)),
     )
     height = max(column.height for column in columns) + _GAP
