@@ -29,7 +29,7 @@ _VARIES: Final = re.compile(
 #: Characters of a client id that are compared; the rest is no part of its pattern.
 _COMPARED_CHARS: Final = 200
 
-#: A client: its id and its address; or a group of which no member was seen.
+#: A client: its id and its address; or a group of which no member was seen, with its cluster.
 _Who: TypeAlias = tuple[str | None, str, tuple[str, ...]]
 
 
@@ -87,7 +87,7 @@ def _log(flow: Flow) -> _Log:
 
 
 def _who(flow: Flow) -> _Who:
-    return flow.client_id, flow.address, flow.groups if flow.role == "group" else ()
+    return flow.client_id, flow.address, (flow.cluster or "", *flow.groups) if flow.role == "group" else ()
 
 
 def _fold(by_client: dict[_Who, list[Flow]], sizes: dict[_Who, int]) -> list[_Box]:

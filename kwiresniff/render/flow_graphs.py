@@ -84,7 +84,7 @@ def client_lines(client: FlowClient) -> list[str]:
 def topic_lines(picture: FlowPicture, at: int) -> list[str]:
     """The label of a topic: its name, and its cluster where there are several."""
     cluster = picture.topics[at].cluster or ""
-    return [short(topic_text(picture, at))] + [short(escape(cluster_name(cluster)))] * bool(cluster)
+    return [short(topic_text(picture, at))] + [short(cluster_name(cluster))] * bool(cluster)
 
 
 def edge_lines(edge: FlowEdge) -> list[str]:

@@ -28,7 +28,8 @@ class Flow(NamedTuple):
     offsets and of which no member was seen to consume: then there is no client. ``records`` is what brokers took from a
     producer, or what came to a consumer; ``refused`` and ``repeated`` as in ``TopicClient``. ``zone`` is the client's,
     ``names`` are what its address is called. ``seconds`` is the time between the first and the last exchange of the
-    captures, for rates; ``cluster`` is None where all brokers are taken for one cluster; ``first_ns`` and ``last_ns`` are those of the topic where there is no client.
+    captures, for rates; ``first_ns`` and ``last_ns`` are those of the topic where there is no client. ``cluster`` is
+    None where all brokers are taken for one cluster.
     """
 
     role: str

@@ -135,3 +135,21 @@ def test_the_pattern_of_a_long_client_id_takes_no_time() -> None:
     for text in ("a-" * 16_000, "0" * 32_000, "f" * 32_000 + "g", "abcd1-" * 5_000):
         pattern_of(text)
     assert process_time() - begun < 0.1
+
+
+def test_topics_and_groups_of_one_name_in_two_clusters_are_two() -> None:
+    """They have nothing but the name in common; a client may speak to both."""
+    committed: dict[str, Any] = {"role": "group", "address": "", "groups": ("g",), "records": NO_FLOW}
+    picture = picture_of([
+        made_flow("mirror", cluster="a"),
+        made_flow("mirror", cluster="b"),
+        made_flow(None, cluster="a", **committed),
+        made_flow(None, cluster="b", **committed),
+    ])  # fmt: skip
+    assert [(topic.name, topic.cluster) for topic in picture.topics] == [("orders", "a"), ("orders", "b")]
+    assert [(one.kind, one.name) for one in picture.clients] == [
+        ("client id", "mirror"),
+        ("group", "g"),
+        ("group", "g"),
+    ]
+    assert [(edge.client, edge.topic) for edge in picture.edges] == [(0, 0), (1, 0), (0, 1), (2, 1)]
