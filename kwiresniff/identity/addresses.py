@@ -209,8 +209,10 @@ class AddressBook:
 
 
 def _client(exchange: Exchange) -> tuple[str, str | None]:
-    client_id = exchange.client_id
-    return host_of(exchange.connection.client), client_id if client_id is None else client_id[:MAX_NAME_CHARS]
+    client_id: str | None = exchange.client_id
+    if client_id is not None:
+        client_id = client_id[:MAX_NAME_CHARS]
+    return host_of(exchange.connection.client), client_id
 
 
 def _remember(table: dict[Any, Any], key: Any, value: Any, most: int) -> None:
