@@ -106,6 +106,7 @@ COMPILED = (
     "kwiresniff/pipeline/exchange_table.py",
     "kwiresniff/pipeline/shards.py",
     "kwiresniff/pipeline/unit_tables.py",
+    "kwiresniff/identity/addresses.py",
     "kwiresniff/render/batch_rows.py",
     "kwiresniff/render/digest_facts.py",
     "kwiresniff/render/escape.py",

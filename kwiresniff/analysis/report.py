@@ -7,11 +7,15 @@ from typing import ClassVar, TypeVar
 
 from kwiresniff.analysis.clients import Inventory
 from kwiresniff.analysis.doctor import Doctors, Maker
+from kwiresniff.analysis.flow_picture import picture_of
+from kwiresniff.analysis.flows import flows_of
 from kwiresniff.analysis.groups import GroupTimeline
 from kwiresniff.analysis.stats import StatsTable
 from kwiresniff.analysis.time_series import TimeSeries
 from kwiresniff.analysis.topic_traffic import TopicTraffic
+from kwiresniff.base.address_names import AddressNames
 from kwiresniff.base.needs import Needs
+from kwiresniff.identity.addresses import AddressBook
 from kwiresniff.identity.clusters import Clusters
 from kwiresniff.model import Connection, Event, Exchange, Problem, TopicNames
 from kwiresniff.results.report import Report
@@ -35,7 +39,11 @@ class Reporter:
     NEEDS: ClassVar[Needs] = Doctors.NEEDS | Inventory.NEEDS | GroupTimeline.NEEDS | TopicTraffic.NEEDS
 
     def __init__(
-        self, topic_name: TopicNames | None = None, rules: Iterable[Maker] = (), clusters: Clusters | None = None
+        self,
+        topic_name: TopicNames | None = None,
+        rules: Iterable[Maker] = (),
+        clusters: Clusters | None = None,
+        names: AddressNames | None = None,
     ) -> None:
         """``clusters`` are those of other analyses of the same exchanges."""
         clusters = clusters or Clusters()
@@ -44,6 +52,7 @@ class Reporter:
         self._inventory = Inventory(topic_name, clusters)
         self._timeline = GroupTimeline(topic_name, clusters)
         self._topics = TopicTraffic(topic_name, clusters)
+        self._book = AddressBook(names)
         self._series = TimeSeries()
         self._problems: list[Problem] = []
         self._problem_count = 0
@@ -79,6 +88,7 @@ class Reporter:
         self._inventory.exchange(exchange)
         self._timeline.add(exchange)
         self._topics.exchange(exchange)
+        self._book.exchange(exchange)
         self._series.add(exchange)
         for message in (exchange.request, exchange.response):
             if message is not None:
@@ -100,6 +110,8 @@ class Reporter:
         clients = self._inventory.clients()
         if self._inventory.cut:
             left_out["clients' whole lists of API versions and names"] = self._inventory.cut
+        topics = self._topics.topics()
+        flows = [flow for flow in flows_of(topics, self._book) if flow.role != "replica"]
         stats = [(table.by[0], first(table.rows(), MAX_STAT_ROWS, f"rows by {table.by[0]}")) for table in self._tables]
         return Report(
             title=title,
@@ -114,7 +126,8 @@ class Reporter:
             series=tuple(self._series.points()),
             findings=first(self._doctor.findings(), MAX_FINDINGS, "findings"),
             stats=tuple((name, rows) for name, rows in stats if rows),
-            topics=first(self._topics.topics(), MAX_TOPICS, "topics", self._topics.left_out),
+            topics=first(topics, MAX_TOPICS, "topics", self._topics.left_out),
+            flows=picture_of(flows),
             clients=first(clients, MAX_CLIENTS, "clients", self._inventory.left_out),
             group_events=first(self._timeline.events(), MAX_GROUP_EVENTS, "group events", self._timeline.left_out),
             problems=first(self._problems, MAX_PROBLEMS, "problems", self._problem_count - len(self._problems)),

@@ -148,11 +148,12 @@ class ClientState:
 
     ``waits`` are times from produce to consume, ``ages`` those from a record's timestamp to its delivery.
     ``batches`` counts those of each codec, by its number, ``named_batches`` those of which its name alone is known;
+    ``brokers`` counts the bytes of all batches, taken or not, by the broker's address;
     ``last_partition`` is the one of its ``partitions`` that was asked for last: mostly the next one, too.
     """
 
     __slots__ = (
-        "acks", "ages", "batches", "errors", "first_ns", "flow", "idempotent", "last_ns", "last_partition",
+        "acks", "ages", "batches", "brokers", "errors", "first_ns", "flow", "idempotent", "last_ns", "last_partition",
         "named_batches", "partitions", "refused", "repeated", "role", "transactional_ids", "turn", "unanswered",
         "waits",
     )  # fmt: skip
@@ -166,6 +167,7 @@ class ClientState:
         self.unanswered = 0
         self.batches = [0] * len(CODEC_NAMES)
         self.named_batches: dict[str, int] = {}
+        self.brokers: dict[str, int] = {}
         self.acks: list[int] = []
         self.idempotent = False
         self.transactional_ids: dict[str, None] = {}
@@ -194,20 +196,22 @@ class ClientState:
 
 
 class Sender:
-    """Who sends the requests of a connection: ``identity``, from what the connection says of its client's ``software``.
+    """Who sends the requests of a connection to ``broker``: ``identity``, from what the connection says of its client's
+    ``software``.
 
     ``clients`` are those that it was found to be, by role and topic; ``client`` the last of them, of that ``role`` and
     ``topic``. ``topics`` are those of the ``node`` of clusters that it speaks to (``identity.clusters``).
     """
 
     __slots__ = (
-        "client", "client_id", "clients", "connection_id", "identity", "node", "principal", "remembered", "role",
-        "software", "topic", "topics",
+        "broker", "client", "client_id", "clients", "connection_id", "identity", "node", "principal", "remembered",
+        "role", "software", "topic", "topics",
     )  # fmt: skip
 
     def __init__(
         self,
         connection_id: int,
+        broker: str,
         identity: Identity,
         software: dict[str, str] | None,
         node: int,
@@ -216,6 +220,7 @@ class Sender:
         self.node = node
         self.topics = topics
         self.connection_id = connection_id
+        self.broker = broker
         self.identity = identity
         self.client_id, _, _, self.principal = identity
         self.software = software

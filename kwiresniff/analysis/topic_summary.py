@@ -123,6 +123,7 @@ class TopicSummary:
         flow, refused, repeated, waits, ages = Flow(), Flow(), Flow(), Histogram(), Histogram()
         positions: dict[int, ClientPartition] = {}
         compression: dict[str, int] = {}
+        brokers: dict[str, int] = {}
         for client in found:
             flow.merge(client.flow)
             refused.merge(client.refused)
@@ -131,6 +132,8 @@ class TopicSummary:
             ages.merge(client.ages)
             for codec, count in client.compression().items():
                 compression[codec] = compression.get(codec, 0) + count
+            for broker, size_bytes in client.brokers.items():
+                brokers[broker] = brokers.get(broker, 0) + size_bytes
             for index, partition in client.partitions.items():
                 before = positions.get(index)
                 if before is None or partition.fetched_ns > before.fetched_ns:
@@ -162,6 +165,7 @@ class TopicSummary:
             last_ns=max(client.last_ns for client in found),
             refused=refused.result(),
             repeated=repeated.result(),
+            brokers=tuple(sorted(brokers.items(), key=lambda item: (-item[1], item[0]))),
             record_age=ages.summary(),
         )
 

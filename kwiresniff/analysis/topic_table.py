@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kwiresniff.analysis.latency import BUCKET_BYTES
-from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, MemoryBudget, text_bytes
+from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMBER_BYTES, MemoryBudget, text_bytes
 from kwiresniff.analysis.topic_state import (
     MORE_BUCKETS,
     ClientPartition,
@@ -153,6 +153,12 @@ class TopicTable:
         client.last_partition = known
         return known
 
+    def note_bytes(self, client: ClientState, broker: str, size_bytes: int) -> None:
+        """Count bytes of batches that went between a client and a broker, if there is room for that."""
+        known = client.brokers.get(broker)
+        if known is not None or self.budget.admit_or_count(ENTRY_BYTES + NUMBER_BYTES):
+            client.brokers[broker] = (known or 0) + size_bytes
+
     def measured(self, histogram: RowHistogram, ns: int) -> None:
         """Count a time, if there is room for the bucket that it may need."""
         if len(histogram.buckets) >= histogram.room:
@@ -192,6 +198,11 @@ class TopicTable:
             named = (reported.get("name"), reported.get("version"))
             identity = (exchange.client_id, host_of(connection.client), named, principal)
             sender = self._senders[place] = Sender(
-                connection.id, identity, software, self.node, self.topics.setdefault(self.node, {})
+                connection.id,
+                connection.broker,
+                identity,
+                software,
+                self.node,
+                self.topics.setdefault(self.node, {}),
             )
         return sender

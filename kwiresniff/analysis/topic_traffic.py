@@ -128,7 +128,7 @@ class TopicTraffic:
                 if flow is client.flow:
                     partition.produced.requests += 1
                     partition.produced.add(part)
-                self._carried(client, partition, part, flow)
+                self._carried(client, sender.broker, partition, part, flow)
                 written[partition] = part.records
         for named in answered:
             topic = table.topic(named, sender, ns)
@@ -252,7 +252,7 @@ class TopicTraffic:
                     if role == "consumer":  # behind the marks of transactions it goes on as well
                         self._arrived(topic, client, partition, part, ns)
                     continue
-                self._carried(client, partition, part, client.flow)
+                self._carried(client, sender.broker, partition, part, client.flow)
                 if role == "replica":
                     continue
                 partition.consumed.requests += 1
@@ -283,9 +283,12 @@ class TopicTraffic:
                 break
             self._table.measured(client.waits, ns - partition.awaited_ns[at])
 
-    def _carried(self, client: ClientState, partition: PartitionState, part: PartitionDigest, flow: Flow) -> None:
-        """Batches of a partition have come from a client, or gone to one; ``flow`` is what they count in."""
+    def _carried(
+        self, client: ClientState, broker: str, partition: PartitionState, part: PartitionDigest, flow: Flow
+    ) -> None:
+        """Batches of a partition have gone between a client and a broker; ``flow`` is what they count in."""
         self._table.note_partition(client, partition, part.index)
+        self._table.note_bytes(client, broker, part.size_bytes)
         flow.add(part)
         if part.codecs is None:
             client.batches[part.codec] += part.batches

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
+from kwiresniff.base.address_names import AddressNames
 from kwiresniff.base.packet_references import PACKET_BITS
 from kwiresniff.capture.choices import choices_of
 from kwiresniff.capture.formats import PCAPNG_MAGIC, NotACapture, first_timestamp, open_reader
@@ -15,7 +16,7 @@ from kwiresniff.capture.packet_decoder import NO_CHOICES, Choices, LayerDecoder
 from kwiresniff.capture.paths import STANDARD_INPUT, Input, expand, reason
 from kwiresniff.capture.sources import Reader, segments_of
 from kwiresniff.errors import CaptureError
-from kwiresniff.model import Problem, Segment, SegmentSink
+from kwiresniff.model import Problem, Segment, SegmentList, SegmentSink
 
 #: How far into a stream that cannot be read twice the first packet is looked for, in growing steps: a packet
 #: comes early, and a slow writer should not have to fill the largest step first.
@@ -37,11 +38,12 @@ class CaptureSet:
         problems: list[Problem],
         first_index: int = 0,
         choices: Choices = NO_CHOICES,
+        names: AddressNames | None = None,
     ) -> None:
         """``streams`` are the inputs that are open already, by path, because they cannot be opened twice.
 
         ``first_index`` is the index that packet references carry for the first file. ``choices`` are the user's, of how
-        packets are decoded.
+        packets are decoded. Names of addresses that captures have are added to ``names``.
         """
         self.files = [_name(one.path) for one in inputs]
         self.problems = problems
@@ -52,6 +54,7 @@ class CaptureSet:
         self._streams = streams
         self._first_index = first_index
         self._choices = choices
+        self._names = names
         self._done_bytes = 0
         self._done_packets = 0
         self._stream: Stream | None = None
@@ -100,6 +103,16 @@ class CaptureSet:
             return None
         return CaptureSet(self._inputs, {}, [], self._first_index, self._choices)
 
+    def read_names(self) -> None:
+        """Reads the captures that may have names of addresses for these alone, where they can be read twice: what wrote
+        them may have known the names only at the end.
+        """
+        inputs = [one for one in self._inputs if one.size_bytes is not None and _may_have_names(one.path)]
+        sink = SegmentList()
+        captures = CaptureSet(inputs, {}, [], self._first_index, self._choices, self._names)
+        while captures.feed(sink):
+            sink.taken.clear()
+
     def position(self) -> int:
         """Bytes consumed so far, as they lie on disk."""
         return self._done_bytes + (self._stream.consumed if self._stream else 0)
@@ -121,7 +134,7 @@ class CaptureSet:
             self._stream = self._streams.get(one.path) or _open(one.path)
             self._decoder = LayerDecoder(self.other_packets, self._choices)
             reference = (self._first_index + index) << PACKET_BITS
-            self._reader = open_reader(self._stream, self._decoder, reference, report)
+            self._reader = open_reader(self._stream, self._decoder, reference, report, self._names)
         except CaptureError as error:  # it was a capture when it was checked
             report(Problem("capture_unreadable", str(error)))
 
@@ -140,13 +153,14 @@ def open_captures(
     stdin: BinaryIO | None = None,
     first_index: int = 0,
     decode_as: Sequence[str] = (),
+    names: AddressNames | None = None,
 ) -> CaptureSet:
     """Find and check the captures that ``paths`` name: files, folders, patterns, ``-`` for ``stdin``.
 
     Several files are put in the order of their first packets; packet references count them from ``first_index`` on.
     What cannot be read as a capture is a problem ``capture_unreadable``, and when nothing else was named a
     CaptureError, one line; files in a folder that are no captures are passed over. ``decode_as`` are rules of
-    ``capture.decode_as``.
+    ``capture.decode_as``. Names of addresses that captures have are added to ``names``.
     """
     inputs: list[tuple[float, Input]] = []
     streams: dict[str, Stream] = {}
@@ -175,7 +189,7 @@ def open_captures(
         raise CaptureError("no capture named: give one or more files or folders, or - for standard input")
     problems[:0] = [_unreadable(error) for error in refused]
     inputs.sort(key=lambda item: item[0])
-    return CaptureSet([one for _, one in inputs], streams, problems, first_index, choices_of(decode_as))
+    return CaptureSet([one for _, one in inputs], streams, problems, first_index, choices_of(decode_as), names)
 
 
 def _unreadable(error: CaptureError, file: str | None = None) -> Problem:
@@ -215,6 +229,17 @@ def _begins_with_secrets(path: str) -> bool:
         from kwiresniff.capture.pcapng import begins_with_secrets
 
         return begins_with_secrets(stream)
+    finally:
+        stream.close()
+
+
+def _may_have_names(path: str) -> bool:
+    try:
+        stream = _open(path)
+    except CaptureError:  # said when it is read
+        return False
+    try:
+        return stream.peek(len(PCAPNG_MAGIC)) == PCAPNG_MAGIC
     finally:
         stream.close()
 

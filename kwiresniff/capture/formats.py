@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 from collections.abc import Callable
 
+from kwiresniff.base.address_names import AddressNames
 from kwiresniff.capture.compressions import compression_of
 from kwiresniff.capture.fast_path import NEVER, Front
 from kwiresniff.capture.input_stream import Stream
@@ -66,9 +67,15 @@ class _FirstPacket:
         return packet, timestamp_ns, b"", 0, 0, 0, buffer, start, start, 0
 
 
-def open_reader(stream: Stream, decoder: PacketDecoder, reference: int, report: Callable[[Problem], None]) -> Reader:
+def open_reader(
+    stream: Stream,
+    decoder: PacketDecoder,
+    reference: int,
+    report: Callable[[Problem], None],
+    names: AddressNames | None = None,
+) -> Reader:
     """The reader for a stream at its start; packets are counted on from ``reference``, the packet reference before the
-    first one's.
+    first one's. Names of addresses that are recorded in it are added to ``names``.
 
     Raises NotACapture when it is not a capture, saying what it is instead.
     """
@@ -76,7 +83,7 @@ def open_reader(stream: Stream, decoder: PacketDecoder, reference: int, report: 
     if magic in MAGICS:
         return PcapReader(stream, decoder, reference, report)
     if magic == PCAPNG_MAGIC:
-        return PcapngReader(stream, decoder, reference, report)
+        return PcapngReader(stream, decoder, reference, report, names)
     raise NotACapture(f"{stream.name} is not a capture: {_explain(stream)}")
 
 

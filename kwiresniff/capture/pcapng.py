@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from kwiresniff.base.address_names import AddressNames
 from kwiresniff.base.fastint import u16, u32, u32_little
 from kwiresniff.capture.fast_path import NEVER
 from kwiresniff.capture.input_stream import Stream
@@ -25,6 +26,7 @@ from kwiresniff.capture.pcapng_blocks import (
     Section,
 )
 from kwiresniff.capture.reader import FileReader, feed_tuple
+from kwiresniff.capture.recorded_names import NAME_RESOLUTION, RecordedNames
 from kwiresniff.model import Problem, SegmentSink
 
 if TYPE_CHECKING:
@@ -37,6 +39,8 @@ MAX_BLOCK_BYTES = 16 * 1024 * 1024
 #: How far into a file its secrets are looked for: they stand before the first packet, behind a few descriptions.
 _LOOK_BYTES = 64 * 1024
 
+#: From the end of a packet's data to the next block, where there are options: the block's length and one option.
+OPTIONS_BYTES: Final = 8
 _SMALLEST_BLOCK: Final = 12
 _SMALLEST_SECTION = 28
 
@@ -44,12 +48,20 @@ _NO_INTERFACE = Interface(-1, 0, NEVER)
 
 
 class PcapngReader(FileReader):
-    """Reads one pcapng stream from its first section header on; ``reference`` as in ``FileReader``."""
+    """Reads one pcapng stream from its first section header on; ``reference`` as in ``FileReader``. Names of addresses
+    are added to ``names``.
+    """
 
     def __init__(
-        self, stream: Stream, decoder: PacketDecoder, reference: int, report: Callable[[Problem], None]
+        self,
+        stream: Stream,
+        decoder: PacketDecoder,
+        reference: int,
+        report: Callable[[Problem], None],
+        names: AddressNames | None = None,
     ) -> None:
         super().__init__(stream, decoder, reference, report)
+        self._names = RecordedNames(names) if names is not None else None
         self.section = Section(decoder.front)
         self._timestamp_ns = 0  # of the last packet, which one without a time shares
 
@@ -141,6 +153,8 @@ class PcapngReader(FileReader):
                             payload = network + 20 + (words >> 4) * 4
                             stop = network + total
                             if payload <= stop and payload <= end and words >= 0x50:
+                                if next_block - end >= OPTIONS_BYTES:
+                                    self._options(buffer, end, next_block, flow)
                                 cut = stop - end if stop > end else 0
                                 if cut:
                                     stop -= cut
@@ -154,6 +168,8 @@ class PcapngReader(FileReader):
                     missing = max(0, wire - captured)
                     found = decode(packet, timestamp_ns, interface.link_type, buffer, start, end, missing)
                     if found is not None:
+                        if next_block - end >= OPTIONS_BYTES:
+                            self._options(buffer, end, next_block, found[2])
                         if found[9]:
                             self._snap.cut(packet - self._reference, captured)
                         if feed_tuple(sink, found):
@@ -168,6 +184,11 @@ class PcapngReader(FileReader):
             current = -1
         self._offset, self._needed, self.packets = offset, needed, packet - self._reference
         self._timestamp_ns = timestamp_ns
+
+    def _options(self, buffer: bytes, end: int, next_block: int, flow: bytes) -> None:
+        """Reads what the options between the data of a packet and the next block say of its connection."""
+        if self._names is not None:
+            self._names.options(self.section.order, buffer, end + (next_block - end & 3), next_block - 4, flow)
 
     def _other_block(self, sink: SegmentSink) -> bool:
         """Take the block at the offset, which is no ordinary packet; False when the loop has to stop."""
@@ -192,6 +213,8 @@ class PcapngReader(FileReader):
             return False
         try:
             if kind not in PACKETS:
+                if kind == NAME_RESOLUTION and self._names is not None:
+                    self._names.block(section.order, buffer, offset, end)
                 section.take(kind, buffer, offset, end)
                 self._offset = end
                 return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from kwiresniff.analysis.doctor import SEVERITIES, Doctors
+from kwiresniff.analysis.named import finding_with_names
 from kwiresniff.cli.collect import FORMS, end, print_json, read_through
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions, capture_command, form_option
@@ -34,7 +35,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str, fail_on:
     doctor = Doctors(source.topic_name, examiners_of(source.plugins), source.clusters)
     finished, messages = read_through(source, doctor.exchange, doctor.add)
     judgement, reasons = doctor.judgement(), options.verbose > 0
-    found = judgement.findings
+    found = [finding_with_names(one, source.names) for one in judgement.findings]
     if form == "table":
         writer = FindingWriter(*stdout_for(options.color), source.files, reasons=reasons)
         writer.write(found)

@@ -15,9 +15,11 @@ from kwiresniff.analysis.filter import compile_filter
 from kwiresniff.analysis.redact import Redactor
 from kwiresniff.analysis.sinks import CaptureEvents, Counted, Limited, Observed, WholeEvents
 from kwiresniff.analysis.sinks import chain as chosen
+from kwiresniff.base.address_names import AddressNames
 from kwiresniff.base.needs import Needs
 from kwiresniff.base.process_memory import keep_freed_memory
 from kwiresniff.capture import CaptureSet, SegmentSource, open_captures, with_decryption
+from kwiresniff.capture.hosts_file import read_hosts_file
 from kwiresniff.capture.topic_file import read_topic_file
 from kwiresniff.cli.interrupts import uninterrupted
 from kwiresniff.cli.options import ReadOptions
@@ -27,6 +29,7 @@ from kwiresniff.cli.progress import Progress
 from kwiresniff.cli.redact_key import redact_key
 from kwiresniff.cli.time_window import TimeWindow
 from kwiresniff.codec.record_limits import decompress_always
+from kwiresniff.identity.addresses import ServerNames
 from kwiresniff.identity.clusters import LEARNED_FROM, Clusters
 from kwiresniff.identity.held_events import HeldEvents
 from kwiresniff.model import (
@@ -49,10 +52,12 @@ if TYPE_CHECKING:
 
 
 # Both are imported when they are asked for: together they are a tenth of the start-up.
-def _filter(options: ReadOptions, topic_name: TopicNames, names_known: Callable[[], int]) -> Filter | None:
+def _filter(
+    options: ReadOptions, topic_name: TopicNames, names_known: Callable[[], int], names: AddressNames
+) -> Filter | None:
     if options.filter is None:
         return None
-    return compile_filter(options.filter, topic_name, names_known)
+    return compile_filter(options.filter, topic_name, names_known, names)
 
 
 def _redactor(options: ReadOptions) -> Redactor | None:
@@ -98,7 +103,7 @@ class EventSource:
     Everything that can be wrong with the command line or the files is raised here, before anything is printed.
     Call ``read`` once; the counts are final when it returns. ``exchanges`` counts what was found, ``shown`` what
     came through the filter and the limits, ``problems`` everything that was wrong, inside exchanges too.
-    ``encrypted`` counts the TLS connections that could not be looked into.
+    ``encrypted`` counts the TLS connections that could not be looked into. ``names`` are those of addresses.
     ``needs`` are the command's; bodies come as text, digests or in part only if no option looks into them. ``screen``
     says that the command prints exchange by exchange, so that a progress bar on the same terminal would be in the way.
     ``on_event``, when it is set, gets every event before the sink of ``read`` does. ``clusters`` are learned from all
@@ -118,7 +123,10 @@ class EventSource:
     ) -> None:
         self.options = options
         decompress_always(options.max_decompressed)
-        self._filter = _filter(options, self.topic_name, lambda: self._analyzer.topics.changes)
+        self.names = AddressNames()
+        if options.hosts is not None:
+            read_hosts_file(options.hosts, self.names)
+        self._filter = _filter(options, self.topic_name, lambda: self._analyzer.topics.changes, self.names)
         self.redactor = _redactor(options)
         self.plugins = load_plugins(options.plugin)
         if self._filter is not None:
@@ -129,11 +137,7 @@ class EventSource:
             needs |= Needs(needs.depth)
         self.needs = needs
         self._captures: SegmentSource = (
-            with_decryption(
-                open_captures(captures, stdin=sys.stdin.buffer, decode_as=options.decode_as), options.keylog
-            )
-            if isinstance(captures, Sequence)
-            else captures
+            with_decryption(self._opened(captures), options.keylog) if isinstance(captures, Sequence) else captures
         )
         self._window = TimeWindow(options)
         narrowed = self._filter is not None or self._window.bounded
@@ -156,6 +160,18 @@ class EventSource:
         self.clusters = Clusters()
         self._held: HeldEvents | None = None
         self._chain(Sink())
+
+    def _opened(self, captures: Sequence[str]) -> CaptureSet:
+        """The captures, whose names of addresses are known already if the filter asks for names."""
+        found = open_captures(captures, stdin=sys.stdin.buffer, decode_as=self.options.decode_as, names=self.names)
+        if self._filter is not None and self._filter.asked_names:
+            found.read_names()
+        return found
+
+    @property
+    def names_not_found(self) -> list[str]:
+        """Names in the filter that no address has, as far as has been read."""
+        return [] if self._filter is None else [name for name in self._filter.asked_names if not self.names.knows(name)]
 
     @property
     def live(self) -> bool:
@@ -233,7 +249,7 @@ class EventSource:
         sink = chosen(sink, matches=matches, redactor=self.redactor, all_views=self._all_views)
         if self.needs.clusters:
             sink = self._held = HeldEvents(sink, self.clusters, partial(cluster_of, self.clusters))
-        self._entry = CaptureEvents(sink, self._captures.problems, self._captures.files)
+        self._entry = CaptureEvents(ServerNames(sink, self.names), self._captures.problems, self._captures.files)
         return self._entry
 
     def _read(self) -> None:

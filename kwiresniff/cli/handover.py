@@ -37,7 +37,7 @@ def _needs_nobody_else(
     live: LiveCapture, identity: Identity, options: ReadOptions, write: str | None, rotation: Rotation, mode: int
 ) -> bool:
     """Whether root can be given up: ``identity`` can read and write all that is needed, or root has opened it."""
-    read = [*options.plugin, *filter(None, (options.keylog, options.topics))]
+    read = [*options.plugin, *filter(None, (options.keylog, options.topics, options.hosts))]
     files = [rotation.first_name(write)] if write is not None else []
     why_not = obstacle(identity, read=read, write=files, rotates=rotation.rotates)
     if why_not and write is not None and not rotation.rotates and not obstacle(identity, read=read):

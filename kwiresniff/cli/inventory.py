@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from kwiresniff.analysis.clients import Inventory
+from kwiresniff.analysis.named import client_with_names
 from kwiresniff.cli.collect import end, read_through
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.cli.stderr_messages import Messages
-from kwiresniff.model import Connection, Event
+from kwiresniff.identity.addresses import AddressBook
+from kwiresniff.model import Connection, Event, Exchange
 from kwiresniff.render import stdout_for
 from kwiresniff.render.clients import ClientWriter
 from kwiresniff.results.clients import Client
@@ -42,14 +44,18 @@ class Collected(NamedTuple):
 def collect(captures: tuple[str, ...], options: ReadOptions) -> Collected:
     """Reads the captures; raises what is wrong with them or with the options before anything is printed."""
     source = EventSource(captures, options, Inventory.NEEDS, screen=False)
-    inventory = Inventory(source.topic_name, source.clusters)
+    inventory, book = Inventory(source.topic_name, source.clusters), AddressBook(source.names)
 
     def take(event: Event) -> None:
         if isinstance(event, Connection):
             inventory.connection(event)
 
-    finished, messages = read_through(source, inventory.exchange, take)
-    clients = inventory.clients()
+    def take_exchange(exchange: Exchange) -> None:
+        book.exchange(exchange)
+        inventory.exchange(exchange)
+
+    finished, messages = read_through(source, take_exchange, take)
+    clients = [client_with_names(client, book) for client in inventory.clients()]
     return Collected(source, clients, inventory.left_out, inventory.cut, finished, messages)
 
 

@@ -26,6 +26,7 @@ COMMANDS = {
     "topics": "Who produces to each topic, who consumes, how far behind.",
     "producers": "Idempotent and transactional producers: sequences, transactions.",
     "groups": "What happened in each group: joins, assignments, commits, leaves.",
+    "flows": "Who produces to what, who consumes it: table, JSON, graph.",
     "doctor": "What is wrong, the worst first, with evidence and a remedy.",
     "report": "One self-contained page: findings, plots, tables, groups.",
     "decode": "One message from hex, base64 or a file.",

@@ -92,6 +92,7 @@ class ReadOptions(NamedTuple):
     since: Moment | None = None
     until: Moment | None = None
     topics: str | None = None
+    hosts: str | None = None
     limit: int | None = None
     packets: int | None = None
     max_decompressed: int | None = None
@@ -152,6 +153,7 @@ _OF_TRAFFIC = (
     ),
     _shared("--keylog", metavar="FILE", help="TLS keys (SSLKEYLOGFILE format) to decrypt with, through tshark."),
     _shared("--topics", metavar="FILE", help="Names of topic ids, as kafka-topics --describe prints them."),
+    _shared("--hosts", metavar="FILE", help="Names and zones of addresses, in the format of /etc/hosts."),
     _shared("--limit", type=click.IntRange(1), metavar="N", help="Stop after N exchanges."),
     _shared("--max-decompressed", type=SizeType(), metavar="SIZE", help=MAX_DECOMPRESSED_HELP),
     _shared("--plugin", multiple=True, metavar="PATH", help="A Python file with plugin hooks; may be repeated."),

@@ -24,7 +24,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, output: str, title:
     """
     check()
     source = EventSource(captures, options, Reporter.NEEDS, screen=False)
-    reporter = Reporter(source.topic_name, examiners_of(source.plugins), source.clusters)
+    reporter = Reporter(source.topic_name, examiners_of(source.plugins), source.clusters, source.names)
     finished, messages = read_through(source, reporter.exchange, reporter.add)
     with Output(output) as out:
         out.stream.write(page(reporter.report(title, source.files)).encode("utf-8"))

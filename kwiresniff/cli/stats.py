@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import click
 
+from kwiresniff.analysis.named import row_with_names
 from kwiresniff.analysis.stats import StatsTable, StatsTables
 from kwiresniff.analysis.stats_keys import DIMENSIONS
 from kwiresniff.cli.collect import FORMS, end, print_json, read_through
@@ -46,12 +47,13 @@ def command(
     tables = [StatsTable(names, source.topic_name, records=records) for names in by]
     finished, messages = read_through(source, StatsTables(tables).add)
     if source.shown or form != "table":
-        _print(tables, form, options, () if records else (HOW_TO_COUNT_RECORDS,))
+        _print(tables, form, source, () if records else (HOW_TO_COUNT_RECORDS,))
     return end(source, finished, messages)
 
 
-def _print(tables: Sequence[StatsTable], form: str, options: ReadOptions, notes: Sequence[str]) -> None:
+def _print(tables: Sequence[StatsTable], form: str, source: EventSource, notes: Sequence[str]) -> None:
     if form == "table":
-        print_tables(tables, options, notes)
+        print_tables(tables, source.options, notes, names=source.names)
         return
-    print_json((stat_json(row) for table in tables for row in table.rows()), form)
+    rows = (row_with_names(row, source.names) for table in tables for row in table.rows())
+    print_json(map(stat_json, rows), form)

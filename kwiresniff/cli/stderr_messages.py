@@ -50,6 +50,8 @@ class Messages:
 
     def end(self) -> None:
         """Prints what was kept for the end."""
+        for name in self._source.names_not_found:
+            self._print(f"no address in the captures is called {escape(name)!r}; names can be given with --hosts FILE")
         if not self._source.exchanges:
             self._print(self._no_kafka())
             return

@@ -8,8 +8,10 @@ from typing import Any
 
 import click
 
+from kwiresniff.analysis.named import row_with_names
 from kwiresniff.analysis.stats import StatsTable
 from kwiresniff.analysis.stats_keys import DIMENSIONS, OF_BODIES
+from kwiresniff.base.address_names import AddressNames
 from kwiresniff.base.needs import Needs
 from kwiresniff.cli.click_commands import ParamType
 from kwiresniff.cli.options import ReadOptions
@@ -50,12 +52,16 @@ def needs_of(by: Sequence[Sequence[str]], *, records: bool) -> Needs:
     return Needs("bodies" if records else "errors", topics=topics, digests=True)
 
 
-def print_tables(tables: Sequence[StatsTable], options: ReadOptions, notes: Sequence[str] = ()) -> None:
-    """The tables one after the other on standard output, with ``notes`` at the foot of the last."""
+def print_tables(
+    tables: Sequence[StatsTable], options: ReadOptions, notes: Sequence[str] = (), names: AddressNames | None = None
+) -> None:
+    """The tables one after the other on standard output, with ``notes`` at the foot of the last. Addresses stand with
+    their ``names``."""
     out = sys.stdout
+    known = names or AddressNames()
     for index, table in enumerate(tables):
         lines = stats_table(
-            table.rows(),
+            [row_with_names(row, known) for row in table.rows()],
             by=table.by,
             width=width_of(out) or PIPE_WIDTH,
             color=use_color(out, options.color),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kwiresniff.analysis.named import topic_with_names
 from kwiresniff.analysis.topic_traffic import TopicTraffic
 from kwiresniff.cli.collect import FORMS_OF_ROWS, end, print_json, read_through
 from kwiresniff.cli.event_source import EventSource
@@ -25,7 +26,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     source = EventSource(captures, options, TopicTraffic.NEEDS, screen=False)
     traffic = TopicTraffic(source.topic_name, source.clusters)
     finished, messages = read_through(source, traffic.exchange)
-    found = traffic.topics()
+    found = [topic_with_names(topic, source.names) for topic in traffic.topics()]
     if form == "table":
         TopicWriter(*stdout_for(options.color)).topics(found)
     elif form == "lines":

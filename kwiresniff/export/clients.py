@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kwiresniff.export.json_objects import SCHEMA_VERSION, Json, file_name, of_cluster
+from kwiresniff.export.json_objects import SCHEMA_VERSION, Json, file_name, names_json, of_cluster
 from kwiresniff.export.times import rfc3339
 from kwiresniff.model import packet_number
 from kwiresniff.results.clients import ApiUse, AuditFinding, AuditRow, Client
@@ -52,6 +52,9 @@ def _identity(client: Client) -> Json:
         "client_id": client.client_id,
         "address": client.address,
         "broker": client.broker,
+        **({} if client.node_id is None else {"node_id": client.node_id}),
+        **({"address_names": names_json(client.address_names)} if client.address_names else {}),
+        **({"broker_names": names_json(client.broker_names)} if client.broker_names else {}),
         **of_cluster(client.cluster),
         **({} if client.proxied is None else {"proxied": client.proxied}),
         "client_software": None if name is None else {"name": name, "version": version or ""},

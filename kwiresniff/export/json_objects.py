@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from kwiresniff.base.address_names import Name
 from kwiresniff.export.times import rfc3339
 from kwiresniff.model import Connection, Direction, Event, Exchange, Message, Problem, file_index, packet_number
 from kwiresniff.results.stats import LatencySummary, StatRow
@@ -233,6 +234,7 @@ def stat_json(row: StatRow) -> Json:
         "kind": "stats",
         "by": list(row.by),
         **dict(zip(row.by, row.key, strict=True)),
+        **({"names": {by: names_json(names) for by, names in row.names}} if row.names else {}),
         "count": row.count,
         "errors": row.errors,
         "unanswered": row.unanswered,
@@ -248,6 +250,11 @@ def stat_json(row: StatRow) -> Json:
         **({} if row.request_records is None else {"request_records": row.request_records}),
         **({} if row.response_records is None else {"response_records": row.response_records}),
     }
+
+
+def names_json(names: Sequence[Name]) -> list[Json]:
+    """What an address is called, and where each name comes from."""
+    return [{"name": one.name, "source": one.source} for one in names]
 
 
 def of_cluster(cluster: str | None) -> Json:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kwiresniff.export.json_objects import SCHEMA_VERSION, Json, latency_json, of_cluster
+from kwiresniff.export.json_objects import SCHEMA_VERSION, Json, latency_json, names_json, of_cluster
 from kwiresniff.export.times import rfc3339
 from kwiresniff.results.topics import Topic, TopicClient, TopicFlow
 
@@ -15,10 +15,10 @@ def topic_json(topic: Topic) -> Json:
         "topic": topic.name,
         "topic_id": topic.topic_id,
         **of_cluster(topic.cluster),
-        "produced": _flow(topic.produced, topic.seconds),
-        "consumed": _flow(topic.consumed, topic.seconds),
-        "refused": _not_taken(topic.refused),
-        "repeated": _not_taken(topic.repeated),
+        "produced": flow_json(topic.produced, topic.seconds),
+        "consumed": flow_json(topic.consumed, topic.seconds),
+        "refused": not_taken_json(topic.refused),
+        "repeated": not_taken_json(topic.repeated),
         "lag": topic.lag,
         "produce_to_consume": None if topic.produce_to_consume is None else latency_json(topic.produce_to_consume),
         "record_age": None if topic.record_age is None else latency_json(topic.record_age),
@@ -27,8 +27,8 @@ def topic_json(topic: Topic) -> Json:
             {
                 "partition": one.partition,
                 "high_watermark": one.high_watermark,
-                "produced": _flow(one.produced),
-                "consumed": _flow(one.consumed),
+                "produced": flow_json(one.produced),
+                "consumed": flow_json(one.consumed),
             }
             for one in topic.partitions
         ],
@@ -52,7 +52,7 @@ def topic_json(topic: Topic) -> Json:
     }
 
 
-def _flow(flow: TopicFlow, seconds: float | None = None) -> Json:
+def flow_json(flow: TopicFlow, seconds: float | None = None) -> Json:
     """Counts, and rates where the time they took is given; in no time there are none."""
     result: Json = {
         "requests": flow.requests,
@@ -66,7 +66,7 @@ def _flow(flow: TopicFlow, seconds: float | None = None) -> Json:
     return result
 
 
-def _not_taken(flow: TopicFlow) -> Json:
+def not_taken_json(flow: TopicFlow) -> Json:
     """Counts of batches that a producer sent and no broker appended."""
     return {"batches": flow.batches, "records": flow.records, "bytes": flow.size_bytes}
 
@@ -78,7 +78,8 @@ def _client(client: TopicClient) -> Json:
         "client_software": None if name is None else {"name": name, "version": version or ""},
         "principal": client.principal,
         "address": client.address,
-        **_flow(client.flow),
+        **({"names": names_json(client.names)} if client.names else {}),
+        **flow_json(client.flow),
         "partitions": list(client.partitions),
         "errors": client.errors,
         "compression": dict(client.compression),
@@ -91,8 +92,8 @@ def _producer(client: TopicClient) -> Json:
     return {
         **_client(client),
         "unanswered": client.unanswered,
-        "refused": _not_taken(client.refused),
-        "repeated": _not_taken(client.repeated),
+        "refused": not_taken_json(client.refused),
+        "repeated": not_taken_json(client.repeated),
         "acks": list(client.acks),
         "idempotent": client.idempotent,
         "transactional_ids": list(client.transactional_ids),

@@ -11,6 +11,7 @@ from kwiresniff.render import format_units
 from kwiresniff.render.blocks import INDENT, BlockWriter, cluster_name
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk
+from kwiresniff.render.names import name_chunks
 from kwiresniff.results.clients import ApiUse, AuditFinding, AuditRow, Client
 
 #: Names listed of each kind before the rest is only counted; JSON has them all.
@@ -108,6 +109,10 @@ def _client_facts(client: Client) -> Iterator[tuple[str, list[Chunk]]]:
 
 
 def _identity_facts(client: Client) -> Iterator[tuple[str, list[Chunk]]]:
+    if client.address_names:
+        yield "client is", list(name_chunks(client.address_names))
+    if client.broker_names:
+        yield "broker is", list(name_chunks(client.broker_names))
     name, version = client.software
     if name:
         yield "software", [[("client", escape(f"{name} {version or ''}".strip()))]]

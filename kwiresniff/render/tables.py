@@ -162,6 +162,9 @@ def _row_lines(row: StatRow, glyphs: Glyphs, scale: tuple[int, ...], width: int)
     Of long keys, all that can be seen.
     """
     keys = tuple([escape(part[: _CHARS_PER_CELL * (width + 1)]) or '""' for part in row.key])
+    if row.names:
+        called = {by: " ".join([escape(one.name) for one in names]) for by, names in row.names}
+        keys = tuple([f"{key} {called[by]}" if by in called else key for by, key in zip(row.by, keys, strict=True)])
     lines = [
         _Line(keys, {**_count_cells(row), **_sum_cells(row, glyphs), **_latency_cells(row.latency, glyphs, scale)})
     ]

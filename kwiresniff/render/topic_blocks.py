@@ -10,6 +10,7 @@ from kwiresniff.render import format_units
 from kwiresniff.render.blocks import INDENT, BlockWriter, cluster_name
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk
+from kwiresniff.render.names import name_chunks
 from kwiresniff.results.stats import LatencySummary
 from kwiresniff.results.topics import Topic, TopicClient, TopicFlow, TopicGroup
 
@@ -89,6 +90,7 @@ def _facts(topic: Topic) -> Iterator[tuple[str, list[Chunk]]]:
 def _client(client: TopicClient) -> Iterator[Chunk]:
     yield [("ident" if client.client_id else "dim", escape(client.client_id or "") or NO_CLIENT_ID)]
     yield [("value", escape(client.address))]
+    yield from name_chunks(client.names)
     name, version = client.software
     if name:
         yield [("client", escape(f"{name} {version or ''}".strip()))]

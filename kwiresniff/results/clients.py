@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from kwiresniff.base.address_names import Name
+
 
 class ApiUse(NamedTuple):
     """One version of an API as one client used it.
@@ -29,8 +31,9 @@ class Client(NamedTuple):
     None when the beginning of its connections is not in the capture. ``offered`` holds the versions its broker said
     it can, ``api_key -> (lowest, highest)``, empty when that was not seen. ``kind`` is ``client``, ``broker`` for
     nodes of the cluster that talk to each other, or ``encrypted`` for TLS that was not decrypted. ``proxied`` is what a
-    proxy's preamble tells: the ``client``, without its port, the ``broker``, and ``by`` what. ``cluster`` is None where
-    all brokers are taken for one cluster.
+    proxy's preamble tells: the ``client``, without its port, the ``broker``, and ``by`` what. ``address_names`` and
+    ``broker_names`` are what the ends are called, ``node_id`` is the broker's, where it is known. ``cluster`` is None
+    where all brokers are taken for one cluster.
     """
 
     kind: str
@@ -55,6 +58,9 @@ class Client(NamedTuple):
     first_ns: int
     last_ns: int
     proxied: dict[str, Any] | None = None
+    address_names: tuple[Name, ...] = ()
+    broker_names: tuple[Name, ...] = ()
+    node_id: int | None = None
     cluster: str | None = None
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from kwiresniff.model import Problem
 from kwiresniff.results.clients import Client
 from kwiresniff.results.findings import Finding
+from kwiresniff.results.flows import FlowPicture
 from kwiresniff.results.groups import GroupEvent
 from kwiresniff.results.stats import StatRow
 from kwiresniff.results.topics import Topic
@@ -48,6 +49,7 @@ class Report:
     findings: tuple[Finding, ...]
     stats: tuple[tuple[str, tuple[StatRow, ...]], ...]
     topics: tuple[Topic, ...]
+    flows: FlowPicture
     clients: tuple[Client, ...]
     group_events: tuple[GroupEvent, ...]
     problems: tuple[Problem, ...]

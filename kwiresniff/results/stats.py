@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from kwiresniff.base.address_names import Name
+
 
 class LatencySummary(NamedTuple):
     """A latency distribution in numbers, all in nanoseconds.
@@ -38,7 +40,8 @@ class StatRow(NamedTuple):
     ``rebalance``, ``throttled``) those where the broker held the answer back on purpose. Of all of them together
     ``queued`` and ``held`` are how long those were queued or held that were, ``path`` what packets took to brokers that
     are far away, and ``broker`` is the broker's own time, without the answers of which all was held. Records, None
-    where they were not counted, are those of Produce requests and of Fetch responses.
+    where they were not counted, are those of Produce requests and of Fetch responses. ``names`` are what the address
+    in a part of the key is called, by its dimension.
     """
 
     by: tuple[str, ...]
@@ -57,3 +60,4 @@ class StatRow(NamedTuple):
     request_records: int | None = None
     response_records: int | None = None
     path: LatencySummary | None = None
+    names: tuple[tuple[str, tuple[Name, ...]], ...] = ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from kwiresniff.base.address_names import Name
 from kwiresniff.results.stats import LatencySummary
 
 
@@ -36,6 +37,8 @@ class TopicClient(NamedTuple):
     ``record_age`` that from the timestamp of the oldest record of a partition until the answer that carries it.
     ``flow`` of a producer is what brokers took, with what they did not answer; ``refused`` is what they answered with
     an error, ``repeated`` what they had taken already: batches of an idempotent producer that it sent again.
+    ``brokers`` are ``(address, bytes of all batches that went there or came from there)``, the most bytes first.
+    ``names`` are what its address is called.
     """
 
     role: str
@@ -58,6 +61,8 @@ class TopicClient(NamedTuple):
     last_ns: int
     refused: TopicFlow = NO_FLOW
     repeated: TopicFlow = NO_FLOW
+    brokers: tuple[tuple[str, int], ...] = ()
+    names: tuple[Name, ...] = ()
     record_age: LatencySummary | None = None
 
 

@@ -53,7 +53,7 @@ def test_the_page_holds_what_the_other_commands_say(kwiresniff: Run, tmp_path: P
     for client in map(json.loads, kwiresniff("clients", "-o", "jsonl", capture).out.splitlines()):
         assert client["client_id"] in found.text
     assert "generation 1" in found.text
-    assert found.tags["svg"] == 4
+    assert found.tags["svg"] == 5
 
 
 def test_the_page_fetches_and_runs_nothing(kwiresniff: Run, tmp_path: Path) -> None:

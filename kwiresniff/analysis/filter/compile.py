@@ -10,8 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 from kwiresniff.analysis.filter.fields import Field, Getter, body_field, fields, unknown_step
-from kwiresniff.analysis.filter.literals import Test, is_null, test
+from kwiresniff.analysis.filter.literals import Test, asked_name, is_null, test
 from kwiresniff.analysis.filter.parser import AllOf, Comparison, Not, Tree, parse
+from kwiresniff.base.address_names import AddressNames
 from kwiresniff.base.depths import DEPTHS, Depth
 from kwiresniff.base.needs import Needs
 from kwiresniff.errors import FilterError
@@ -27,15 +28,24 @@ class Filter:
     """A compiled expression.
 
     ``depth`` is how deep exchanges must be decoded for ``matches`` to be right: ``headers``, ``errors``, ``bodies`` or
-    ``records``. ``field_names`` are the names of its fields.
+    ``records``. ``field_names`` are the names of its fields, ``asked_names`` those of addresses that it asks for.
     """
 
-    __slots__ = ("_early", "_final", "depth", "field_names", "text")
+    __slots__ = ("_early", "_final", "asked_names", "depth", "field_names", "text")
 
-    def __init__(self, text: str, early: Verdict, final: Verdict, depth: Depth, field_names: frozenset[str]) -> None:
+    def __init__(
+        self,
+        text: str,
+        early: Verdict,
+        final: Verdict,
+        depth: Depth,
+        field_names: frozenset[str],
+        asked_names: tuple[str, ...] = (),
+    ) -> None:
         self.text = text
         self.depth = depth
         self.field_names = field_names
+        self.asked_names = asked_names
         self._early = early
         self._final = final
 
@@ -54,20 +64,23 @@ class Filter:
 
 
 def compile_filter(
-    text: str, topic_name: TopicNames | None = None, names_known: Callable[[], int] | None = None
+    text: str,
+    topic_name: TopicNames | None = None,
+    names_known: Callable[[], int] | None = None,
+    names: AddressNames | None = None,
 ) -> Filter:
     """A filter from its text.
 
     ``topic_name`` tells the names of topics that bodies mention by id only, of which it has learned and forgotten
-    ``names_known``. Raises FilterError with the 0-based
-    position of the mistake and what would have been accepted there.
+    ``names_known``. ``names`` are those of addresses, which may stand in their place. Raises FilterError with the
+    0-based position of the mistake and what would have been accepted there.
     """
-    known = fields(topic_name, names_known)
+    known = fields(topic_name, names_known, names)
     listed = ", ".join([*known, "request.body.<path>", "response.body.<path>"])
     tree = parse(text, lambda name: name in known or body_field(name) is not None, listed)
     compiler = _Compiler(known)
     early, final = compiler.compile(tree)
-    return Filter(text, early, final, compiler.depth, frozenset(compiler.names))
+    return Filter(text, early, final, compiler.depth, frozenset(compiler.names), tuple(compiler.asked_names))
 
 
 class _Compiler:
@@ -75,6 +88,7 @@ class _Compiler:
         self._known = known
         self.depth: Depth = "headers"
         self.names: set[str] = set()
+        self.asked_names: dict[str, None] = {}
 
     def compile(self, tree: Tree) -> tuple[Verdict, Verdict]:
         """The early and the final form of a tree."""
@@ -110,6 +124,8 @@ class _Compiler:
             null = operator.text in ("==", "!=", "in") and any(is_null(literal) for literal in literals)
             values = tuple(literal for literal in literals if not (null and is_null(literal)))
             one = test(name, field.kind, operator, values) if values else _never
+            if name in ("client", "broker") and field.kind == "host" and operator.text != "~":
+                self.asked_names.update(dict.fromkeys(filter(None, map(asked_name, values))))
             decide = _some_or_none(one) if null else _some(one)
             sessions = field.sessions(one) if field.sessions is not None and not null else None
             self._need(_outcome_depth(values) if field.kind == "outcome" and operator.text != "~" else field.depth)

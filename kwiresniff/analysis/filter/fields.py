@@ -20,6 +20,7 @@ from kwiresniff.analysis.body_entities import (
     session_topics,
 )
 from kwiresniff.analysis.filter.of_sessions import SessionPartitionTest, SessionTest
+from kwiresniff.base.address_names import AddressNames
 from kwiresniff.base.body_members import DECODED, UNKNOWN_TAGS
 from kwiresniff.base.depths import Depth
 from kwiresniff.base.entities import RECORD_SETS
@@ -164,10 +165,35 @@ def outcome_early(exchange: Exchange) -> tuple[str, ...]:
     return OUTCOMES
 
 
-def fields(topic_name: TopicNames | None = None, names_known: Callable[[], int] | None = None) -> dict[str, Field]:
+def _ends(names: AddressNames | None) -> tuple[Field, Field]:
+    """The ends of a connection: addresses, and in their place what those are called, where there are names."""
+    if names is None:
+        return (
+            _on_header("client", "endpoint", lambda exchange: exchange.connection.client),
+            _on_header("broker", "endpoint", lambda exchange: exchange.connection.broker),
+        )
+    known = names
+
+    def client(exchange: Exchange) -> Values:
+        return known.called(exchange.connection.client)
+
+    def broker(exchange: Exchange) -> Values:
+        connection = exchange.connection
+        tls = connection.tls
+        return known.called(connection.broker, None if tls is None else tls.get("server_name"))
+
+    return Field("client", "host", "headers", client, client), Field("broker", "host", "headers", broker, broker)
+
+
+def fields(
+    topic_name: TopicNames | None = None,
+    names_known: Callable[[], int] | None = None,
+    names: AddressNames | None = None,
+) -> dict[str, Field]:
     """All fields with a fixed name; ``request.body.<path>`` and ``response.body.<path>`` come from ``body_field``.
 
-    ``names_known`` is the number of the names that ``topic_name`` has learned and forgotten.
+    ``names_known`` is the number of the names that ``topic_name`` has learned and forgotten. ``names`` are those of
+    addresses.
     """
     changes = names_known or (count().__next__ if topic_name is not None else _never)
     found = (
@@ -176,8 +202,7 @@ def fields(topic_name: TopicNames | None = None, names_known: Callable[[], int] 
         _on_header("api_version", "int", lambda exchange: exchange.api_version),
         _on_header("client_id", "text", lambda exchange: exchange.client_id),
         _on_header("correlation_id", "int", lambda exchange: exchange.correlation_id),
-        _on_header("client", "endpoint", lambda exchange: exchange.connection.client),
-        _on_header("broker", "endpoint", lambda exchange: exchange.connection.broker),
+        *_ends(names),
         _on_header("proxied.client", "endpoint", lambda exchange: _proxied(exchange, "client")),
         _on_header("proxied.broker", "host", lambda exchange: _proxied(exchange, "broker")),
         _on_header("proxied.by", "text", lambda exchange: _proxied(exchange, "by")),

@@ -173,10 +173,7 @@ def _endpoint(value: Token, may_be_name: bool) -> Test:
     """``10.0.0.1:9092`` exactly, ``10.0.0.1`` on any port, ``:9092`` at any address; IPv6 in brackets or bare. A host's
     name may stand in place of an address if it ``may_be_name``.
     """
-    host, port = value.text, ""
-    bracketed = re.fullmatch(r"\[([^\]]+)\](?::(\d{1,5}))?|([^:]*):(\d{1,5})", value.text)
-    if bracketed:
-        host, port = bracketed[1] or bracketed[3] or "", bracketed[2] or bracketed[4] or ""
+    host, port = _host_and_port(value.text)
     prefix = host and f"{host}:"
     try:
         address = ip_address(host) if host else None
@@ -191,6 +188,22 @@ def _endpoint(value: Token, may_be_name: bool) -> Test:
         suffix = ":" + port
         return lambda found: found.endswith(suffix)
     return lambda found: found.startswith(prefix)
+
+
+def _host_and_port(text: str) -> tuple[str, str]:
+    """The host and the port that a literal names, each empty where it names none."""
+    match = re.fullmatch(r"\[([^\]]+)\](?::(\d{1,5}))?|([^:]*):(\d{1,5})", text)
+    return (match[1] or match[3] or "", match[2] or match[4] or "") if match else (text, "")
+
+
+def asked_name(value: Token) -> str:
+    """The name of a host that a literal beside an address has, empty where it is an address or a port."""
+    host, _ = _host_and_port(value.text)
+    try:
+        ip_address(host)
+    except ValueError:
+        return host
+    return ""
 
 
 def _number(field: str, value: Token) -> int | float | None:

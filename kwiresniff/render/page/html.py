@@ -15,6 +15,7 @@ from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.groups import event_text
 from kwiresniff.render.page import plots
+from kwiresniff.render.page.flow_plot import flow_plot
 from kwiresniff.render.tables import parts_of_waits
 from kwiresniff.results.clients import ApiUse
 from kwiresniff.results.findings import Finding
@@ -58,6 +59,7 @@ def page(report: Report) -> str:
         "parts": parts_of_waits,
         "people": _people,
         "committed": _committed,
+        "picture": flow_plot,
         "errors": lambda errors: _plain(", ".join(f"{name} {count:,}" for name, count in errors), MAX_LIST_CHARS),
     }
     environment.filters |= filters
