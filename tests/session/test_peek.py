@@ -8,7 +8,7 @@ import pytest
 
 from kwiresniff.codec import decoder, encoder
 from kwiresniff.errors import DecodeError
-from kwiresniff.model import Connection, Exchange, Message
+from kwiresniff.model import Body, Connection, Exchange, Message
 from kwiresniff.session.apis import api_facts
 from kwiresniff.session.peek import acks_of_produce, software_of
 

@@ -12,6 +12,7 @@ from kwiresniff.analysis.doctor.authentication import AuthenticationRule
 from kwiresniff.analysis.doctor.cause import Cause
 from kwiresniff.analysis.doctor.causes.clusters import ClusterChanged
 from kwiresniff.analysis.doctor.causes.path import BrokenPath, LongPath, NarrowPath
+from kwiresniff.analysis.doctor.causes.queues import OwnQueue
 from kwiresniff.analysis.doctor.closed_by_broker import ClosedByBrokerRule
 from kwiresniff.analysis.doctor.codecs import CodecRule
 from kwiresniff.analysis.doctor.connection_limits import ConnectionLimitRule
@@ -34,6 +35,7 @@ from kwiresniff.analysis.doctor.observation import Observation
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.observers.clusters import ClusterChanges
 from kwiresniff.analysis.doctor.observers.path import LostData, PathTimes
+from kwiresniff.analysis.doctor.observers.queues import QueueTimes
 from kwiresniff.analysis.doctor.offline import OfflineRule
 from kwiresniff.analysis.doctor.offsets import OffsetRule
 from kwiresniff.analysis.doctor.open_transactions import OpenTransactionRule
@@ -65,9 +67,9 @@ from kwiresniff.model import Connection, ConnectionAttempt, Event, Exchange, Pro
 from kwiresniff.results.findings import Finding
 
 #: The observers of an examination.
-OBSERVERS: Final[tuple[type[Observer], ...]] = (PathTimes, LostData, ClusterChanges)
+OBSERVERS: Final[tuple[type[Observer], ...]] = (PathTimes, LostData, QueueTimes, ClusterChanges)
 #: The causes that are weighed.
-CAUSES: Final[tuple[type[Cause], ...]] = (LongPath, NarrowPath, BrokenPath, ClusterChanged)
+CAUSES: Final[tuple[type[Cause], ...]] = (LongPath, NarrowPath, BrokenPath, OwnQueue, ClusterChanged)
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (
     ListenerRule, SharedAddressRule, ControllerListenerRule, NotKafkaRule, TlsRule, MissingSaslRule,

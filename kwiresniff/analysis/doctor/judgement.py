@@ -177,7 +177,18 @@ def arranged(findings: list[Finding], beneath: dict[int, int] | None = None) -> 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
     """The worst first, incidents before what follows from them, then what cost most."""
-    return sorted(findings, key=_order)
+    return sorted(_waste_below(list(findings)), key=_order)
+
+
+def _waste_below(findings: list[Finding]) -> list[Finding]:
+    """Findings, of which none of waste is graver than one of harm: what costs nobody anything yet can wait."""
+    harms = [one.severity for one in findings if one.rank != WASTE and any(one.weight[:-1])]
+    worst = min(map(SEVERITIES.index, harms), default=0)
+    graver = SEVERITIES[:worst]
+    return [
+        one._replace(severity=SEVERITIES[worst]) if one.rank == WASTE and one.severity in graver else one
+        for one in findings
+    ]
 
 
 def _order(finding: Finding) -> tuple[int, int, tuple[float, ...], int, str, str]:
