@@ -1,4 +1,5 @@
-"""Plugins: functions of others that read record keys and values, comment on exchanges, or are rules of ``doctor``.
+"""Plugins: functions of others that read record keys and values, comment on exchanges, or are observers, causes and
+rules of ``doctor``.
 
 A plugin is a Python file (``--plugin PATH``) or an installed entry point of the group ``kwiresniff.plugins``, with a
 function ``register(hooks)`` that calls ``hooks.value_decoder(...)`` and ``hooks.annotator(...)``; ``plugins/`` has
@@ -31,14 +32,18 @@ CHARS_A_VALUE = 256
 #: What an annotator says of one exchange: a person reads it.
 MAX_NOTES = 1_000
 
+#: The kinds of hooks that take part in an examination of ``doctor``.
+EXAMINERS = ("doctor observer", "doctor cause", "doctor rule")
+
 #: ``decode(topic, part, data, headers)``: ``part`` is ``key`` or ``value``, ``headers`` the record's headers as
 #: ``{"key": ..., "value": ...}`` dicts. Returns anything with a JSON form, or None when the bytes are not its kind.
 ValueDecoder = Callable[[str | None, str, bytes, Sequence[Body]], Any]
 #: ``annotate(exchange)``: returns None or an iterable of notes; a str or dict becomes one of the exchange's
 #: ``notes``, a ``Problem`` one of its ``problems``.
 Annotator = Callable[[Exchange], "Iterable[str | Body | Problem] | None"]
-#: ``make(context)``: returns an object like ``kwiresniff.analysis.doctor.Rule``, best a class derived from it.
-RuleMaker = Callable[[Any], Any]
+#: ``make(context)``: returns an object like ``kwiresniff.analysis.doctor.Observer``, ``Cause`` or ``Rule``, best of a
+#: class derived from it.
+DoctorMaker = Callable[[Any], Any]
 
 
 class TooMuch(PluginError):
@@ -87,8 +92,18 @@ class Hooks:
         self._add("annotator", function, name)
         return function
 
-    def doctor_rule(self, function: RuleMaker, name: str = "") -> RuleMaker:
-        """Adds a rule to ``doctor``: a class, of which one object is made for each examination."""
+    def doctor_observer(self, function: DoctorMaker, name: str = "") -> DoctorMaker:
+        """Adds an observer to ``doctor``: a class, of which one object is made for each examination."""
+        self._add("doctor observer", function, name)
+        return function
+
+    def doctor_cause(self, function: DoctorMaker, name: str = "") -> DoctorMaker:
+        """Adds a cause to ``doctor``, which weighs what observers saw: a class as with ``doctor_observer``."""
+        self._add("doctor cause", function, name)
+        return function
+
+    def doctor_rule(self, function: DoctorMaker, name: str = "") -> DoctorMaker:
+        """Adds a rule to ``doctor``, an observer that gives findings itself: a class as with ``doctor_observer``."""
         self._add("doctor rule", function, name)
         return function
 
@@ -105,7 +120,7 @@ class Plugins:
         self.loaded = list(loaded)
         self.decoders = [hook for plugin in loaded for hook in plugin.hooks if hook.kind == "value decoder"]
         self.annotators = [hook for plugin in loaded for hook in plugin.hooks if hook.kind == "annotator"]
-        self.rules = [hook for plugin in loaded for hook in plugin.hooks if hook.kind == "doctor rule"]
+        self.examiners = [hook for plugin in loaded for hook in plugin.hooks if hook.kind in EXAMINERS]
         self._problems = list(problems)
 
     def take_problems(self) -> list[Problem]:

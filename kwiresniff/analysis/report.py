@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from kwiresniff.analysis.clients import Inventory
-from kwiresniff.analysis.doctor import Doctor, RuleMaker
+from kwiresniff.analysis.doctor import Doctor, Maker
 from kwiresniff.analysis.groups import GroupTimeline
 from kwiresniff.analysis.stats import StatsTable
 from kwiresniff.analysis.time_series import TimeSeries
@@ -30,7 +30,7 @@ Item = TypeVar("Item")
 class Reporter:
     """Takes in events with decoded bodies; memory is bounded by the parts."""
 
-    def __init__(self, topic_name: TopicNames | None = None, rules: Iterable[RuleMaker] = ()) -> None:
+    def __init__(self, topic_name: TopicNames | None = None, rules: Iterable[Maker] = ()) -> None:
         self._doctor = Doctor(topic_name, rules)
         self._tables = [StatsTable((name,), topic_name) for name in DIMENSIONS]
         self._inventory = Inventory(topic_name)

@@ -10,7 +10,7 @@ from kwiresniff.cli.collect import FORMS, end, print_json, read_through
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions, capture_command, form_option
 from kwiresniff.cli.outcomes import FAILED
-from kwiresniff.cli.plugin_rules import rules_of
+from kwiresniff.cli.plugin_examiners import examiners_of
 from kwiresniff.export.findings import finding_json
 from kwiresniff.render import stdout_for
 from kwiresniff.render.findings import FindingWriter
@@ -29,16 +29,20 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str, fail_on:
     """What is wrong, the worst first, with the packets that show it and what to do.
 
     Errors that clients get, slow and unanswered requests, throttling, rebalances, tiny batches, connection churn, TLS
-    failures, packets sent twice, damaged batches.
+    failures, packets sent twice, damaged batches. -v adds what was observed, and which causes were weighed.
     """
     source = EventSource(captures, options, "bodies", screen=False, sessions=True, attempts=True, digests=True)
-    doctor = Doctor(source.topic_name, rules_of(source.plugins))
+    doctor = Doctor(source.topic_name, examiners_of(source.plugins))
     finished, messages = read_through(source, CallingIntake(doctor.exchange), doctor.add)
-    found = doctor.findings()
+    judgement, reasons = doctor.judgement(), options.verbose > 0
+    found = judgement.findings
     if form == "table":
-        FindingWriter(*stdout_for(options.color), source.files).write(found)
+        writer = FindingWriter(*stdout_for(options.color), source.files, reasons=reasons)
+        writer.write(found)
+        if reasons:
+            writer.write_rejected(judgement.rejected)
     else:
-        print_json((finding_json(one, source.files) for one in found), form)
+        print_json((finding_json(one, source.files, reasons=reasons) for one in found), form)
     counts = {name: sum(one.severity == name for one in found) for name in SEVERITIES}
     listed = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
     told = f"{source.shown} exchanges, findings: {listed or 'none'}" if source.shown else ""

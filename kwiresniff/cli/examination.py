@@ -10,7 +10,7 @@ from kwiresniff.analysis.doctor.live import LiveExamination
 from kwiresniff.capture.live import LiveCapture
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.interrupts import for_each
-from kwiresniff.cli.plugin_rules import rules_of
+from kwiresniff.cli.plugin_examiners import examiners_of
 from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.model import Event, Problem
 from kwiresniff.render import stdout_for
@@ -30,7 +30,7 @@ class _Review:
         self._writer = FindingWriter(*stdout_for(source.options.color), source.files)
         self._looked = time.monotonic()
         self._written = False
-        rules = rules_of(source.plugins)
+        rules = examiners_of(source.plugins)
         self.examination = LiveExamination(lambda: Doctor(source.topic_name, rules))
         self.counts = dict.fromkeys(SEVERITIES, 0)
 

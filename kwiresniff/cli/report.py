@@ -10,7 +10,7 @@ from kwiresniff.cli.collect import end, read_through
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions, capture_command
 from kwiresniff.cli.outcomes import one_line
-from kwiresniff.cli.plugin_rules import rules_of
+from kwiresniff.cli.plugin_examiners import examiners_of
 from kwiresniff.export import Output
 from kwiresniff.render.page import check, page
 
@@ -25,7 +25,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, output: str, title:
     """
     check()
     source = EventSource(captures, options, "bodies", screen=False, sessions=True, attempts=True, digests=True)
-    reporter = Reporter(source.topic_name, rules_of(source.plugins))
+    reporter = Reporter(source.topic_name, examiners_of(source.plugins))
     finished, messages = read_through(source, CallingIntake(reporter.exchange), reporter.add)
     with Output(output) as out:
         out.stream.write(page(reporter.report(title, source.files)).encode("utf-8"))

@@ -13,12 +13,14 @@ from kwiresniff.results.findings import Finding
 KINDS = ("client", "broker", "topic", "group")
 
 
-def finding_json(finding: Finding, files: Sequence[str] = ()) -> Json:
-    """One finding with the packets that show it, and what else it explains."""
+def finding_json(finding: Finding, files: Sequence[str] = (), *, reasons: bool = False) -> Json:
+    """One finding with the packets that show it, and what else it explains; with ``reasons`` also what was observed,
+    and what spoke for and against the cause."""
     evidence: list[Json] = []
     for packet, ns in finding.evidence:
         place: Json = {"file": file_name(packet, files)} if len(files) > 1 else {}
         evidence.append({**place, "packet": packet_number(packet), "time": rfc3339(ns), "timestamp_ns": ns})
+    why: Json = {name: list(getattr(finding, name)) for name in ("observed", "supports", "contradicts")}
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": "finding",
@@ -36,5 +38,6 @@ def finding_json(finding: Finding, files: Sequence[str] = ()) -> Json:
         "numbers": finding.numbers,
         "evidence": evidence,
         "remedy": finding.remedy,
-        "symptoms": [finding_json(one, files) for one in finding.symptoms],
+        **(why if reasons else {}),
+        "symptoms": [finding_json(one, files, reasons=reasons) for one in finding.symptoms],
     }

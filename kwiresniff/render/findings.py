@@ -1,4 +1,6 @@
-"""What the doctor found, the worst first: what it is, whom it concerns, where to look, what to do, what it explains."""
+"""What the doctor found, the worst first: what it is, whom it concerns, where to look, what to do, what it explains; on
+demand why it is told.
+"""
 
 from __future__ import annotations
 
@@ -36,13 +38,18 @@ _LISTS: Final = {"clients": "clients", "concerns": "concerns", "reasons": "reaso
 
 
 class FindingWriter:
-    """Writes findings to ``out``; ``width`` None is a pipe, where no line is broken."""
+    """Writes findings to ``out``; ``width`` None is a pipe, where no line is broken. With ``reasons`` also what was
+    observed, and what spoke for and against a cause.
+    """
 
-    def __init__(self, out: TextIO, width: int | None, color: bool, files: Sequence[str] = ()) -> None:
+    def __init__(
+        self, out: TextIO, width: int | None, color: bool, files: Sequence[str] = (), *, reasons: bool = False
+    ) -> None:
         self._out = out
         self._width = width
         self._paint = Paint(color, glyphs_for(out))
         self._files = files
+        self._reasons = reasons
 
     def write(self, findings: Iterable[Finding]) -> None:
         """One block for each, an empty line between two."""
@@ -84,6 +91,21 @@ class FindingWriter:
         if finding.evidence:
             self._fact("evidence", [self._evidence(*one) for one in finding.evidence])
         self._fact("remedy", [[("meaning", escape(finding.remedy))]])
+        if self._reasons:
+            self._why(finding)
+
+    def _why(self, finding: Finding) -> None:
+        for label, name in (("observed", "observed"), ("for", "supports"), ("against", "contradicts")):
+            for sentence in getattr(finding, name):
+                self._fact(label, [[("dim", escape(sentence))]])
+
+    def write_rejected(self, rejected: Iterable[Finding]) -> None:
+        """Causes that were weighed and refuted, with what refuted them."""
+        for one in rejected:
+            chunks: list[Chunk] = [[("ident", escape(one.subject))], [("value", escape(one.title))]]
+            self._out.write("\n")
+            self._line([("dim", pad("no", _MARK + 1))], _MARK + 1, chunks)
+            self._why(one)
 
     def _symptom(self, symptom: Finding) -> None:
         """What follows from a finding: a line, and where it is seen."""

@@ -18,7 +18,9 @@ class Finding(NamedTuple):
     JSON-ready. It was seen from ``first_ns`` to ``last_ns``. ``details`` are sentences for a person, ``symptoms`` what
     else was found and is explained by this. ``scope`` holds whom and what it is about, each as ``kind:name`` with the
     kinds ``client``, ``broker``, ``topic``, ``group`` and whatever a rule needs; ``rank`` orders those of one severity,
-    the lowest first: 0 is an incident, 1 an error, 2 a symptom where no cause is seen, 3 waste.
+    the lowest first: 0 is an incident, 1 an error, 2 a symptom where no cause is seen, 3 waste; among those of one rank
+    the greatest ``weight`` comes first, which says what it cost (``Harm.weight``). ``observed`` are sentences that say
+    what was seen, ``supports`` and ``contradicts`` what spoke for the cause and what against it.
     """
 
     code: str
@@ -36,6 +38,10 @@ class Finding(NamedTuple):
     scope: frozenset[str] = frozenset()
     explains: Explains = MappingProxyType({})
     rank: int = 1
+    weight: tuple[float, ...] = ()
+    observed: tuple[str, ...] = ()
+    supports: tuple[str, ...] = ()
+    contradicts: tuple[str, ...] = ()
 
     def named(self, kind: str) -> list[str]:
         """The names of one kind in the scope, in order."""

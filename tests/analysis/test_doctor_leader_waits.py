@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from kwiresniff.analysis.doctor import leader_waits
+from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import client_of
 from kwiresniff.analysis.doctor.leader_waits import MAX_WAITING, LeaderWaits
-from kwiresniff.analysis.doctor.rule import Context
 from kwiresniff.model import Exchange
 from kwiresniff.session.fetch_sessions import FetchSession
 from tests.support.exchanges import exchange

@@ -8,8 +8,8 @@ import pytest
 
 from kwiresniff.analysis.doctor import evidence, latency
 from kwiresniff.analysis.doctor.cluster import Cluster
+from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.efficiency import EfficiencyRule
-from kwiresniff.analysis.doctor.rule import Context
 from kwiresniff.analysis.memory_budget import MemoryBudget
 from kwiresniff.model import Body, Problem
 from tests.support.exchanges import START_NS, connection, exchange

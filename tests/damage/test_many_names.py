@@ -6,7 +6,7 @@ from time import process_time
 
 import pytest
 
-from kwiresniff.analysis.doctor import Doctor, acl_changes, causes
+from kwiresniff.analysis.doctor import Doctor, acl_changes, judgement
 from kwiresniff.analysis.doctor.cluster import Cluster
 from kwiresniff.analysis.late_names import renamer
 from kwiresniff.analysis.memory_budget import MemoryBudget
@@ -107,7 +107,7 @@ def seconds_to_merge(count: int) -> float:
         for number in range(count)
     ]
     began = process_time()
-    (whole,) = causes.merged_alike(alike)
+    (whole,) = judgement.merged_alike(alike)
     assert len(whole.scope) == count
     return process_time() - began
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from kwiresniff.analysis import stats
-from kwiresniff.analysis.doctor import Doctor, causes, evidence
-from kwiresniff.analysis.doctor.causes import explains
+from kwiresniff.analysis.doctor import Doctor, evidence, judgement
+from kwiresniff.analysis.doctor.judgement import explains
 from kwiresniff.analysis.groups import GroupTimeline
 from kwiresniff.analysis.memory_budget import MemoryBudget, value_bytes
 from kwiresniff.base.placeholders import OTHERS
@@ -234,7 +234,7 @@ def test_groups_without_end_are_a_bounded_number_of_findings_in_bounded_time(mon
         return explains(cause, symptom)
 
     monkeypatch.setattr(evidence, "MAX_SUBJECTS", 200)
-    monkeypatch.setattr(causes, "explains", counted)
+    monkeypatch.setattr(judgement, "explains", counted)
     doctor = Doctor()
     for number in range(3_000):
         asked = {"group_id": f"g-{number}", "member_id": "m", "generation_id": 1}

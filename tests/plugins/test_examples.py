@@ -105,7 +105,7 @@ def test_client_names_is_a_rule_of_the_doctor(kwiresniff: Callable[..., Done]) -
     """Its finding stands among the others."""
     capture = str(ROOT / "captures" / "librdkafka-sasl-plain.pcap")
     plugin = str(ROOT / "plugins" / "client_names.py")
-    (hook,) = load_plugins([plugin]).rules
+    (hook,) = load_plugins([plugin]).examiners
     assert (hook.kind, hook.name) == ("doctor rule", "ClientNameRule")
     assert kwiresniff("doctor", "--plugin", plugin, "--fail-on", "never", capture).code == 0
 

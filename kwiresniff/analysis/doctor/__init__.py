@@ -1,7 +1,18 @@
-"""What is wrong with this Kafka, as far as the wire can tell: findings, the worst first, with evidence and a remedy."""
+"""What is wrong with this Kafka, as far as the wire can tell: findings, the worst first, with evidence and a remedy.
 
-from kwiresniff.analysis.doctor.examine import Doctor, RuleMaker
-from kwiresniff.analysis.doctor.rule import SEVERITIES, Context, Rule
+In three layers: observers say what was seen, causes what may explain it, the judgement which of them is told.
+"""
+
+from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.context import Context
+from kwiresniff.analysis.doctor.examine import Doctor, Maker
+from kwiresniff.analysis.doctor.judgement import Judgement
+from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed
+from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.rule import SEVERITIES, Rule
 from kwiresniff.results.findings import Finding
 
-__all__ = ["SEVERITIES", "Context", "Doctor", "Finding", "Rule", "RuleMaker"]
+__all__ = [
+    "SEVERITIES", "Cause", "Context", "Doctor", "Explanation", "Finding", "Harm", "Judgement", "Maker", "Observation",
+    "Observed", "Observer", "Rule",
+]  # fmt: skip

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import Ending, client_in, is_waiting
 from kwiresniff.analysis.doctor.evidence import Case
-from kwiresniff.analysis.doctor.rule import SYMPTOM, Context, Rule, as_clients, found
+from kwiresniff.analysis.doctor.rule import SYMPTOM, Rule, as_clients, found
 from kwiresniff.analysis.doctor.unanswered import CLUSTER_API_NAMES
 from kwiresniff.analysis.doctor.wording import listed, times
 from kwiresniff.base.api_keys import SASL_AUTHENTICATE

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import Ending
 from kwiresniff.analysis.doctor.evidence import client_text
-from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
+from kwiresniff.analysis.doctor.rule import INCIDENT, Rule, found
 from kwiresniff.analysis.doctor.wording import times
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES
 from kwiresniff.base.api_keys import API_VERSIONS

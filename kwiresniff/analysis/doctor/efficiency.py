@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, Tally, client_text
-from kwiresniff.analysis.doctor.rule import INCIDENT, WASTE, Context, Rule, as_clients, found
+from kwiresniff.analysis.doctor.rule import INCIDENT, WASTE, Rule, as_clients, found
 from kwiresniff.analysis.doctor.wording import times
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMBER_BYTES
 from kwiresniff.base.api_keys import FETCH, METADATA, OFFSET_COMMIT, PRODUCE

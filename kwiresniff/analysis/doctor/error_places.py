@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import MAX_MESSAGE_CHARS, clipped
-from kwiresniff.analysis.doctor.rule import Context
 from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Body, Exchange
 

@@ -1,22 +1,26 @@
-"""The examination: rules are given the events that they ask for, then their findings are put in order."""
+"""The examination: observers are given the events that they ask for, then causes are weighed and judged."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from dataclasses import replace
+from typing import Any, Final, TypeAlias
 
 from kwiresniff.analysis.body_entities import is_transactional, throttle_ms_of
 from kwiresniff.analysis.doctor.authentication import AuthenticationRule
-from kwiresniff.analysis.doctor.causes import arranged
+from kwiresniff.analysis.doctor.cause import Cause
+from kwiresniff.analysis.doctor.causes.path import LongPath
 from kwiresniff.analysis.doctor.closed_by_broker import ClosedByBrokerRule
 from kwiresniff.analysis.doctor.codecs import CodecRule
 from kwiresniff.analysis.doctor.connection_limits import ConnectionLimitRule
+from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.controller_listener import ControllerListenerRule
 from kwiresniff.analysis.doctor.efficiency import EfficiencyRule
 from kwiresniff.analysis.doctor.endings import Endings
 from kwiresniff.analysis.doctor.errors import ErrorRule
 from kwiresniff.analysis.doctor.groups import GroupRule
 from kwiresniff.analysis.doctor.impatience import ImpatienceRule
+from kwiresniff.analysis.doctor.judgement import Judgement, judged
 from kwiresniff.analysis.doctor.lag import LagRule
 from kwiresniff.analysis.doctor.latency import LatencyRule
 from kwiresniff.analysis.doctor.leaders import LeaderRule
@@ -24,11 +28,13 @@ from kwiresniff.analysis.doctor.listeners import ListenerRule
 from kwiresniff.analysis.doctor.missing_sasl import MissingSaslRule
 from kwiresniff.analysis.doctor.network import DamageRule, NetworkRule
 from kwiresniff.analysis.doctor.not_kafka import NotKafkaRule
+from kwiresniff.analysis.doctor.observation import Observation
+from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.observers.path import PathTimes
 from kwiresniff.analysis.doctor.offline import OfflineRule
 from kwiresniff.analysis.doctor.offsets import OffsetRule
 from kwiresniff.analysis.doctor.open_transactions import OpenTransactionRule
 from kwiresniff.analysis.doctor.partitions import HotPartitionRule
-from kwiresniff.analysis.doctor.path_latency import PathLatencyRule
 from kwiresniff.analysis.doctor.path_mtu import PathMtuRule
 from kwiresniff.analysis.doctor.polling import PollingRule
 from kwiresniff.analysis.doctor.quorum import QuorumRule
@@ -36,7 +42,7 @@ from kwiresniff.analysis.doctor.quotas import QuotaRule
 from kwiresniff.analysis.doctor.replica_waits import ReplicaWaitRule
 from kwiresniff.analysis.doctor.replicas import ReplicaRule
 from kwiresniff.analysis.doctor.rereads import RereadRule
-from kwiresniff.analysis.doctor.rule import Context, Rule
+from kwiresniff.analysis.doctor.rule import Rule
 from kwiresniff.analysis.doctor.selection import Kind
 from kwiresniff.analysis.doctor.shared_address import SharedAddressRule
 from kwiresniff.analysis.doctor.stalls import StallRule
@@ -54,39 +60,40 @@ from kwiresniff.base.api_keys import API_VERSIONS, FETCH, METADATA, PRODUCE
 from kwiresniff.model import Connection, ConnectionAttempt, Event, Exchange, Problem, TopicNames
 from kwiresniff.results.findings import Finding
 
-if TYPE_CHECKING:
-    pass
-
+#: The observers of an examination.
+OBSERVERS: Final[tuple[type[Observer], ...]] = (PathTimes,)
+#: The causes that are weighed.
+CAUSES: Final[tuple[type[Cause], ...]] = (LongPath,)
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (
     ListenerRule, SharedAddressRule, ControllerListenerRule, NotKafkaRule, TlsRule, MissingSaslRule,
     AuthenticationRule, VersionRule, StallRule, ConnectionLimitRule, ImpatienceRule, TruncationRule, LeaderRule,
     ReplicaRule, ReplicaWaitRule, OfflineRule, QuotaRule, TopicRule, FencingRule, OpenTransactionRule, OffsetRule,
     StreamsStatusRule, GroupRule, StaticMemberRule, RereadRule, PollingRule, LagRule, CodecRule, HotPartitionRule,
-    QuorumRule, LatencyRule, PathLatencyRule, TransferRule, UnansweredRule, ClosedByBrokerRule, PathMtuRule,
+    QuorumRule, LatencyRule, TransferRule, UnansweredRule, ClosedByBrokerRule, PathMtuRule,
     NetworkRule, DamageRule, EfficiencyRule,
 )  # fmt: skip
 
-#: No wait or transfer for which a rule is called is shorter.
+#: No wait or transfer for which an observer is called is shorter.
 LONG_NS: Final = 1_000_000_000
 
-#: How a rule of a plugin is made and asked; see ``kwiresniff.plugins``.
-RuleMaker: TypeAlias = Callable[[Context], Rule]
+#: How a plugin's observer, cause or rule is made; see ``kwiresniff.plugins``.
+Maker: TypeAlias = Callable[[Context], Observer | Cause]
 #: What is called with exchanges that are selected, and the limit that they have to reach where there is one.
 _Taker: TypeAlias = tuple[int, Callable[[Exchange], None]]
 
 
 class _Takers:
-    """The rules that are given exchanges of one API, by what decides whether they are."""
+    """The observers that are given exchanges of one API, by what decides whether they are."""
 
-    def __init__(self, rules: list[Rule], api_key: int) -> None:
+    def __init__(self, observers: list[Observer], api_key: int) -> None:
         self.api_key = api_key
         self.is_of_records = api_key in (PRODUCE, FETCH)
         takers: dict[Kind, list[_Taker]] = {}
-        for rule in rules:
-            if rule.apis is None or api_key in rule.apis:
-                selection = rule.selection
-                takers.setdefault(selection.kind_for(api_key), []).append((selection.limit, rule.exchange))
+        for one in observers:
+            if one.apis is None or api_key in one.apis:
+                selection = one.selection
+                takers.setdefault(selection.kind_for(api_key), []).append((selection.limit, one.exchange))
         self.all = [take for _, take in takers.get("all", ())]
         self._waited, self._transferred = takers.get("waited", []), takers.get("transferred", [])
         self._throttled, self._transactional = takers.get("throttled", []), takers.get("transactional", [])
@@ -94,7 +101,7 @@ class _Takers:
         self._oldest = max([version for version, _ in self._old_fetches], default=0)
 
     def select(self, exchange: Exchange) -> None:
-        """Gives an exchange to the rules that select it."""
+        """Gives an exchange to the observers that select it."""
         if self.is_of_records:
             self._select_of_records(exchange)
         request, response = exchange.request, exchange.response
@@ -124,24 +131,26 @@ class _Takers:
 
 
 class Doctor:
-    """Takes in events with decoded bodies. Memory is bounded by the rules, see ``evidence``."""
+    """Takes in events with decoded bodies. Memory is bounded by the observers, see ``evidence``."""
 
-    def __init__(self, topic_name: TopicNames | None = None, more: Iterable[RuleMaker] = ()) -> None:
+    def __init__(self, topic_name: TopicNames | None = None, more: Iterable[Maker] = ()) -> None:
         self.context = context = Context(topic_name)
         self._endings = Endings()
-        makers: list[RuleMaker] = [*RULES, *more]
-        rules = [make(context) for make in makers]
-        judged = frozenset().union(*(rule.judges for rule in rules))
-        rules.append(ErrorRule(context, judged))
-        self._rules = rules
-        self._on_failure = [rule.failure for rule in rules if _has(rule, "failure")]
-        self._on_connection = [rule.connection for rule in rules if _has(rule, "connection")]
-        self._on_ending = [rule.ending for rule in rules if _has(rule, "ending")]
-        self._on_attempt = [rule.attempt for rule in rules if _has(rule, "attempt")]
-        self._on_problem = [rule.problem for rule in rules if _has(rule, "problem")]
-        named = frozenset({PRODUCE, FETCH}).union(*(rule.apis for rule in rules if rule.apis is not None))
-        self._takers = {api_key: _Takers(rules, api_key) for api_key in named}
-        self._others = _Takers(rules, _UNNAMED)
+        makers: list[Maker] = [*OBSERVERS, *CAUSES, *RULES, *more]
+        made = [make(context) for make in makers]
+        self._causes = [one for one in made if isinstance(one, Cause)]
+        observers = [one for one in made if isinstance(one, Observer)]
+        codes = frozenset().union(*(one.judges for one in observers))
+        observers.append(ErrorRule(context, codes))
+        self._observers = observers
+        self._on_failure = [one.failure for one in observers if _has(one, "failure")]
+        self._on_connection = [one.connection for one in observers if _has(one, "connection")]
+        self._on_ending = [one.ending for one in observers if _has(one, "ending")]
+        self._on_attempt = [one.attempt for one in observers if _has(one, "attempt")]
+        self._on_problem = [one.problem for one in observers if _has(one, "problem")]
+        named = frozenset({PRODUCE, FETCH}).union(*(one.apis for one in observers if one.apis is not None))
+        self._takers = {api_key: _Takers(observers, api_key) for api_key in named}
+        self._others = _Takers(observers, _UNNAMED)
 
     def add(self, event: Event) -> None:
         """An exchange, an ended connection, an attempt at one, or a problem."""
@@ -197,12 +206,24 @@ class Doctor:
                 take(exchange)
 
     def findings(self) -> list[Finding]:
-        """The worst first, incidents before what follows from them, then the most frequent."""
+        """The findings of the judgement."""
+        return self.judgement().findings
+
+    def judgement(self) -> Judgement:
+        """The findings, the worst first, incidents before what follows from them, with all that led to them."""
         rename = renamer(self.context.topic_name)
-        return arranged([_renamed(finding, rename) for rule in self._rules for finding in rule.findings()])
+        observations = [_renamed(one, rename) for observer in self._observers for one in observer.observations()]
+        rules = [one for one in self._observers if isinstance(one, Rule)]
+        findings = [_renamed_finding(finding, rename) for rule in rules for finding in rule.findings()]
+        return judged(self._causes, observations, findings)
 
 
-def _renamed(finding: Finding, rename: Callable[[Any], Any]) -> Finding:
+def _renamed(one: Observation, rename: Callable[[Any], Any]) -> Observation:
+    """An observation whose topic ids are replaced by names that became known later."""
+    return replace(one, **{name: rename(getattr(one, name)) for name in ("about", "text", "numbers")})
+
+
+def _renamed_finding(finding: Finding, rename: Callable[[Any], Any]) -> Finding:
     """A finding whose topic ids are replaced by names that became known later."""
     parts = ("subject", "title", "details", "numbers", "scope")
     return finding._replace(**{name: rename(getattr(finding, name)) for name in parts})
@@ -212,6 +233,6 @@ def _renamed(finding: Finding, rename: Callable[[Any], Any]) -> Finding:
 _UNNAMED: Final = 1 << 16
 
 
-def _has(rule: Rule, name: str) -> bool:
-    """Whether a rule does something of its own there."""
-    return getattr(type(rule), name, None) is not getattr(Rule, name)
+def _has(one: Observer, name: str) -> bool:
+    """Whether an observer does something of its own there."""
+    return getattr(type(one), name, None) is not getattr(Observer, name)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.error_meanings import MEANINGS
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_of, clipped
 from kwiresniff.analysis.doctor.group_members import REBALANCES, Group, Member, history, is_storm, waited_for
-from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
+from kwiresniff.analysis.doctor.rule import INCIDENT, Rule, found
 from kwiresniff.analysis.doctor.wording import counted, duration, listed, times
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of

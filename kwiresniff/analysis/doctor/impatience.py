@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import Ending, patience_of
 from kwiresniff.analysis.doctor.errors import is_follower
 from kwiresniff.analysis.doctor.evidence import client_text
 from kwiresniff.analysis.doctor.network import is_node
-from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_clients, found
+from kwiresniff.analysis.doctor.rule import INCIDENT, Rule, as_clients, found
 from kwiresniff.analysis.doctor.selection import waited
 from kwiresniff.analysis.doctor.wording import duration, times
 from kwiresniff.base.time_units import OVERRUN_NS

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from kwiresniff.analysis.doctor.commits import Committed
+from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import clipped
-from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
+from kwiresniff.analysis.doctor.rule import INCIDENT, Rule, found
 from kwiresniff.analysis.doctor.small_fetches import SmallFetches
 from kwiresniff.analysis.doctor.wording import duration
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Episodes, client_of
-from kwiresniff.analysis.doctor.rule import SYMPTOM, Context, Rule, found
+from kwiresniff.analysis.doctor.rule import SYMPTOM, Rule, found
 from kwiresniff.analysis.latency import BUCKET_BYTES, Histogram
 from kwiresniff.analysis.memory_budget import MemoryBudget
 from kwiresniff.analysis.places import place_of

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.error_meanings import MEANINGS
 from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped, is_replica
 from kwiresniff.analysis.doctor.leader_table import TOGETHER_NS, Change, LeaderTable, Partition
 from kwiresniff.analysis.doctor.leader_waits import LeaderWaits, Wait
 from kwiresniff.analysis.doctor.quorum import LEADER_CODES
-from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, as_clients, found
+from kwiresniff.analysis.doctor.rule import INCIDENT, Rule, as_brokers, as_clients, found
 from kwiresniff.analysis.doctor.wording import clock, duration, listed, span
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of

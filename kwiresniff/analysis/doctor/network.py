@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import is_one_way
 from kwiresniff.analysis.doctor.evidence import client_of, client_text
-from kwiresniff.analysis.doctor.rule import ERROR, INCIDENT, SYMPTOM, WASTE, Context, Rule, as_brokers, found
+from kwiresniff.analysis.doctor.rule import ERROR, INCIDENT, SYMPTOM, WASTE, Rule, as_brokers, found
 from kwiresniff.analysis.doctor.wording import duration, listed, times
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.flows import host_of

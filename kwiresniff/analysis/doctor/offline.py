@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
-from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_clients, found
+from kwiresniff.analysis.doctor.rule import INCIDENT, Rule, as_clients, found
 from kwiresniff.analysis.doctor.wording import duration, listed, span
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_text
-from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, found
+from kwiresniff.analysis.doctor.rule import INCIDENT, Rule, as_brokers, found
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, text_bytes
 from kwiresniff.base.flows import host_of
 from kwiresniff.model import Connection

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped, is_replica
-from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_clients, found
+from kwiresniff.analysis.doctor.rule import INCIDENT, Rule, as_clients, found
 from kwiresniff.analysis.doctor.wording import duration
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of

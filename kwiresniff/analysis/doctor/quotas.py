@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from kwiresniff.analysis.body_entities import throttle_ms_of
+from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, client_of
-from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, as_clients, found
+from kwiresniff.analysis.doctor.rule import INCIDENT, Rule, as_brokers, as_clients, found
 from kwiresniff.analysis.doctor.selection import THROTTLED
 from kwiresniff.analysis.doctor.wording import duration, listed
 from kwiresniff.analysis.places import place_of

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import client_of, clipped
-from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, found
+from kwiresniff.analysis.doctor.rule import INCIDENT, Rule, as_brokers, found
 from kwiresniff.analysis.doctor.selection import waited
 from kwiresniff.analysis.doctor.stalls import is_prompt
 from kwiresniff.analysis.doctor.wording import clock, duration, listed, span, times

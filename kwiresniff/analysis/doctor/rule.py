@@ -5,22 +5,13 @@ A rule is a class of its own, so that it can be read, tested and documented alon
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
 from mypy_extensions import mypyc_attr
 
-from kwiresniff.analysis.doctor.cluster import Cluster
-from kwiresniff.analysis.doctor.commits import Commits
-from kwiresniff.analysis.doctor.connection_notes import ConnectionNotes
-from kwiresniff.analysis.doctor.endings import Ending
-from kwiresniff.analysis.doctor.evidence import Case, Tally, client_of, clipped, is_cut, is_replica, new_budget
-from kwiresniff.analysis.doctor.replica_table import ReplicaTable
-from kwiresniff.analysis.doctor.selection import ALL, Selection
-from kwiresniff.analysis.topic_parts import message_parts
-from kwiresniff.base.field_values import field_text
-from kwiresniff.digest import PartitionDigest, TopicDigest
-from kwiresniff.model import Connection, ConnectionAttempt, Exchange, Problem, TopicNames
+from kwiresniff.analysis.doctor.evidence import Case
+from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.results.findings import Explains, Finding, scope_of
 
 #: The worst first.
@@ -29,129 +20,13 @@ SEVERITIES = ("error", "warning", "info")
 INCIDENT, ERROR, SYMPTOM, WASTE = range(4)
 
 
-#: Connections remembered whose responses are cut off.
-MAX_CUT = 20_000
-#: Gaps in what brokers sent, for each response that is missed, that make it doubtful: some of them are at the end of a
-#: connection, or before a pause.
-GAPS = 10
-
-
-class Context:
-    """What all rules of an examination share: names of topics, the cluster as far as it is known, the time so far."""
-
-    def __init__(self, topic_name: TopicNames | None = None) -> None:
-        self._topic_name = topic_name
-        self.budget = new_budget()
-        self.cluster = Cluster(self.budget)
-        self.replicas = ReplicaTable(self.budget)
-        self.commits = Commits(self.budget)
-        #: On the connection of the exchange that is looked at, where it has a response and the first one's client id.
-        self.notes: ConnectionNotes | None = None
-        #: What wants every exchange for a while.
-        self.watching: list[Callable[[Exchange], None]] = []
-        #: Clients whose transactions took longer than their timeout, and what is to be said of that.
-        self.overdue: dict[str, str] = {}
-        #: Whose coordinator moved, from which address to which, and when that was learned.
-        self.moves: list[tuple[str, str, str, int]] = []
-        #: Connections with responses that are cut off: what throttled their clients may have been in these.
-        self.cut: set[int] = set()
-        #: Gaps in what brokers sent: each may have been a response.
-        self.gaps = 0
-        self.begin_ns = 0
-        self.end_ns = 0
-        self._brought: list[tuple[str, PartitionDigest]] | None = None
-
-    def look_at(self, exchange: Exchange, notes: ConnectionNotes | None) -> None:
-        """Turns to the next exchange, with the notes on its connection."""
-        self.notes = notes if notes is not None and notes.client_id == exchange.client_id else None
-        self._brought = None
-
-    def is_lossy(self, count: int) -> bool:
-        """Whether the capture has so many gaps that what is missing may be in others, which nothing shows."""
-        return self.gaps >= count * GAPS
-
-    def note_cut(self, exchange: Exchange) -> None:
-        """Notes a response that is cut off."""
-        if len(self.cut) < MAX_CUT and is_cut(exchange, "response"):
-            self.cut.add(exchange.connection.id)
-
-    def topic_name(self, topic_id: str) -> str | None:
-        """The name of a topic id, as far as the capture has shown it."""
-        return self._topic_name(topic_id) if self._topic_name is not None else None
-
-    def topic_of(self, body: dict[str, Any]) -> str:
-        """The topic that a structure names, by its name or its id; empty when it names none."""
-        for field in ("name", "topic", "topic_name"):
-            if name := field_text(body.get(field)):
-                return name
-        topic_id = body.get("topic_id")
-        return (self.topic_name(topic_id) or topic_id) if isinstance(topic_id, str) else ""
-
-    def topic_in(self, topic: TopicDigest) -> str:
-        """The topic of a digest by its name, or by its id where the capture has not shown its name."""
-        return (self.topic_name(topic.name) or topic.name) if topic.is_id else topic.name
-
-    def client_of(self, exchange: Exchange) -> str:
-        """The client of the exchange that is looked at, as ``evidence`` names it."""
-        return self.notes.client if self.notes is not None else client_of(exchange)
-
-    def brought(self, fetch: Exchange) -> list[tuple[str, PartitionDigest]]:
-        """The partitions of which the fetch that is looked at brought a consumer batches, each with the name of its
-        topic; none for a follower's. Several rules ask, and it is looked up once.
-        """
-        brought = self._brought
-        if brought is None:
-            brought = self._brought = []
-            if not is_replica(fetch):
-                for topic in message_parts(fetch.response):
-                    name = clipped(self.topic_in(topic))
-                    brought += [(name, part) for part in topic.partitions if part.batches]
-        return brought
-
-    def tally(self) -> Tally:
-        """A new tally that shares the budget of memory."""
-        return Tally(self.budget)
-
-    def case(self) -> Case:
-        """A new case outside a tally."""
-        return Case(self.budget)
-
-
 @mypyc_attr(allow_interpreted_subclasses=True)
-class Rule:
-    """One rule of the doctor; those that there are derive from it.
-
-    ``exchange`` is called with exchanges of ``apis`` (None: of all), those of them that its ``selection`` names.
-    ``failure`` is called with those that have an error, a problem or no answer, whatever their API. A rule that needs
-    few exchanges costs nothing for the others. ``judges`` names error codes that need no finding of their own because
-    this rule says what they mean. ``codes`` are those of its findings.
+class Rule(Observer):
+    """An observer that gives findings itself: observation, cause and verdict in one. ``codes`` are those of its
+    findings.
     """
 
     codes: ClassVar[tuple[str, ...]] = ()
-    apis: ClassVar[frozenset[int] | None] = frozenset()
-    selection: ClassVar[Selection] = ALL
-    judges: ClassVar[frozenset[str]] = frozenset()
-
-    def __init__(self, context: Context) -> None:
-        self.context = context
-
-    def exchange(self, exchange: Exchange) -> None:
-        """An exchange of one of its APIs."""
-
-    def failure(self, exchange: Exchange) -> None:
-        """An exchange with an error code, with a problem in its bytes, or without an answer."""
-
-    def connection(self, connection: Connection) -> None:
-        """A connection that has ended."""
-
-    def ending(self, ending: Ending) -> None:
-        """A connection that has ended with requests that were not answered."""
-
-    def attempt(self, attempt: ConnectionAttempt) -> None:
-        """A connection that never came to be."""
-
-    def problem(self, problem: Problem) -> None:
-        """Something wrong with the capture or a connection."""
 
     def findings(self) -> Iterator[Finding]:
         """The findings so far; a later call gives all of them anew."""

@@ -7,8 +7,9 @@ A broker answers a Fetch with the first batch whatever its size, and else with n
 from __future__ import annotations
 
 from kwiresniff.analysis.body_entities import READ_COMMITTED, isolation_level
+from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case
-from kwiresniff.analysis.doctor.rule import WASTE, Context, as_clients, found
+from kwiresniff.analysis.doctor.rule import WASTE, as_clients, found
 from kwiresniff.analysis.doctor.wording import duration
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, text_bytes
 from kwiresniff.base.field_values import field_number

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import Ending, patience_of
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_of, client_text
-from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_brokers, found
+from kwiresniff.analysis.doctor.rule import INCIDENT, Rule, as_brokers, found
 from kwiresniff.analysis.doctor.selection import waited
 from kwiresniff.analysis.doctor.wording import duration, listed, span
 from kwiresniff.base.api_keys import (

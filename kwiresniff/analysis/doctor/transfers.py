@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import client_of
-from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, as_clients, found
+from kwiresniff.analysis.doctor.rule import INCIDENT, Rule, as_clients, found
 from kwiresniff.analysis.doctor.selection import transferred
 from kwiresniff.analysis.doctor.wording import duration, times
 from kwiresniff.model import Exchange

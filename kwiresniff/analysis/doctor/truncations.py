@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sized
 from typing import NamedTuple
 
+from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import clipped, is_replica
-from kwiresniff.analysis.doctor.rule import INCIDENT, Context, Rule, found
+from kwiresniff.analysis.doctor.rule import INCIDENT, Rule, found
 from kwiresniff.analysis.doctor.wording import clock, listed
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of

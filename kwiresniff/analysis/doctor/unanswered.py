@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kwiresniff.analysis.client_traffic import CLUSTER_APIS
+from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import Ending, client_in, is_waiting
 from kwiresniff.analysis.doctor.evidence import Episodes
-from kwiresniff.analysis.doctor.rule import SYMPTOM, Context, Rule, found
+from kwiresniff.analysis.doctor.rule import SYMPTOM, Rule, found
 from kwiresniff.analysis.doctor.wording import duration
 from kwiresniff.results.findings import Finding
 from kwiresniff.schema import API_NAMES

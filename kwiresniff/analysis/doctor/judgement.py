@@ -1,13 +1,21 @@
-"""Putting findings in order: symptoms beneath the cause that explains them, what is alike together, the worst first."""
+"""The judgement: which causes are told, in which order, with which symptoms beneath them, and what no cause explains.
+
+Of the explanations of an observation the one is told that explains the most harm with the fewest assumptions. One
+incident is one finding: what explains only what others explain better is a symptom of theirs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from heapq import merge
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import heapify, heappop, heappush, merge
 from itertools import islice
+from typing import NamedTuple, TypeAlias
 
+from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.evidence import MAX_EVIDENCE
-from kwiresniff.analysis.doctor.rule import SEVERITIES
+from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed
+from kwiresniff.analysis.doctor.rule import SEVERITIES, SYMPTOM, WASTE
+from kwiresniff.analysis.doctor.wording import listed
 from kwiresniff.results.findings import Finding
 
 #: A symptom may show so long before its cause is seen, and last so long after it is over.
@@ -21,25 +29,161 @@ MAX_CAUSES = 20
 MAX_SYMPTOMS = 20
 
 
-def arranged(findings: list[Finding]) -> list[Finding]:
-    """The worst first, then incidents before errors, symptoms and waste, then the most frequent."""
-    return sorted(merged_alike(merged_episodes(with_symptoms(findings))), key=_order)
+#: Sentences on what was observed that a finding keeps.
+MAX_OBSERVED = 20
+#: What to do about what no cause explains.
+_UNEXPLAINED = (
+    "None of the known causes explains this. See the packets, and the logs of the clients and brokers named here, at "
+    "that time."
+)
+#: The greater, the better is an explanation: the harm that it explains, what it assumes, how much it explains.
+_Merit: TypeAlias = tuple[tuple[float, ...], int, int]
 
 
-def _order(finding: Finding) -> tuple[int, int, int, str, str]:
-    return SEVERITIES.index(finding.severity), finding.rank, -finding.count, finding.code, finding.subject
+class Judgement(NamedTuple):
+    """The findings in order, and what was weighed and refuted, in the form of findings."""
+
+    findings: list[Finding]
+    rejected: list[Finding]
 
 
-def with_symptoms(findings: list[Finding]) -> list[Finding]:
-    """Causes with their symptoms; a finding that is explained is listed beneath its cause only.
+def judged(causes: Iterable[Cause], observations: Iterable[Observation], findings: Iterable[Finding]) -> Judgement:
+    """Weighs causes against what was observed; ``findings`` are those of rules, which are judged already."""
+    observed = Observed(observations)
+    weighed = [one for cause in causes for one in cause.weigh(observed) if one.explained]
+    standing = [one for one in weighed if one.stands]
+    winner_of = _winners(standing)
+    places = {id(one): place for place, one in enumerate(standing)}
+    beneath = {places[id(one)]: places[id(winner)] for one, winner in winner_of.items() if winner is not one}
+    explained = {one for explanation in standing for one in explanation.explained}
+    left = [_left_over(one) for one in observed if one not in explained and one.harm.weight() > Harm().weight()]
+    own = [_finding_of(one) for one in standing]
+    rejected = [_finding_of(one) for one in weighed if not one.stands]
+    return Judgement(arranged([*own, *left, *map(_weighted, findings)], beneath), rejected)
+
+
+def _winners(explanations: Sequence[Explanation]) -> dict[Explanation, Explanation]:
+    """Each explanation with the one that is told for it: itself, or that which explains most of what it explains.
+
+    The best is taken first, and what it explains counts for no other. What the others explain can only become less, so
+    that one whose merit is as great as it was when it was last looked at is the best of all that are left.
+    """
+    takers: dict[Observation, Explanation] = {}
+    winner_of: dict[Explanation, Explanation] = {}
+    queue = [(_negated(_merit(one, takers)), place) for place, one in enumerate(explanations)]
+    heapify(queue)
+    while queue:
+        before, place = heappop(queue)
+        explanation = explanations[place]
+        left = [one for one in explanation.explained if one not in takers]
+        if not left:
+            others = [takers[one] for one in explanation.explained]
+            winner_of[explanation] = max(others, key=others.count)
+            continue
+        now = _negated(_merit(explanation, takers))
+        if now != before:
+            heappush(queue, (now, place))
+            continue
+        winner_of[explanation] = explanation
+        takers.update(dict.fromkeys(left, explanation))
+    return winner_of
+
+
+def _merit(explanation: Explanation, takers: dict[Observation, Explanation]) -> _Merit:
+    left = [one for one in explanation.explained if one not in takers]
+    harm = sum((one.harm for one in left), Harm())
+    symptom = explanation.rank == SYMPTOM  # says that it is so, and not why
+    return harm.weight(), -explanation.assumptions() - symptom, len(left)
+
+
+def _negated(merit: _Merit) -> tuple[tuple[float, ...], int, int]:
+    weight, assumptions, count = merit
+    return tuple(-one for one in weight), -assumptions, -count
+
+
+def _finding_of(explanation: Explanation) -> Finding:
+    explained, harm = explanation.explained, explanation.harm()
+    places = {place for one in explained for place in one.evidence}
+    return Finding(
+        code=explanation.code,
+        severity=explanation.severity or harm.severity(),
+        subject=explanation.subject,
+        title=explanation.title,
+        remedy=explanation.remedy,
+        count=sum(one.count for one in explained),
+        evidence=tuple(sorted(places, key=lambda place: place[1])[:MAX_EVIDENCE]),
+        numbers=explanation.numbers,
+        first_ns=min((one.first_ns for one in explained if one.first_ns), default=0),
+        last_ns=max(one.last_ns for one in explained),
+        details=(*explanation.details, *([explanation.doubt] if explanation.doubt else [])),
+        scope=frozenset[str]().union(explanation.scope, *[one.about for one in explained]),
+        explains=explanation.explains,
+        rank=explanation.rank,
+        weight=harm.weight(),
+        observed=tuple(one.text for one in explained)[:MAX_OBSERVED],
+        supports=explanation.supports,
+        contradicts=explanation.contradicts,
+    )
+
+
+def _left_over(one: Observation) -> Finding:
+    """What no cause explains, told as it was observed."""
+    names = sorted(entity.partition(":")[2] for entity in one.about)
+    return Finding(
+        code=one.kind,
+        severity=one.harm.severity(),
+        subject=listed(names),
+        title=one.text,
+        remedy=_UNEXPLAINED,
+        count=one.count,
+        evidence=one.evidence,
+        numbers=one.numbers,
+        first_ns=one.first_ns,
+        last_ns=one.last_ns,
+        scope=one.about,
+        rank=SYMPTOM,
+        weight=one.harm.weight(),
+    )
+
+
+def _weighted(finding: Finding) -> Finding:
+    """A finding of a rule with what it may have cost: each occurrence one request, failed, late or as good as not."""
+    count = finding.count
+    if finding.rank == WASTE or finding.severity == "info":
+        harm = Harm(bytes_wasted=count)
+    else:
+        harm = Harm(requests_failed=count) if finding.severity == "error" else Harm(requests_late=count)
+    return finding._replace(weight=harm.weight())
+
+
+def arranged(findings: list[Finding], beneath: dict[int, int] | None = None) -> list[Finding]:
+    """The worst first, then incidents before errors, symptoms and waste, then those with the greatest harm.
+
+    ``beneath`` says which finding, by its place in the list, is a symptom of which other.
+    """
+    return sorted(merged_alike(merged_episodes(with_symptoms(findings, beneath))), key=_order)
+
+
+def _order(finding: Finding) -> tuple[int, int, tuple[float, ...], int, str, str]:
+    weight = tuple(-one for one in finding.weight)
+    return (
+        SEVERITIES.index(finding.severity), finding.rank, weight, -finding.count, finding.code, finding.subject,
+    )  # fmt: skip
+
+
+def with_symptoms(findings: list[Finding], known: dict[int, int] | None = None) -> list[Finding]:
+    """Causes with their symptoms; a finding that is explained is listed beneath its cause only. ``known`` are places of
+    findings whose cause has been found already, with that of the cause.
 
     A symptom goes beneath the worst cause that explains it, of several the nearest in time; a cause that is itself
     explained takes its symptoms along.
     """
     order = sorted(range(len(findings)), key=lambda index: _order(findings[index]))
     causes = _Causes([findings[index] for index in order])
-    cause_of: dict[int, int] = {}
+    cause_of = dict(known or {})
     for index in order:
+        if index in cause_of:
+            continue
         symptom, others = findings[index], (order[place] for place in causes.of(findings[index]))
         fitting = (
             other

@@ -1,0 +1,1 @@
+"""Causes, a module for each family of trouble; ``CAUSES`` in ``examine`` lists them."""

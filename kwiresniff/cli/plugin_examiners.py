@@ -1,0 +1,141 @@
+"""Plugins' parts of ``doctor``: one that raises is reported and left out, and the examination goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+from kwiresniff.analysis.doctor import SEVERITIES, Cause, Context, Explanation, Maker, Observation, Observed, Rule
+from kwiresniff.errors import PluginError
+from kwiresniff.model import Connection, ConnectionAttempt, Exchange, Problem
+from kwiresniff.plugins import Hook, Plugins
+from kwiresniff.results.findings import Finding
+
+#: Findings, observations or explanations that one class of a plugin may give.
+MAX_FINDINGS = 1_000
+
+
+class GuardedRule(Rule):
+    """A plugin's observer or rule. What it raises is the plugin's failure, counted and after a while the end of it."""
+
+    apis = None
+
+    def __init__(self, context: Context, hook: Hook, plugins: Plugins) -> None:
+        super().__init__(context)
+        self._hook = hook
+        self._plugins = plugins
+        self._rule: Any = None
+        self._call(self._make)
+
+    def _make(self) -> None:
+        self._rule = self._hook.function(self.context)
+        apis: Any = getattr(self._rule, "apis", frozenset())
+        judges: Any = getattr(self._rule, "judges", frozenset())
+        # Those of the class that is wrapped stand for this object.
+        vars(self).update(apis=None if apis is None else frozenset(apis), judges=frozenset(judges))
+
+    def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return _guarded(self._hook, self._plugins, function, *arguments)
+
+    def _report(self, what: str, event: Any) -> None:
+        method = getattr(self._rule, what, None)
+        if method is not None:
+            self._call(method, event)
+
+    def exchange(self, exchange: Exchange) -> None:
+        self._report("exchange", exchange)
+
+    def failure(self, exchange: Exchange) -> None:
+        self._report("failure", exchange)
+
+    def connection(self, connection: Connection) -> None:
+        self._report("connection", connection)
+
+    def ending(self, ending: Any) -> None:
+        self._report("ending", ending)
+
+    def attempt(self, attempt: ConnectionAttempt) -> None:
+        self._report("attempt", attempt)
+
+    def problem(self, problem: Problem) -> None:
+        self._report("problem", problem)
+
+    def findings(self) -> Iterator[Finding]:
+        """What it found, as far as that has the form of a finding."""
+        return self._given("findings", _checked)
+
+    def observations(self) -> Iterator[Observation]:
+        """What it saw, as far as that has the form of an observation."""
+        return self._given("observations", lambda one: _of(Observation, one))
+
+    def _given(self, what: str, check: Callable[[Any], Any]) -> Iterator[Any]:
+        method = getattr(self._rule, what, None)
+        if method is None:
+            return iter(())
+        return iter(self._call(lambda: [check(one) for one in islice(method(), MAX_FINDINGS)]) or ())
+
+
+class GuardedCause(Cause):
+    """A plugin's cause, of which the same is true."""
+
+    def __init__(self, context: Context, hook: Hook, plugins: Plugins) -> None:
+        super().__init__(context)
+        self._hook = hook
+        self._plugins = plugins
+        self._cause: Any = _guarded(hook, plugins, hook.function, context)
+
+    def weigh(self, observed: Observed) -> Iterator[Explanation]:
+        """What it explains, as far as that has the form of an explanation."""
+        if self._cause is None:
+            return iter(())
+
+        def given() -> list[Explanation]:
+            return [_explanation(one) for one in islice(self._cause.weigh(observed), MAX_FINDINGS)]
+
+        return iter(_guarded(self._hook, self._plugins, given) or ())
+
+
+def _guarded(hook: Hook, plugins: Plugins, function: Callable[..., Any], *arguments: Any) -> Any:
+    """What a function of a plugin returns; None where it raises, or has raised too often."""
+    if not hook.enabled:
+        return None
+    try:
+        return function(*arguments)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        plugins.failed(hook, error)
+        return None
+
+
+def _of(kind: type, given: Any) -> Any:
+    if not isinstance(given, kind):
+        raise PluginError(f"{type(given).__name__} is no {kind.__name__}")
+    return given
+
+
+def _checked(finding: Any) -> Finding:
+    _of(Finding, finding)
+    if finding.severity not in SEVERITIES:
+        raise PluginError(f"a finding's severity is one of {', '.join(SEVERITIES)}, not {finding.severity!r}")
+    return finding  # type: ignore[no-any-return]
+
+
+def _explanation(given: Any) -> Explanation:
+    _of(Explanation, given)
+    if given.severity not in ("", *SEVERITIES):
+        raise PluginError(
+            f"an explanation's severity is empty or one of {', '.join(SEVERITIES)}, not {given.severity!r}"
+        )
+    return given  # type: ignore[no-any-return]
+
+
+def examiners_of(plugins: Plugins) -> list[Maker]:
+    """What makes the observers, causes and rules that plugins bring."""
+
+    def maker(hook: Hook) -> Maker:
+        guard = GuardedCause if hook.kind == "doctor cause" else GuardedRule
+        return lambda context: guard(context, hook, plugins)
+
+    return [maker(hook) for hook in plugins.examiners]
