@@ -174,7 +174,8 @@ class LeaderRule(Rule):
             scope=scope_of("left", [old] if old else []),
             explains={
                 "slow": as_brokers(*waiting) | as_clients(*needed),
-                "replica_wait": as_brokers(*(waiting if noticed else ())),
+                **dict.fromkeys(("replica_wait", "slow_broker"), as_brokers(*(waiting if noticed else ()))),
+                "under_replicated": scope_of("left", [old] if old and noticed else []),
                 "unanswered": as_brokers(*waiting),
                 "closed_by_broker": as_brokers(*brokers),
                 "broker_stalled": as_brokers(*(waiting if went else new)),
