@@ -50,7 +50,8 @@ class Throttled(Cause):
             title=f"is throttled by the {quotas} of user {numbers['user']} or its client id: {one.count} answers tell "
             f"it to wait, {duration(longest_ms * MILLISECOND_NS)} at most; on {on} it lost {duration(lost_ns)}",
             remedy="Raise the quota of the user or client id (kafka-configs --describe --entity-type users, clients), "
-            f"or make the client send less. {_HELD if numbers['held_back'] else _MUTED}: brokers and disks are not slow.",
+            f"or make the client send less. {_HELD if numbers['held_back'] else _MUTED}: brokers and disks are not "
+            "slow.",
             explained=(one,),
             supports=(one.text,),
             numbers={

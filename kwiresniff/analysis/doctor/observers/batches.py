@@ -21,7 +21,7 @@ from kwiresniff.base.batch_layout import CODEC_NAMES
 from kwiresniff.digest import PartitionDigest
 from kwiresniff.model import Connection, Exchange
 
-#: Partitions by producer whose batches are remembered, and partitions of which it is remembered how they are compressed.
+#: Partitions by producer whose batches are remembered, partitions whose readers are, and topics whose codecs are.
 MAX_PARTITIONS: Final = 5_000
 #: Batches of a producer that are remembered of each partition: as many as it may have in flight, and those that come
 #: between a batch and itself (``max.in.flight.requests.per.connection`` is 5, and brokers remember as many).

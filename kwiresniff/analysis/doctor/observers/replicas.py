@@ -198,9 +198,9 @@ class LeaderlessPartitions(Observer):
 class RefusedWrites(Observer):
     """`writes_refused`: writes that a leader refused because too few replicas were in sync.
 
-    By topic. Numbers: ``errors``, ``apis``, ``partitions``, ``messages`` (what the broker said), ``missing`` (nodes that
-    have a replica and were gone) and ``certain`` (whether Metadata said so, or they alone of all replicas did not answer
-    any more).
+    By topic. Numbers: ``errors``, ``apis``, ``partitions``, ``messages`` (what the broker said), ``missing`` (nodes
+    that have a replica and were gone) and ``certain`` (whether Metadata said so, or they alone of all replicas did not
+    answer any more).
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("writes_refused",)

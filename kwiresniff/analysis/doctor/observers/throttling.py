@@ -93,8 +93,8 @@ class Throttling(Observer):
                 "held_back": bool(case.noted("held")),
             }
             text = (
-                f"{case.count} answers told {client} to wait, {duration(case.most * MILLISECOND_NS)} at most; that cost "
-                f"it {duration(lost_ns)}"
+                f"{case.count} answers told {client} to wait, {duration(case.most * MILLISECOND_NS)} at most; that "
+                f"cost it {duration(lost_ns)}"
             )
             harm = Harm(requests_late=case.count, late_ns=lost_ns)
             yield observation_of("throttled", text, case, [f"client:{client}", f"user:{user}"], numbers, harm)

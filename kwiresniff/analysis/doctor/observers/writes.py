@@ -65,8 +65,8 @@ class _Log:
 
 
 class Writes(Observer):
-    """`late_writes`: Produce requests to a topic at one leader that took the cluster long, in one time of trouble: 100 ms
-    or more, and a fifth of the longest of that time; 3 or more, that together took a second or more.
+    """`late_writes`: Produce requests to a topic at one leader that took the cluster long, in one time of trouble: 100
+    ms or more, and a fifth of the longest of that time; 3 or more, that together took a second or more.
     `prompt_writes`: the writes to a topic at one leader, none of which was late, while others of its cluster were.
 
     Numbers: ``leader`` (address), ``writes`` (of the whole capture), ``late``, ``late_ns`` (sum), ``longest_ns``,
@@ -117,9 +117,9 @@ class Writes(Observer):
 
     def _log(self, broker: str, topic: str) -> _Log | None:
         log = self._logs.get((broker, topic))
-        if log is None and len(self._logs) < MAX_LOGS:
-            if self.context.budget.admit((6 + MAX_NODES) * ENTRY_BYTES + text_bytes(broker, topic)):
-                log = self._logs[broker, topic] = _Log()
+        size = (6 + MAX_NODES) * ENTRY_BYTES + text_bytes(broker, topic)
+        if log is None and len(self._logs) < MAX_LOGS and self.context.budget.admit(size):
+            log = self._logs[broker, topic] = _Log()
         return log
 
     def _nodes(self, broker: str, topic: str, partitions: tuple[int, ...], acks: int) -> tuple[int, ...]:
