@@ -17,13 +17,18 @@ MAX_CLUSTERS = 100
 
 class Replicas(NamedTuple):
     """The nodes that have replicas of a partition, those in sync, and the leader (-1 for none), when that was last
-    said; ``short_since`` is packet and time of the first answer since which not all replicas are in sync, or None."""
+    said.
+
+    ``short_since`` is packet and time of the first answer since which not all replicas are in sync, or None;
+    ``was_whole`` says that an answer before that had all of them in sync.
+    """
 
     all: tuple[int, ...]
     in_sync: tuple[int, ...]
     leader: int
     ns: int
     short_since: tuple[int, int] | None
+    was_whole: bool
 
 
 class ReplicaTable:
@@ -50,8 +55,8 @@ class ReplicaTable:
                     continue
                 before = known.short_since if known is not None else None
                 since = (before or place) if len(in_sync) < len(replicas) else None
-                leader = one.get("leader_id", -1)
-                self._replicas[key] = Replicas(replicas, in_sync, leader, place[1], since)
+                whole = since is None or (known is not None and known.was_whole)
+                self._replicas[key] = Replicas(replicas, in_sync, one.get("leader_id", -1), place[1], since, whole)
 
     def of(self, cluster: str, topic: str, partition: int) -> Replicas | None:
         """The replicas of a partition, None where no answer has named any."""

@@ -12,10 +12,14 @@ from kwiresniff.analysis.doctor.rule import as_brokers, as_clients
 from kwiresniff.analysis.doctor.wording import broker_says, counted, duration, listed, span
 from kwiresniff.results.findings import scope_of
 
+#: A follower may be behind for so long before it leaves the ISR (``replica.lag.time.max.ms``); a restart takes less.
+LAG_NS: Final = 30_000_000_000
+
 
 class UnderReplicated(Cause):
-    """`under_replicated` (warning): partitions have fewer replicas in sync than replicas; with the nodes that are
-    missing, whether these are in the list of brokers, how many replicas are left at least, and who leads.
+    """`under_replicated` (warning; info where it began in the capture and was seen for less than 30 s, the default of
+    `replica.lag.time.max.ms`): partitions have fewer replicas in sync than replicas; with the nodes that are missing,
+    whether these are in the list of brokers, how many replicas are left at least, and who leads.
 
     Seen must be Metadata or DescribeTopicPartitions; what is said is what the last answer on each partition said. A
     reassignment adds replicas that are not in sync yet and looks the same while it goes on: then the missing node is in
@@ -70,7 +74,7 @@ class UnderReplicated(Cause):
                 "leads": numbers["leads"],
             },
             details=tuple(details),
-            severity="warning",
+            severity="info" if numbers["was_whole"] and one.last_ns - one.first_ns < LAG_NS else "warning",
             scope=scope_of("left", addresses),
             explains={"broker_unreachable": as_brokers(*addresses)},
         )

@@ -17,6 +17,8 @@ ENOUGH: Final = 20
 #: late writes took they have to take.
 TIMES_AS_MUCH: Final = 10
 MOST: Final = 0.9
+#: A silence that is this part of the time of trouble, or less, is one of its signs.
+SMALL_PART: Final = 4
 #: Late writes that overlap or follow each other so soon are one time of trouble.
 TOGETHER_NS: Final = 10_000_000_000
 
@@ -166,8 +168,10 @@ class SlowBroker(Cause):
         )
 
     def _silences(self, observed: Observed, address: str, first_ns: int, last_ns: int) -> list[Observation]:
-        """Shorter silences of the broker in the same time."""
+        """Silences of the broker that are a small part of the same time: it did not stand still."""
         silences = [one for one in observed.of("broker_silent") if one.numbers["silent"] == [address]]
+        least_ns = (last_ns - first_ns) // SMALL_PART
+        silences = [one for one in silences if one.numbers["lasted_ns"] <= least_ns]
         return [one for one in silences if first_ns <= one.last_ns and one.first_ns <= last_ns]
 
     def _remedy(self, trouble: _Trouble, name: str, address: str, node: int, led: list[str], stored: list[str]) -> str:
@@ -191,7 +195,8 @@ class RecompressingBroker(Cause):
 
     Seen must be the codec of batches as they were produced and as they were fetched, at the same offsets. It makes
     writes late where the topic's are and those to other topics at the same leader, which need at least the same nodes,
-    are not. A new format of messages (``message.format.version`` of old brokers) keeps the codec and is not this.
+    are not. Batches that are converted to an older format for old consumers, which keeps no offsets of batches, are not
+    compared.
     """
 
     codes: ClassVar[tuple[str, ...]] = ("recompression",)

@@ -25,14 +25,12 @@ class StalledBroker(Cause):
     """
 
     codes: ClassVar[tuple[str, ...]] = ("broker_stalled",)
-    explains: ClassVar[tuple[str, ...]] = ("broker_silent", "late_writes", "writes_waited")
+    explains: ClassVar[tuple[str, ...]] = ("broker_silent", "late_writes")
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
         """By time."""
         for one in observed.of("broker_silent"):
-            yield self._explanation(
-                one, [late for late in observed.of("late_writes", "writes_waited") if _is_in(late, one)]
-            )
+            yield self._explanation(one, [late for late in observed.of("late_writes") if _is_in(late, one)])
 
     def _explanation(self, one: Observation, waits: list[Observation]) -> Explanation:
         cluster, numbers = self.context.cluster, one.numbers
@@ -76,9 +74,7 @@ class StalledBroker(Cause):
 
 
 def _is_in(waits: Observation, silence: Observation) -> bool:
-    """Whether writes waited only because of a silence: they ended soon after it."""
-    return (
-        silence.first_ns <= waits.last_ns
-        and waits.first_ns >= silence.first_ns - AFTER_NS
-        and (waits.last_ns <= silence.last_ns + AFTER_NS)
-    )
+    """Whether writes to a silent broker were late because of that alone: they ended soon after the silence."""
+    first_ns, last_ns = silence.first_ns - AFTER_NS, silence.last_ns + AFTER_NS
+    within = first_ns <= waits.first_ns and waits.last_ns <= last_ns
+    return within and waits.numbers["leader"] in silence.numbers["silent"]

@@ -238,7 +238,8 @@ class Recompression(Observer):
     """`recompressed`: consumers get batches with another codec than their producers sent them with, so that the leader
     decompresses and compresses each of them (``compression.type`` of the topic).
 
-    By topic. Compared are the same offsets. Numbers: ``produced`` and ``fetched`` (names of codecs), ``leaders``.
+    By topic. Compared are batches of format 2 (Kafka 0.11) at the same offsets. Numbers: ``produced`` and ``fetched``
+    (names of codecs), ``leaders``.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("recompressed",)
@@ -260,7 +261,7 @@ class Recompression(Observer):
         answered: dict[tuple[str, int], int] | None = None
         for topic in message_parts(exchange.request):
             for part in topic.partitions:
-                if not part.batches:
+                if not part.batches or part.crc < 0:
                     continue
                 if answered is None:
                     parts = message_parts(exchange.response)

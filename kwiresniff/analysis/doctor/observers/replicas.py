@@ -41,8 +41,9 @@ class MissingReplicas(Observer):
 
     By cluster. Numbers: ``partitions`` (names, up to 100), ``short``, ``of`` (how many of how many were described),
     ``missing`` (pairs of a node and the number of partitions in whose ISR it is missing), ``absent`` (those of them
-    that the list of brokers does not have either), ``in_other`` (those that are in sync elsewhere), ``least`` (replicas
-    in sync of the partition with the fewest), ``leads`` (pairs of a node and how many of these partitions it leads).
+    that the list of brokers does not have either), ``in_other`` (those that are in sync elsewhere), ``was_whole``
+    (whether all of these partitions had all replicas in sync before), ``least`` (replicas in sync of the partition with
+    the fewest), ``leads`` (pairs of a node and how many of these partitions it leads).
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("under_replicated",)
@@ -99,6 +100,7 @@ class MissingReplicas(Observer):
             "missing": [list(one) for one in missing.items()],
             "absent": absent,
             "in_other": [node for node in missing if node in in_sync],
+            "was_whole": all(known.was_whole for _, _, known in short),
             "least": min(len(known.in_sync) for _, _, known in short),
             "leads": [list(one) for one in leads.items()],
         }

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 from kwiresniff.analysis.body_entities import acks_of
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import MAX_NAMES, clipped
-from kwiresniff.analysis.doctor.observation import Harm, Observation, observation_of
+from kwiresniff.analysis.doctor.observation import HARMLESS, Harm, Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.wording import duration, span
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
@@ -174,7 +174,7 @@ class Writes(Observer):
                 last_ns = max(last_ns, together[-1].ns)
             least_ns = max(one.took_ns for one in together) // ALIKE
             together = [one for one in together if one.took_ns >= least_ns]
-            if len(together) >= FEW and sum(one.took_ns for one in together) >= MUCH_NS:
+            if _is_much(together):
                 yield together
 
     def _late_writes(self, broker: str, topic: str, late: list[_Late]) -> Observation:
@@ -191,8 +191,12 @@ class Writes(Observer):
         )
         about = [f"broker:{broker}", f"topic:{topic}", *[f"partition:{one}" for one in case.noted("partitions")]]
         about += [f"node:{cluster.of(broker)}/{node}" for node in {node: None for one in late for node in one.nodes}]
-        harm = Harm(requests_late=case.count, late_ns=case.total)
+        harm = Harm(requests_late=case.count, late_ns=case.total) if _is_much(late) else HARMLESS
         return observation_of("late_writes", text, case, about, _numbers(broker, log, late), harm)
+
+
+def _is_much(late: list[_Late]) -> bool:
+    return len(late) >= FEW and sum(one.took_ns for one in late) >= MUCH_NS
 
 
 def _numbers(broker: str, log: _Log, late: list[_Late]) -> dict[str, Any]:
