@@ -100,7 +100,10 @@ def test_deliberate_waits_and_queues_are_not_slow() -> None:
     """A request that waits behind others of its connection, or is held back, does not make a broker slow."""
     held = [exchange(latency_ns=5 * SECOND, queued=0, held=5 * SECOND, waiting="long poll") for _ in range(50)]
     behind = [exchange("Produce", 0, 9, latency_ns=5 * SECOND, queued=5 * SECOND - 1, held=0) for _ in range(50)]
-    assert findings(*held, *behind) == []
+    (found,) = findings(*held, *behind)
+    assert (found.code, found.severity, found.count) == ("own_queue", "info", 50)
+    assert found.numbers == {"mean_queued_ns": 5 * SECOND - 1, "mean_broker_ns": 1}
+    assert findings(*held, *behind[:19]) == []
 
 
 def ended(number: int, closed_by: str, at_ns: int, **more: Any) -> Connection:

@@ -11,8 +11,9 @@ from kwiresniff.analysis.doctor.authentication import AuthenticationRule
 from kwiresniff.analysis.doctor.cause import Cause
 from kwiresniff.analysis.doctor.causes.batches import RepeatedBatches
 from kwiresniff.analysis.doctor.causes.connection_limits import ConnectionLimit
-from kwiresniff.analysis.doctor.causes.path import LongPath
+from kwiresniff.analysis.doctor.causes.path import BrokenPath, LongPath, NarrowPath
 from kwiresniff.analysis.doctor.causes.patience import ShortTimeout
+from kwiresniff.analysis.doctor.causes.queues import OwnQueue
 from kwiresniff.analysis.doctor.causes.replica_waits import ReplicaWait
 from kwiresniff.analysis.doctor.causes.replicas import NotEnoughReplicas, OfflinePartition, UnderReplicated
 from kwiresniff.analysis.doctor.causes.slow_brokers import RecompressingBroker, SlowBroker
@@ -38,8 +39,9 @@ from kwiresniff.analysis.doctor.observation import Observation
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.observers.batches import Recompression, ResentBatches
 from kwiresniff.analysis.doctor.observers.connection_limits import ClosedUnanswered
-from kwiresniff.analysis.doctor.observers.path import PathTimes
+from kwiresniff.analysis.doctor.observers.path import LostData, PathTimes
 from kwiresniff.analysis.doctor.observers.patience import GivenUp
+from kwiresniff.analysis.doctor.observers.queues import QueueTimes
 from kwiresniff.analysis.doctor.observers.replica_waits import WriteWaits
 from kwiresniff.analysis.doctor.observers.replicas import LeaderlessPartitions, MissingReplicas, RefusedWrites
 from kwiresniff.analysis.doctor.observers.stalls import Silences
@@ -48,7 +50,6 @@ from kwiresniff.analysis.doctor.observers.writes import Writes
 from kwiresniff.analysis.doctor.offsets import OffsetRule
 from kwiresniff.analysis.doctor.open_transactions import OpenTransactionRule
 from kwiresniff.analysis.doctor.partitions import HotPartitionRule
-from kwiresniff.analysis.doctor.path_mtu import PathMtuRule
 from kwiresniff.analysis.doctor.polling import PollingRule
 from kwiresniff.analysis.doctor.quorum import QuorumRule
 from kwiresniff.analysis.doctor.rereads import RereadRule
@@ -71,13 +72,13 @@ from kwiresniff.results.findings import Finding
 
 #: The observers of an examination.
 OBSERVERS: Final[tuple[type[Observer], ...]] = (
-    PathTimes, MissingReplicas, LeaderlessPartitions, RefusedWrites, Silences, Writes, WriteWaits, ResentBatches,
-    Recompression, Throttling, GivenUp, ClosedUnanswered,
+    PathTimes, LostData, QueueTimes, MissingReplicas, LeaderlessPartitions, RefusedWrites, Silences, Writes, WriteWaits,
+    ResentBatches, Recompression, Throttling, GivenUp, ClosedUnanswered,
 )  # fmt: skip
 #: The causes that are weighed.
 CAUSES: Final[tuple[type[Cause], ...]] = (
-    LongPath, UnderReplicated, OfflinePartition, NotEnoughReplicas, StalledBroker, SlowBroker, RecompressingBroker,
-    ReplicaWait, RepeatedBatches, Throttled, ShortTimeout, ConnectionLimit,
+    LongPath, NarrowPath, BrokenPath, OwnQueue, UnderReplicated, OfflinePartition, NotEnoughReplicas, StalledBroker,
+    SlowBroker, RecompressingBroker, ReplicaWait, RepeatedBatches, Throttled, ShortTimeout, ConnectionLimit,
 )  # fmt: skip
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (
@@ -85,7 +86,7 @@ RULES: Final[tuple[type[Rule], ...]] = (
     AuthenticationRule, VersionRule, TruncationRule, LeaderRule,
     TopicRule, FencingRule, OpenTransactionRule, OffsetRule,
     StreamsStatusRule, GroupRule, StaticMemberRule, RereadRule, PollingRule, LagRule, CodecRule, HotPartitionRule,
-    QuorumRule, LatencyRule, TransferRule, UnansweredRule, ClosedByBrokerRule, PathMtuRule,
+    QuorumRule, LatencyRule, TransferRule, UnansweredRule, ClosedByBrokerRule,
     NetworkRule, DamageRule, EfficiencyRule,
 )  # fmt: skip
 

@@ -181,7 +181,7 @@ class LeaderRule(Rule):
                 "broker_stalled": as_brokers(*(waiting if went else new)),
                 "broker_unreachable": as_brokers(*([old] if old else [])),
                 "leader_not_available": scope_of("topic", topics),
-                "metadata_storm": as_clients(*needed),
+                **dict.fromkeys(("metadata_storm", "own_queue"), as_clients(*needed)),
                 "request_timed_out": as_brokers(*waiting),
                 "not_coordinator": as_brokers(*brokers),
             },

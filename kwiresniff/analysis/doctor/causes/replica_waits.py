@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observation, Observed
-from kwiresniff.analysis.doctor.rule import as_brokers
+from kwiresniff.analysis.doctor.rule import as_brokers, as_clients
 from kwiresniff.analysis.doctor.wording import clock, duration, listed, span, times
 
 #: Fewer, and none of so long, is what a busy moment costs; of a broker that was seen to go less is enough.
@@ -80,6 +80,7 @@ class ReplicaWait(Cause):
             explains={
                 "slow": as_brokers(*brokers, *culprits),
                 "request_timed_out": as_brokers(*brokers),
+                "own_queue": as_clients(*numbers["clients"]),
                 **dict.fromkeys(("broker_unreachable", "closed_by_broker", "unanswered"), as_brokers(*culprits)),
             },
         )

@@ -8,7 +8,7 @@ from typing import ClassVar, Final, NamedTuple
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.cluster import Cluster
 from kwiresniff.analysis.doctor.observation import Observation, Observed
-from kwiresniff.analysis.doctor.rule import as_brokers
+from kwiresniff.analysis.doctor.rule import as_brokers, as_clients
 from kwiresniff.analysis.doctor.wording import clock, counted, duration, listed, span
 
 #: Writes that must be seen of what is compared with.
@@ -133,6 +133,7 @@ class SlowBroker(Cause):
         went = [ns for ns in cluster.closings(address) if first_ns <= ns <= last_ns]
         if went:
             contradicts.append(f"it closed connections at {clock(went[0])}: it was stopped, or killed")
+        clients = sorted({client for one in late for client in one.named("client")})
         doubt = ""
         if len(suspects) > 1:
             also = [cluster.node_text(trouble.cluster_id, one) for one in suspects if one != node]
@@ -158,13 +159,16 @@ class SlowBroker(Cause):
                 "writes_without": others.count,
                 "late_without_ns": others.late_ns,
                 "longest_ns": longest_ns,
-                "clients": sorted({client for one in late for client in one.named("client")}),
+                "clients": clients,
             },
             stands=not went,
             scope=frozenset([f"node:{trouble.cluster_id}/{node}", *([f"broker:{address}"] if address else [])]),
-            explains=dict.fromkeys(
-                ("slow", "replica_wait", "unanswered", "request_timed_out", "request_timeout"), as_brokers(*brokers)
-            ),
+            explains={
+                **dict.fromkeys(
+                    ("slow", "replica_wait", "unanswered", "request_timed_out", "request_timeout"), as_brokers(*brokers)
+                ),
+                "own_queue": as_clients(*clients),
+            },
         )
 
     def _silences(self, observed: Observed, address: str, first_ns: int, last_ns: int) -> list[Observation]:

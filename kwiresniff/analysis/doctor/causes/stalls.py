@@ -8,7 +8,7 @@ from typing import ClassVar
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.observers.stalls import AFTER_NS, SEVERE_NS
-from kwiresniff.analysis.doctor.rule import as_brokers
+from kwiresniff.analysis.doctor.rule import as_brokers, as_clients
 from kwiresniff.analysis.doctor.wording import duration, listed, span
 from kwiresniff.results.findings import scope_of
 
@@ -69,6 +69,7 @@ class StalledBroker(Cause):
                 **dict.fromkeys(("slow", "replica_wait", "unanswered", "request_timed_out"), everywhere),
                 **dict.fromkeys(("broker_unreachable", "long_rebalance"), as_brokers(*silent)),
                 "leader_change": scope_of("left", silent),
+                "own_queue": as_clients(*numbers["clients"]),
             },
         )
 

@@ -62,8 +62,11 @@ class Throttled(Cause):
             explains={
                 "slow": as_brokers(*brokers),
                 **dict.fromkeys(
-                    ("unanswered", "broker_stalled", "request_timed_out", "closed_by_broker", "consumer_lag"),
+                    (
+                        "unanswered", "broker_stalled", "request_timed_out", "closed_by_broker", "consumer_lag",
+                        "own_queue",
+                    ),
                     as_clients(client),
                 ),
             },
-        )
+        )  # fmt: skip

@@ -88,7 +88,6 @@ class Writes(Observer):
         if exchange.response is None or took_ns is None or exchange.waiting or exchange.errors:
             return
         connection = exchange.connection
-        took_ns = max(took_ns - (connection.path_ns or 0), 0)
         late = took_ns >= LATE_NS
         if late and connection.id in self.context.cut:
             return
