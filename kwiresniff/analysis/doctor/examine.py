@@ -9,6 +9,19 @@ from typing import Any, Final, TypeAlias
 from kwiresniff.analysis.body_entities import is_transactional, throttle_ms_of
 from kwiresniff.analysis.doctor.authentication import AuthenticationRule
 from kwiresniff.analysis.doctor.cause import Cause
+from kwiresniff.analysis.doctor.causes.clients import (
+    AskingClients,
+    ConnectionChurn,
+    LateFetches,
+    MetadataStorm,
+    StateRestored,
+)
+from kwiresniff.analysis.doctor.causes.consumption import (
+    DesertedGroup,
+    NoCommittedOffsets,
+    TooManyMembers,
+    UnreadableCodec,
+)
 from kwiresniff.analysis.doctor.causes.path import LongPath
 from kwiresniff.analysis.doctor.closed_by_broker import ClosedByBrokerRule
 from kwiresniff.analysis.doctor.codecs import CodecRule
@@ -30,7 +43,15 @@ from kwiresniff.analysis.doctor.network import DamageRule, NetworkRule
 from kwiresniff.analysis.doctor.not_kafka import NotKafkaRule
 from kwiresniff.analysis.doctor.observation import Observation
 from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.observers.client_loads import ClientLoads
+from kwiresniff.analysis.doctor.observers.departures import Departures
+from kwiresniff.analysis.doctor.observers.held_fetches import HeldFetches
+from kwiresniff.analysis.doctor.observers.idle_members import IdleMembers
+from kwiresniff.analysis.doctor.observers.metadata_requests import MetadataRequests
+from kwiresniff.analysis.doctor.observers.opened_connections import OpenedConnections
 from kwiresniff.analysis.doctor.observers.path import PathTimes
+from kwiresniff.analysis.doctor.observers.restores import Restores
+from kwiresniff.analysis.doctor.observers.uncommitted_starts import UncommittedStarts
 from kwiresniff.analysis.doctor.offline import OfflineRule
 from kwiresniff.analysis.doctor.offsets import OffsetRule
 from kwiresniff.analysis.doctor.open_transactions import OpenTransactionRule
@@ -61,9 +82,15 @@ from kwiresniff.model import Connection, ConnectionAttempt, Event, Exchange, Pro
 from kwiresniff.results.findings import Finding
 
 #: The observers of an examination.
-OBSERVERS: Final[tuple[type[Observer], ...]] = (PathTimes,)
+OBSERVERS: Final[tuple[type[Observer], ...]] = (
+    PathTimes, Departures, UncommittedStarts, IdleMembers, HeldFetches, MetadataRequests, OpenedConnections,
+    ClientLoads, Restores,
+)  # fmt: skip
 #: The causes that are weighed.
-CAUSES: Final[tuple[type[Cause], ...]] = (LongPath,)
+CAUSES: Final[tuple[type[Cause], ...]] = (
+    LongPath, UnreadableCodec, DesertedGroup, NoCommittedOffsets, TooManyMembers, LateFetches, MetadataStorm,
+    ConnectionChurn, AskingClients, StateRestored,
+)  # fmt: skip
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (
     ListenerRule, SharedAddressRule, ControllerListenerRule, NotKafkaRule, TlsRule, MissingSaslRule,
