@@ -92,6 +92,8 @@ class HalfStream(Reassembler):
         if not length and not missing:
             return ACCEPTED
         self.bytes += length
+        if length > self.largest:
+            self.largest = length
         if seq == self.next_seq and not missing and self.queue is None:
             self.next_seq = (seq + length) & SEQ_MASK
             frames = self.frames

@@ -64,10 +64,14 @@ def test_full_segments_that_never_arrive_are_a_narrow_path() -> None:
     (found,) = findings(stuck(1, 0), stuck(2, 3))
     assert (found.code, found.severity, found.subject) == ("path_mtu", "error", f"10.0.0.5 to {BROKER}")
     assert (found.numbers["size_bytes"], found.numbers["retransmits"], found.count) == (1448, 10, 2)
-    assert codes(stuck(1, 0)) == []
-    assert codes(stuck(1, 0), stuck(2, 3, back=0)) == [], "a host that is down answers nothing"
-    assert codes(stuck(1, 0), stuck(2, 0)) == [], "both were open when the first segment was lost"
-    assert codes(stuck(1, 0, size=600), stuck(2, 3, size=600)) == []
+    assert codes(stuck(1, 0)) == [("data_lost", "warning")]
+    gone = [("data_lost", "error")]
+    assert codes(stuck(1, 0), stuck(2, 3, back=0)) == gone, "a host that is down answers nothing"
+    assert codes(stuck(1, 0), stuck(2, 0)) == gone, "both were open when the first segment was lost"
+    assert codes(stuck(1, 0, size=600), stuck(2, 3, size=600)) == gone
+    large = [stuck(1, 0), stuck(2, 3)]
+    large[1].largest_segments = [1448, 90]
+    assert codes(*large) == gone, "segments of full size arrived later"
     assert codes(stuck(1, 0, again=2), stuck(2, 3, again=2)) == []
 
 

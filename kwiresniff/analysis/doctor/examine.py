@@ -22,7 +22,7 @@ from kwiresniff.analysis.doctor.causes.consumption import (
     TooManyMembers,
     UnreadableCodec,
 )
-from kwiresniff.analysis.doctor.causes.path import LongPath
+from kwiresniff.analysis.doctor.causes.path import BrokenPath, LongPath, NarrowPath
 from kwiresniff.analysis.doctor.closed_by_broker import ClosedByBrokerRule
 from kwiresniff.analysis.doctor.codecs import CodecRule
 from kwiresniff.analysis.doctor.connection_limits import ConnectionLimitRule
@@ -49,14 +49,13 @@ from kwiresniff.analysis.doctor.observers.held_fetches import HeldFetches
 from kwiresniff.analysis.doctor.observers.idle_members import IdleMembers
 from kwiresniff.analysis.doctor.observers.metadata_requests import MetadataRequests
 from kwiresniff.analysis.doctor.observers.opened_connections import OpenedConnections
-from kwiresniff.analysis.doctor.observers.path import PathTimes
+from kwiresniff.analysis.doctor.observers.path import LostData, PathTimes
 from kwiresniff.analysis.doctor.observers.restores import Restores
 from kwiresniff.analysis.doctor.observers.uncommitted_starts import UncommittedStarts
 from kwiresniff.analysis.doctor.offline import OfflineRule
 from kwiresniff.analysis.doctor.offsets import OffsetRule
 from kwiresniff.analysis.doctor.open_transactions import OpenTransactionRule
 from kwiresniff.analysis.doctor.partitions import HotPartitionRule
-from kwiresniff.analysis.doctor.path_mtu import PathMtuRule
 from kwiresniff.analysis.doctor.polling import PollingRule
 from kwiresniff.analysis.doctor.quorum import QuorumRule
 from kwiresniff.analysis.doctor.quotas import QuotaRule
@@ -83,13 +82,13 @@ from kwiresniff.results.findings import Finding
 
 #: The observers of an examination.
 OBSERVERS: Final[tuple[type[Observer], ...]] = (
-    PathTimes, Departures, UncommittedStarts, IdleMembers, HeldFetches, MetadataRequests, OpenedConnections,
+    PathTimes, LostData, Departures, UncommittedStarts, IdleMembers, HeldFetches, MetadataRequests, OpenedConnections,
     ClientLoads, Restores,
 )  # fmt: skip
 #: The causes that are weighed.
 CAUSES: Final[tuple[type[Cause], ...]] = (
-    LongPath, UnreadableCodec, DesertedGroup, NoCommittedOffsets, TooManyMembers, LateFetches, MetadataStorm,
-    ConnectionChurn, AskingClients, StateRestored,
+    LongPath, NarrowPath, BrokenPath, UnreadableCodec, DesertedGroup, NoCommittedOffsets, TooManyMembers, LateFetches,
+    MetadataStorm, ConnectionChurn, AskingClients, StateRestored,
 )  # fmt: skip
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (
@@ -97,7 +96,7 @@ RULES: Final[tuple[type[Rule], ...]] = (
     AuthenticationRule, VersionRule, StallRule, ConnectionLimitRule, ImpatienceRule, TruncationRule, LeaderRule,
     ReplicaRule, ReplicaWaitRule, OfflineRule, QuotaRule, TopicRule, FencingRule, OpenTransactionRule, OffsetRule,
     StreamsStatusRule, GroupRule, StaticMemberRule, RereadRule, PollingRule, LagRule, CodecRule, HotPartitionRule,
-    QuorumRule, LatencyRule, TransferRule, UnansweredRule, ClosedByBrokerRule, PathMtuRule,
+    QuorumRule, LatencyRule, TransferRule, UnansweredRule, ClosedByBrokerRule,
     NetworkRule, DamageRule, EfficiencyRule,
 )  # fmt: skip
 

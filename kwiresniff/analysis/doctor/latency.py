@@ -62,7 +62,7 @@ class LatencyRule(Rule):
         took_ns = exchange.broker_ns
         if took_ns is None or exchange.api_key in HOLDING:
             return
-        if path_ns := exchange.connection.path_ns:
+        if not exchange.path and (path_ns := exchange.connection.path_ns):
             took_ns = max(took_ns - path_ns, 0)
         known = self._of(exchange)
         if known is not None:

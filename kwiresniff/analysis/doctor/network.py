@@ -192,7 +192,7 @@ class DamageRule(Rule):
             self._brokers_alone.count += details.get("connections", 1) - 1
             return
         missing = details.get("missing_bytes") or 0
-        if problem.code == "gap" and missing:
+        if problem.code == "gap" and missing and not details.get("unacknowledged"):
             case = self._cut if details.get("cut") else self._lost
             case.add(problem.packet or 0, problem.timestamp_ns or 0, missing)
         elif problem.code == "response_before_request":
