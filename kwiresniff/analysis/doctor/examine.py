@@ -23,6 +23,7 @@ from kwiresniff.analysis.doctor.causes.consumption import (
     UnreadableCodec,
 )
 from kwiresniff.analysis.doctor.causes.path import BrokenPath, LongPath, NarrowPath
+from kwiresniff.analysis.doctor.causes.rebalances import LongRebalance, OutsideCommit, RebalanceStorm, RemovedMember
 from kwiresniff.analysis.doctor.closed_by_broker import ClosedByBrokerRule
 from kwiresniff.analysis.doctor.codecs import CodecRule
 from kwiresniff.analysis.doctor.connection_limits import ConnectionLimitRule
@@ -31,7 +32,6 @@ from kwiresniff.analysis.doctor.controller_listener import ControllerListenerRul
 from kwiresniff.analysis.doctor.efficiency import EfficiencyRule
 from kwiresniff.analysis.doctor.endings import Endings
 from kwiresniff.analysis.doctor.errors import ErrorRule
-from kwiresniff.analysis.doctor.groups import GroupRule
 from kwiresniff.analysis.doctor.impatience import ImpatienceRule
 from kwiresniff.analysis.doctor.judgement import Judgement, judged
 from kwiresniff.analysis.doctor.lag import LagRule
@@ -50,6 +50,7 @@ from kwiresniff.analysis.doctor.observers.idle_members import IdleMembers
 from kwiresniff.analysis.doctor.observers.metadata_requests import MetadataRequests
 from kwiresniff.analysis.doctor.observers.opened_connections import OpenedConnections
 from kwiresniff.analysis.doctor.observers.path import LostData, PathTimes
+from kwiresniff.analysis.doctor.observers.rebalances import Rebalances
 from kwiresniff.analysis.doctor.observers.restores import Restores
 from kwiresniff.analysis.doctor.observers.uncommitted_starts import UncommittedStarts
 from kwiresniff.analysis.doctor.offline import OfflineRule
@@ -83,19 +84,20 @@ from kwiresniff.results.findings import Finding
 #: The observers of an examination.
 OBSERVERS: Final[tuple[type[Observer], ...]] = (
     PathTimes, LostData, Departures, UncommittedStarts, IdleMembers, HeldFetches, MetadataRequests, OpenedConnections,
-    ClientLoads, Restores,
+    Rebalances, ClientLoads, Restores,
 )  # fmt: skip
 #: The causes that are weighed.
 CAUSES: Final[tuple[type[Cause], ...]] = (
     LongPath, NarrowPath, BrokenPath, UnreadableCodec, DesertedGroup, NoCommittedOffsets, TooManyMembers, LateFetches,
-    MetadataStorm, ConnectionChurn, AskingClients, StateRestored,
+    RebalanceStorm, LongRebalance, RemovedMember, OutsideCommit, MetadataStorm, ConnectionChurn, AskingClients,
+    StateRestored,
 )  # fmt: skip
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (
     ListenerRule, SharedAddressRule, ControllerListenerRule, NotKafkaRule, TlsRule, MissingSaslRule,
     AuthenticationRule, VersionRule, StallRule, ConnectionLimitRule, ImpatienceRule, TruncationRule, LeaderRule,
     ReplicaRule, ReplicaWaitRule, OfflineRule, QuotaRule, TopicRule, FencingRule, OpenTransactionRule, OffsetRule,
-    StreamsStatusRule, GroupRule, StaticMemberRule, RereadRule, PollingRule, LagRule, CodecRule, HotPartitionRule,
+    StreamsStatusRule, StaticMemberRule, RereadRule, PollingRule, LagRule, CodecRule, HotPartitionRule,
     QuorumRule, LatencyRule, TransferRule, UnansweredRule, ClosedByBrokerRule,
     NetworkRule, DamageRule, EfficiencyRule,
 )  # fmt: skip
