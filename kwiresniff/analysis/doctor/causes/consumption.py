@@ -13,6 +13,8 @@ from kwiresniff.results.findings import scope_of
 
 #: Codecs that every client library brings along.
 _BUILT_IN: Final = frozenset({"none", "gzip"})
+#: What else it looks like when members come and go at once.
+_SYMPTOMS: Final = ("rebalances", "member_removed", "long_rebalance", "no_progress", "group_deserted")
 #: A member that leaves may be back, or the next one there, after so long.
 _BACK_NS: Final = 2_000_000_000
 
@@ -92,7 +94,7 @@ class UnreadableCodec(Cause):
             },
             severity="error",
             stands=stands,
-            explains={code: scope_of("group", [group]) for code in ("rebalances", "member_removed", "long_rebalance")},
+            explains=dict.fromkeys(_SYMPTOMS, scope_of("group", [group]) | scope_of("client", clients)),
         )
 
 

@@ -14,9 +14,10 @@ from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, clipped
 from kwiresniff.analysis.doctor.observation import HARMLESS, Harm, Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.wording import clock, counted, duration, listed, times
 from kwiresniff.analysis.groups import subscribed_topics
-from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, text_bytes
+from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import request_place
 from kwiresniff.analysis.topic_parts import message_parts, parts_of
 from kwiresniff.base.api_keys import (
@@ -34,8 +35,7 @@ from kwiresniff.base.field_values import field_number, field_text
 from kwiresniff.digest import PartitionDigest
 from kwiresniff.model import Body, Connection, Exchange
 
-#: Groups, members of all groups together, and topics of a group that are remembered.
-MAX_GROUPS = 2_000
+#: Members of all groups together, and topics of a group, that are remembered.
 MAX_MEMBERS = 10_000
 MAX_TOPICS = 100
 #: Partitions of a reader whose first offset is remembered, to see whether a commit is behind it.
@@ -52,8 +52,8 @@ class _Reader:
 
     __slots__ = ("after_ns", "case", "codecs", "firsts", "group", "progressed", "read_ns", "records")
 
-    def __init__(self, group: str) -> None:
-        self.group = group
+    def __init__(self) -> None:
+        self.group = ""
         self.case: Case | None = None
         self.after_ns = 0
         self.join()
@@ -97,12 +97,11 @@ class Departures(Observer):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._groups: dict[str, _Group] = {}
-        self._readers: dict[str, _Reader] = {}
+        self._groups: Subjects[str, _Group] = Subjects(context.budget, lambda: _Group(context.case()), 8)
+        self._readers: Subjects[str, _Reader] = Subjects(context.budget, _Reader, 8, MAX_MEMBERS)
         self._on: dict[int, tuple[str, str]] = {}
         #: The groups without members, by their topics.
         self._watched: dict[str, list[_Group]] = {}
-        self._members = 0
 
     def exchange(self, exchange: Exchange) -> None:
         """What members say of their group, what they read, and what is written to its topics when they have gone."""
@@ -141,8 +140,8 @@ class Departures(Observer):
     def _member(self, exchange: Exchange, request: Body, answer: Body) -> None:
         member_id = clipped(field_text(answer.get("member_id")) or field_text(request.get("member_id")))
         group_id = clipped(field_text(request.get("group_id")))
-        group = self._groups.get(group_id)
-        if not member_id or (group is None and (group := self._new(group_id)) is None):
+        group = self._groups.of(group_id)
+        if not member_id or group is None:
             return
         client = self.context.client_of(exchange)
         joins = exchange.api_key == JOIN_GROUP or request.get("member_epoch") == 0
@@ -162,13 +161,6 @@ class Departures(Observer):
         if group.empty_ns:
             self._return(group)
 
-    def _new(self, group_id: str) -> _Group | None:
-        size = 8 * ENTRY_BYTES + text_bytes(group_id)
-        if len(self._groups) >= MAX_GROUPS or not self.context.budget.admit(size):
-            return None
-        group = self._groups[group_id] = _Group(self.context.case())
-        return group
-
     def _joined(self, exchange: Exchange, group: _Group, request: Body, answer: Body) -> None:
         group.patience_ms = field_number(request.get("session_timeout_ms")) or SESSION_MS
         for topic in subscribed_topics(request):
@@ -183,13 +175,8 @@ class Departures(Observer):
             }
 
     def _begin(self, group_id: str, client: str) -> None:
-        reader = self._readers.get(client)
-        if reader is None:
-            size = CONTAINER_BYTES + 4 * ENTRY_BYTES + text_bytes(client)
-            if len(self._readers) >= MAX_MEMBERS or not self.context.budget.admit(size):
-                return
-            self._readers[client] = _Reader(group_id)
-        else:
+        reader = self._readers.of(client)
+        if reader is not None:
             reader.group = group_id
             reader.join()
 

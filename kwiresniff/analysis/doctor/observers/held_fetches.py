@@ -13,8 +13,8 @@ from kwiresniff.analysis.doctor.evidence import Case
 from kwiresniff.analysis.doctor.observation import Harm, Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.selection import Selection, waited
+from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.wording import counted, duration
-from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.record_counts import batches_in, records_in
 from kwiresniff.analysis.topic_parts import structs
 from kwiresniff.base.api_keys import FETCH
@@ -27,8 +27,6 @@ from kwiresniff.model import Body, Exchange
 LONG_NS: Final = 1_000_000_000
 #: What clients ask for by default (``fetch.min.bytes``): any record ends the wait.
 ANY_BYTES = 1
-#: Clients that are remembered.
-MAX_CLIENTS = 2_000
 #: Held fetches of a client whose records are looked at, for each of which the body is decoded.
 MAX_FETCHES = 200
 
@@ -58,7 +56,7 @@ class HeldFetches(Observer):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._clients: dict[str, _Held] = {}
+        self._clients: Subjects[str, _Held] = Subjects(context.budget, lambda: _Held(context.case()), 8)
 
     def exchange(self, exchange: Exchange) -> None:
         """A fetch that waited for a second or more."""
@@ -69,14 +67,8 @@ class HeldFetches(Observer):
         min_bytes = field_number((request.body or {}).get("min_bytes")) if brought else 0
         if min_bytes <= ANY_BYTES:
             return
-        client = self.context.client_of(exchange)
-        known = self._clients.get(client)
-        if known is None:
-            size = CONTAINER_BYTES + 8 * ENTRY_BYTES + text_bytes(client)
-            if len(self._clients) >= MAX_CLIENTS or not self.context.budget.admit(size):
-                return
-            known = self._clients[client] = _Held(self.context.case())
-        if known.case.count >= MAX_FETCHES:
+        known = self._clients.of(self.context.client_of(exchange))
+        if known is None or known.case.count >= MAX_FETCHES:
             return
         records, late_ns, longest_ns = _late(response.body or {}, request.last_ns, response.first_ns)
         if not records:

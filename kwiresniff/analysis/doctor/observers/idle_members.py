@@ -12,7 +12,7 @@ from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.wording import counted, duration, listed
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
-from kwiresniff.base.api_keys import CONSUMER_GROUP_HEARTBEAT, HEARTBEAT, JOIN_GROUP, LEAVE_GROUP, SYNC_GROUP
+from kwiresniff.base.api_keys import CONSUMER_GROUP_HEARTBEAT, HEARTBEAT, JOIN_GROUP, SYNC_GROUP
 from kwiresniff.base.body_members import DECODED
 from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Body, Exchange
@@ -41,9 +41,7 @@ class IdleMembers(Observer):
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("idle_members",)
-    apis: ClassVar[frozenset[int] | None] = frozenset(
-        {JOIN_GROUP, SYNC_GROUP, HEARTBEAT, LEAVE_GROUP, CONSUMER_GROUP_HEARTBEAT}
-    )
+    apis: ClassVar[frozenset[int] | None] = frozenset({JOIN_GROUP, SYNC_GROUP, HEARTBEAT, CONSUMER_GROUP_HEARTBEAT})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -54,7 +52,7 @@ class IdleMembers(Observer):
         """What each member is assigned, and how long it stays."""
         request = exchange.request.body if exchange.request is not None else None
         answer = exchange.response.body if exchange.response is not None else None
-        if not request or not answer or exchange.errors:
+        if not request or answer is None or exchange.errors:
             return
         packet, ns = place_of(exchange)
         group_id = clipped(field_text(request.get("group_id")))
@@ -62,8 +60,6 @@ class IdleMembers(Observer):
             if answer.get("members"):  # a new generation: what was assigned in the one before is over
                 for member in self._groups.get(group_id, {}).values():
                     member.partitions, member.since_ns = 0, 0
-            return
-        if exchange.api_key == LEAVE_GROUP:
             return
         partitions = _assigned(exchange.api_key, answer)
         member_id = clipped(field_text(answer.get("member_id")) or field_text(request.get("member_id")))

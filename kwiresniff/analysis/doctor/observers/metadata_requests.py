@@ -9,20 +9,19 @@ from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case
 from kwiresniff.analysis.doctor.observation import Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.wording import counted, duration, listed
-from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMBER_BYTES, text_bytes
+from kwiresniff.analysis.memory_budget import ENTRY_BYTES, NUMBER_BYTES
 from kwiresniff.base.api_keys import METADATA
 from kwiresniff.model import Exchange
 
-#: Clients that are remembered, and of each the times between two requests and the connections.
-MAX_CLIENTS = 2_000
+#: Of each client the times between two requests that are remembered, and the connections.
 MAX_GAPS = 200
 MAX_CONNECTIONS = 1_000
 #: Requests of a client below which nothing is said of how often it asks.
 ENOUGH_REQUESTS = 20
 #: How many times as long as another an interval is that still counts as the same.
 ALIKE: Final = 1.25
-_CLIENT_BYTES: Final = 2 * CONTAINER_BYTES + 6 * ENTRY_BYTES
 
 
 class _Client:
@@ -63,7 +62,7 @@ class MetadataRequests(Observer):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._clients: dict[str, _Client] = {}
+        self._clients: Subjects[str, _Client] = Subjects(context.budget, lambda: _Client(context.case()), 8)
 
     def exchange(self, exchange: Exchange) -> None:
         """A Metadata request."""
@@ -71,11 +70,9 @@ class MetadataRequests(Observer):
         if request is None:
             return
         client = self.context.client_of(exchange)
-        known = self._clients.get(client)
+        known = self._clients.of(client)
         if known is None:
-            if len(self._clients) >= MAX_CLIENTS or not self.context.budget.admit(_CLIENT_BYTES + text_bytes(client)):
-                return
-            known = self._clients[client] = _Client(self.context.case())
+            return
         known.case.add(request.first_packet, request.first_ns)
         if known.last_ns and len(known.gaps_ns) < MAX_GAPS and self.context.budget.admit(NUMBER_BYTES):
             known.gaps_ns.append(max(request.first_ns - known.last_ns, 0))

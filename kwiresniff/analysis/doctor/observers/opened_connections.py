@@ -9,19 +9,18 @@ from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, client_text
 from kwiresniff.analysis.doctor.observation import Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.wording import counted, duration, listed
-from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, text_bytes
+from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.base.api_keys import INIT_PRODUCER_ID, JOIN_GROUP, PRODUCE
 from kwiresniff.model import Connection, Exchange
 
-#: Clients that are remembered, and brokers of each.
-MAX_CLIENTS = 2_000
+#: Brokers of each client that are remembered.
 MAX_BROKERS = 100
 #: Connections of a client below which nothing is said of how often it opens them.
 ENOUGH_CONNECTIONS = 20
 #: Connections that a client opens in a minute before it is churn.
 CONNECTIONS_PER_MINUTE: Final = 30.0
-_CLIENT_BYTES: Final = 2 * CONTAINER_BYTES + 6 * ENTRY_BYTES
 _WORKS: Final = frozenset({PRODUCE, INIT_PRODUCER_ID, JOIN_GROUP})
 
 
@@ -52,7 +51,7 @@ class OpenedConnections(Observer):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._clients: dict[str, _Client] = {}
+        self._clients: Subjects[str, _Client] = Subjects(context.budget, lambda: _Client(context.case()), 8)
 
     def exchange(self, exchange: Exchange) -> None:
         """What a client does on its connections, counted from its second connection on: most have few."""
@@ -65,11 +64,9 @@ class OpenedConnections(Observer):
         if not connection.handshake_seen:
             return
         client, broker = client_text(connection.client_id, connection.client), connection.broker
-        known = self._clients.get(client)
+        known = self._clients.of(client)
         if known is None:
-            if len(self._clients) >= MAX_CLIENTS or not self.context.budget.admit(_CLIENT_BYTES + text_bytes(client)):
-                return
-            known = self._clients[client] = _Client(self.context.case())
+            return
         end_ns = connection.closed_ns or connection.last_ns
         known.case.add(connection.first_packet, connection.first_ns, until_ns=end_ns)
         known.lasted_ns += max(end_ns - connection.first_ns, 0)

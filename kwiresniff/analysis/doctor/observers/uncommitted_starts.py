@@ -13,6 +13,7 @@ from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, clipped
 from kwiresniff.analysis.doctor.observation import Harm, Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.wording import counted, listed, times
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
@@ -22,8 +23,7 @@ from kwiresniff.base.field_values import field_text
 from kwiresniff.digest import PartitionDigest
 from kwiresniff.model import Body, Exchange, Message
 
-#: Groups, clients and partitions that are remembered.
-MAX_GROUPS = 2_000
+#: Clients, and partitions of a group, that are remembered.
 MAX_CLIENTS = 5_000
 MAX_PARTITIONS = 5_000
 
@@ -65,7 +65,7 @@ class UncommittedStarts(Observer):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._groups: dict[str, _Group] = {}
+        self._groups: Subjects[str, _Group] = Subjects(context.budget, lambda: _Group(context.case()), 8)
         self._group_of: dict[str, _Group] = {}
 
     def exchange(self, exchange: Exchange) -> None:
@@ -87,12 +87,9 @@ class UncommittedStarts(Observer):
                 known.is_committed = True
 
     def _start(self, exchange: Exchange, group_id: str, body: Body) -> None:
-        group = self._groups.get(group_id)
+        group = self._groups.of(group_id)
         if group is None:
-            size = 8 * ENTRY_BYTES + text_bytes(group_id)
-            if len(self._groups) >= MAX_GROUPS or not self.context.budget.admit(size):
-                return
-            group = self._groups[group_id] = _Group(self.context.case())
+            return
         asked = [(clipped(self.context.topic_in(topic)), part) for topic in parts_of(body) for part in topic.partitions]
         if any(part.offset >= 0 for _, part in asked):
             group.is_committed = True
