@@ -8,6 +8,8 @@ from kwiresniff.results.topics import Topic, TopicClient, TopicFlow, TopicGroup,
 
 #: The software of a client that has not named it.
 _UNNAMED = (None, None)
+#: How the client ids of consumers end with which Kafka Streams restores its state.
+_RESTORE = "-restore-consumer"
 
 
 class TopicSummary:
@@ -136,7 +138,7 @@ class TopicSummary:
                 brokers[broker] = brokers.get(broker, 0) + size_bytes
             for index, partition in client.partitions.items():
                 before = positions.get(index)
-                if before is None or partition.fetched_ns > before.fetched_ns:
+                if not _restores(client_id) and (before is None or partition.fetched_ns > before.fetched_ns):
                     positions[index] = partition
         lags = [
             self._lag(index, partition.position)
@@ -186,6 +188,14 @@ class TopicSummary:
             if partitions:
                 rows.append(TopicGroup(group, partitions, sum(known) if known else None))
         return tuple(rows)
+
+
+def _restores(client_id: str | None) -> bool:
+    """Whether a consumer is one with which Kafka Streams restores its state (``ClientUtils.restoreConsumerClientId``).
+
+    It stops where the log ended when the task was given out; what its own task writes behind that is no lag.
+    """
+    return client_id is not None and client_id.endswith(_RESTORE)
 
 
 def _without_software(identity: Identity) -> Identity:

@@ -11,11 +11,25 @@ from kwiresniff.analysis.cluster_evidence import cluster_of
 from kwiresniff.analysis.doctor.authentication import AuthenticationRule
 from kwiresniff.analysis.doctor.cause import Cause
 from kwiresniff.analysis.doctor.causes.batches import RepeatedBatches
+from kwiresniff.analysis.doctor.causes.clients import (
+    AskingClients,
+    ConnectionChurn,
+    LateFetches,
+    MetadataStorm,
+    StateRestored,
+)
 from kwiresniff.analysis.doctor.causes.clusters import ClusterChanged
 from kwiresniff.analysis.doctor.causes.connection_limits import ConnectionLimit
+from kwiresniff.analysis.doctor.causes.consumption import (
+    DesertedGroup,
+    NoCommittedOffsets,
+    TooManyMembers,
+    UnreadableCodec,
+)
 from kwiresniff.analysis.doctor.causes.path import BrokenPath, LongPath, NarrowPath
 from kwiresniff.analysis.doctor.causes.patience import ShortTimeout
 from kwiresniff.analysis.doctor.causes.queues import OwnQueue
+from kwiresniff.analysis.doctor.causes.rebalances import LongRebalance, OutsideCommit, RebalanceStorm, RemovedMember
 from kwiresniff.analysis.doctor.causes.replica_waits import ReplicaWait
 from kwiresniff.analysis.doctor.causes.replicas import NotEnoughReplicas, OfflinePartition, UnderReplicated
 from kwiresniff.analysis.doctor.causes.slow_brokers import RecompressingBroker, SlowBroker
@@ -28,7 +42,6 @@ from kwiresniff.analysis.doctor.controller_listener import ControllerListenerRul
 from kwiresniff.analysis.doctor.efficiency import EfficiencyRule
 from kwiresniff.analysis.doctor.endings import Endings
 from kwiresniff.analysis.doctor.errors import ErrorRule
-from kwiresniff.analysis.doctor.groups import GroupRule
 from kwiresniff.analysis.doctor.judgement import Judgement, judged
 from kwiresniff.analysis.doctor.lag import LagRule
 from kwiresniff.analysis.doctor.latency import LatencyRule
@@ -40,15 +53,24 @@ from kwiresniff.analysis.doctor.not_kafka import NotKafkaRule
 from kwiresniff.analysis.doctor.observation import Observation
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.observers.batches import Recompression, ResentBatches
+from kwiresniff.analysis.doctor.observers.client_loads import ClientLoads
 from kwiresniff.analysis.doctor.observers.clusters import ClusterChanges
 from kwiresniff.analysis.doctor.observers.connection_limits import ClosedUnanswered
+from kwiresniff.analysis.doctor.observers.departures import Departures
+from kwiresniff.analysis.doctor.observers.held_fetches import HeldFetches
+from kwiresniff.analysis.doctor.observers.idle_members import IdleMembers
+from kwiresniff.analysis.doctor.observers.metadata_requests import MetadataRequests
+from kwiresniff.analysis.doctor.observers.opened_connections import OpenedConnections
 from kwiresniff.analysis.doctor.observers.path import LostData, PathTimes
 from kwiresniff.analysis.doctor.observers.patience import GivenUp
 from kwiresniff.analysis.doctor.observers.queues import QueueTimes
+from kwiresniff.analysis.doctor.observers.rebalances import Rebalances
 from kwiresniff.analysis.doctor.observers.replica_waits import WriteWaits
 from kwiresniff.analysis.doctor.observers.replicas import LeaderlessPartitions, MissingReplicas, RefusedWrites
+from kwiresniff.analysis.doctor.observers.restores import Restores
 from kwiresniff.analysis.doctor.observers.stalls import Silences
 from kwiresniff.analysis.doctor.observers.throttling import Throttling
+from kwiresniff.analysis.doctor.observers.uncommitted_starts import UncommittedStarts
 from kwiresniff.analysis.doctor.observers.writes import Writes
 from kwiresniff.analysis.doctor.offsets import OffsetRule
 from kwiresniff.analysis.doctor.open_transactions import OpenTransactionRule
@@ -78,20 +100,22 @@ from kwiresniff.results.findings import Finding
 #: The observers of an examination.
 OBSERVERS: Final[tuple[type[Observer], ...]] = (
     PathTimes, LostData, QueueTimes, MissingReplicas, LeaderlessPartitions, RefusedWrites, Silences, Writes, WriteWaits,
-    ResentBatches, Recompression, Throttling, GivenUp, ClosedUnanswered, ClusterChanges,
+    ResentBatches, Recompression, Throttling, GivenUp, ClosedUnanswered, ClusterChanges, Departures, UncommittedStarts,
+    IdleMembers, HeldFetches, MetadataRequests, OpenedConnections, Rebalances, ClientLoads, Restores,
 )  # fmt: skip
 #: The causes that are weighed.
 CAUSES: Final[tuple[type[Cause], ...]] = (
     LongPath, NarrowPath, BrokenPath, OwnQueue, UnderReplicated, OfflinePartition, NotEnoughReplicas, StalledBroker,
     SlowBroker, RecompressingBroker, ReplicaWait, RepeatedBatches, Throttled, ShortTimeout, ConnectionLimit,
-    ClusterChanged,
+    ClusterChanged, UnreadableCodec, DesertedGroup, NoCommittedOffsets, TooManyMembers, LateFetches, RebalanceStorm,
+    LongRebalance, RemovedMember, OutsideCommit, MetadataStorm, ConnectionChurn, AskingClients, StateRestored,
 )  # fmt: skip
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (
     ListenerRule, SharedAddressRule, ControllerListenerRule, NotKafkaRule, TlsRule, MissingSaslRule,
     AuthenticationRule, VersionRule, TruncationRule, LeaderRule,
     TopicRule, FencingRule, OpenTransactionRule, OffsetRule,
-    StreamsStatusRule, GroupRule, StaticMemberRule, RereadRule, PollingRule, LagRule, CodecRule, HotPartitionRule,
+    StreamsStatusRule, StaticMemberRule, RereadRule, PollingRule, LagRule, CodecRule, HotPartitionRule,
     QuorumRule, LatencyRule, TransferRule, UnansweredRule, ClosedByBrokerRule,
     NetworkRule, DamageRule, EfficiencyRule,
 )  # fmt: skip
