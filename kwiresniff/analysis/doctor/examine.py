@@ -26,12 +26,14 @@ from kwiresniff.analysis.doctor.causes.consumption import (
     TooManyMembers,
     UnreadableCodec,
 )
+from kwiresniff.analysis.doctor.causes.listeners import UnreachableNode
 from kwiresniff.analysis.doctor.causes.path import BrokenPath, LongPath, NarrowPath
 from kwiresniff.analysis.doctor.causes.patience import ShortTimeout
 from kwiresniff.analysis.doctor.causes.queues import OwnQueue
 from kwiresniff.analysis.doctor.causes.rebalances import LongRebalance, OutsideCommit, RebalanceStorm, RemovedMember
 from kwiresniff.analysis.doctor.causes.replica_waits import ReplicaWait
 from kwiresniff.analysis.doctor.causes.replicas import NotEnoughReplicas, OfflinePartition, UnderReplicated
+from kwiresniff.analysis.doctor.causes.shared_groups import SharedGroup
 from kwiresniff.analysis.doctor.causes.slow_brokers import RecompressingBroker, SlowBroker
 from kwiresniff.analysis.doctor.causes.stalls import StalledBroker
 from kwiresniff.analysis.doctor.causes.throttling import Throttled
@@ -69,8 +71,10 @@ from kwiresniff.analysis.doctor.observers.replica_waits import WriteWaits
 from kwiresniff.analysis.doctor.observers.replicas import LeaderlessPartitions, MissingReplicas, RefusedWrites
 from kwiresniff.analysis.doctor.observers.restores import Restores
 from kwiresniff.analysis.doctor.observers.stalls import Silences
+from kwiresniff.analysis.doctor.observers.subscriptions import Subscriptions
 from kwiresniff.analysis.doctor.observers.throttling import Throttling
 from kwiresniff.analysis.doctor.observers.uncommitted_starts import UncommittedStarts
+from kwiresniff.analysis.doctor.observers.undialled import UndialledBrokers
 from kwiresniff.analysis.doctor.observers.writes import Writes
 from kwiresniff.analysis.doctor.offsets import OffsetRule
 from kwiresniff.analysis.doctor.open_transactions import OpenTransactionRule
@@ -101,7 +105,8 @@ from kwiresniff.results.findings import Finding
 OBSERVERS: Final[tuple[type[Observer], ...]] = (
     PathTimes, LostData, QueueTimes, MissingReplicas, LeaderlessPartitions, RefusedWrites, Silences, Writes, WriteWaits,
     ResentBatches, Recompression, Throttling, GivenUp, ClosedUnanswered, ClusterChanges, Departures, UncommittedStarts,
-    IdleMembers, HeldFetches, MetadataRequests, OpenedConnections, Rebalances, ClientLoads, Restores,
+    IdleMembers, HeldFetches, MetadataRequests, OpenedConnections, Rebalances, ClientLoads, Restores, UndialledBrokers,
+    Subscriptions,
 )  # fmt: skip
 #: The causes that are weighed.
 CAUSES: Final[tuple[type[Cause], ...]] = (
@@ -109,6 +114,7 @@ CAUSES: Final[tuple[type[Cause], ...]] = (
     SlowBroker, RecompressingBroker, ReplicaWait, RepeatedBatches, Throttled, ShortTimeout, ConnectionLimit,
     ClusterChanged, UnreadableCodec, DesertedGroup, NoCommittedOffsets, TooManyMembers, LateFetches, RebalanceStorm,
     LongRebalance, RemovedMember, OutsideCommit, MetadataStorm, ConnectionChurn, AskingClients, StateRestored,
+    UnreachableNode, SharedGroup,
 )  # fmt: skip
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (

@@ -1,0 +1,42 @@
+"""Groups that are not one application's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.observation import Observed
+from kwiresniff.analysis.doctor.wording import listed
+from kwiresniff.results.findings import scope_of
+
+
+class SharedGroup(Cause):
+    """`shared_group` (info; warning where the group rebalances again and again): two applications have the same
+    `group.id`: members subscribe to topics of which they have none in common. Each start and stop of one rebalances the
+    other, its lag stands among theirs, and an assignor that expects equal subscriptions leaves partitions to nobody.
+    A consumer that changes its subscription while others have not yet looks the same for a moment.
+    """
+
+    codes: ClassVar[tuple[str, ...]] = ("shared_group",)
+    explains: ClassVar[tuple[str, ...]] = ("subscriptions_differ",)
+
+    def weigh(self, observed: Observed) -> Iterator[Explanation]:
+        """By group."""
+        for one in observed.of("subscriptions_differ"):
+            group, kinds = one.numbers["group"], one.numbers["topics"]
+            said = [f"{listed(kind['clients'])} to {listed(kind['topics'])}" for kind in kinds]
+            storms = observed.about([f"group:{group}"], "rebalances")
+            yield Explanation(
+                code="shared_group",
+                subject=f"group {group}",
+                title=f"applications that have nothing in common share the group: {listed(said)}; each start and stop "
+                "of one rebalances the others",
+                remedy=f"Give each application a group.id of its own in place of {group}; set the offsets of the new "
+                "group to those that were committed before it starts.",
+                explained=(one,),
+                supports=tuple(each.text for each in storms),
+                numbers={"group": group, "subscriptions": kinds},
+                severity="warning" if storms else "info",
+                explains={"rebalances": scope_of("group", [group])} if storms else {},
+            )
