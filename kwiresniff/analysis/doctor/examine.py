@@ -37,6 +37,7 @@ from kwiresniff.analysis.doctor.causes.shared_groups import SharedGroup
 from kwiresniff.analysis.doctor.causes.slow_brokers import RecompressingBroker, SlowBroker
 from kwiresniff.analysis.doctor.causes.stalls import StalledBroker
 from kwiresniff.analysis.doctor.causes.throttling import Throttled
+from kwiresniff.analysis.doctor.causes.unread import HangingConsumer, IdleReader, PartitionNotRead
 from kwiresniff.analysis.doctor.closed_by_broker import ClosedByBrokerRule
 from kwiresniff.analysis.doctor.codecs import CodecRule
 from kwiresniff.analysis.doctor.context import Context
@@ -75,6 +76,7 @@ from kwiresniff.analysis.doctor.observers.subscriptions import Subscriptions
 from kwiresniff.analysis.doctor.observers.throttling import Throttling
 from kwiresniff.analysis.doctor.observers.uncommitted_starts import UncommittedStarts
 from kwiresniff.analysis.doctor.observers.undialled import UndialledBrokers
+from kwiresniff.analysis.doctor.observers.unread import UnreadPartitions
 from kwiresniff.analysis.doctor.observers.writes import Writes
 from kwiresniff.analysis.doctor.offsets import OffsetRule
 from kwiresniff.analysis.doctor.open_transactions import OpenTransactionRule
@@ -106,7 +108,7 @@ OBSERVERS: Final[tuple[type[Observer], ...]] = (
     PathTimes, LostData, QueueTimes, MissingReplicas, LeaderlessPartitions, RefusedWrites, Silences, Writes, WriteWaits,
     ResentBatches, Recompression, Throttling, GivenUp, ClosedUnanswered, ClusterChanges, Departures, UncommittedStarts,
     IdleMembers, HeldFetches, MetadataRequests, OpenedConnections, Rebalances, ClientLoads, Restores, UndialledBrokers,
-    Subscriptions,
+    Subscriptions, UnreadPartitions,
 )  # fmt: skip
 #: The causes that are weighed.
 CAUSES: Final[tuple[type[Cause], ...]] = (
@@ -114,7 +116,7 @@ CAUSES: Final[tuple[type[Cause], ...]] = (
     SlowBroker, RecompressingBroker, ReplicaWait, RepeatedBatches, Throttled, ShortTimeout, ConnectionLimit,
     ClusterChanged, UnreadableCodec, DesertedGroup, NoCommittedOffsets, TooManyMembers, LateFetches, RebalanceStorm,
     LongRebalance, RemovedMember, OutsideCommit, MetadataStorm, ConnectionChurn, AskingClients, StateRestored,
-    UnreachableNode, SharedGroup,
+    UnreachableNode, SharedGroup, PartitionNotRead, IdleReader, HangingConsumer,
 )  # fmt: skip
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (
