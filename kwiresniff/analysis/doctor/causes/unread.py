@@ -74,9 +74,9 @@ class IdleReader(Cause):
 
 class HangingConsumer(Cause):
     """`commits_stopped` (warning): a member that committed at intervals goes on fetching and heartbeating and commits
-    nothing for twice as long and longer: its library works, its application does not. It hangs in the work on one record, or
-    its commits fail before they are sent. An application that commits by hand after a long piece of work looks the same
-    the first time.
+    nothing for twice as long and longer: its library works, its application does not. It hangs in the work on one
+    record, or its commits fail before they are sent. An application that commits by hand after a long piece of work
+    looks the same the first time.
     """
 
     codes: ClassVar[tuple[str, ...]] = ("commits_stopped",)

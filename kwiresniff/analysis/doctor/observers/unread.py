@@ -206,13 +206,16 @@ class UnreadPartitions(Observer):
             self._unsure.add(client)  # bounded by the members
         brought = self.context.brought(exchange)
         member.deliveries += bool(brought)
-        member.given += bool(brought)
+        fresh = False
         for name, part in brought:
-            member.records += part.records
             one = member.assigned.get((name, part.index))
-            if one is not None:
-                one.end = max(one.end, part.end_offset)
-                one.read()
+            if one is None or part.end_offset <= one.end:
+                continue  # what is read again is no more work than was done
+            fresh = True
+            member.records += part.records
+            one.end = part.end_offset
+            one.read()
+        member.given += fresh
 
     def _commit(self, client: str, member: _Member, packet: int, ns: int) -> None:
         for one in self._uncommitted(client, member, ns):
