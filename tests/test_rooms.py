@@ -34,8 +34,9 @@ ALLOWED = {
     "pipeline": BASE | {"schema", "codec", "capture", "stream", "session", "analysis", "export", "plugins"},
     "cli": BASE
     | {"schema", "codec", "capture", "stream", "session", "analysis", "render", "export", "plugins", "pipeline"},
+    "library": BASE | {"capture", "session", "analysis", "export"},
     "__main__": {"base", "cli"},
-    "__init__": set(),
+    "__init__": {"library"},
 }
 #: Heavy or single-purpose packages -> the only rooms that may import them.
 AT_HOME = {

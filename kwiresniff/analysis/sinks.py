@@ -20,8 +20,8 @@ def chain(
 ) -> Sink:
     """The sinks in front of ``sink``, in the order in which events pass them.
 
-    What must see every event, whatever the user has asked for, stands before ``Narrowed``; what must not see names,
-    addresses or values in plain stands behind ``Redacted``. Arguments are those of the sinks below.
+    What must see every event, whatever the user has asked for, stands before ``Narrowed``; what must not see
+    records in plain stands behind ``Redacted``. Arguments are those of the sinks below.
     """
     if redactor is not None:
         sink = Redacted(sink, redactor)
@@ -76,7 +76,7 @@ class Narrowed(ForwardingSink):
 
 
 class Redacted(ForwardingSink):
-    """Passes on exchanges with hashes in the place of names and values."""
+    """Passes on exchanges with hashes in the place of keys, values and headers of records."""
 
     def __init__(self, next: Sink, redactor: Redactor) -> None:
         super().__init__(next)
