@@ -36,8 +36,9 @@ ALLOWED = {
     "cli": BASE
     | {"schema", "codec", "capture", "stream", "session", "identity", "analysis", "render", "export", "plugins"}
     | {"pipeline"},
+    "library": BASE | {"capture", "session", "identity", "analysis", "export"},
     "__main__": {"base", "cli"},
-    "__init__": set(),
+    "__init__": {"library"},
 }
 #: Heavy or single-purpose packages -> the only rooms that may import them.
 AT_HOME = {

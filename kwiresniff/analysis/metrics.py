@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from zlib import crc32
 
 from kwiresniff.analysis.stats_keys import TopicKeys
+from kwiresniff.analysis.stats_row import own_time_ns
 from kwiresniff.analysis.top_k import Labels, TopK
 from kwiresniff.base.flows import host_of
 from kwiresniff.base.needs import Needs
@@ -93,19 +94,20 @@ class _Row:
                 if reason and reason not in self.waits:
                     self.waits[reason] = _Latency()
                 latency = self.waits[reason] if reason else self.latency
-                latency.add(response.first_ns - request.last_ns)
-                self._parts(exchange)
+                latency_ns = response.first_ns - request.last_ns
+                latency.add(latency_ns)
+                self._parts(exchange, latency_ns)
         if exchange.errors:
             self.errors += 1
             for name in {name for _, _, name, _ in exchange.errors}:
                 _count(self.names, name)
 
-    def _parts(self, exchange: Exchange) -> None:
+    def _parts(self, exchange: Exchange, latency_ns: int) -> None:
         if exchange.queued >= 0:
             self.queued.add(exchange.queued)
-        broker_ns = exchange.broker_ns
-        if broker_ns is not None and (broker_ns > 0 or not exchange.held):
-            self.broker.add(broker_ns)
+        own_ns = own_time_ns(exchange, latency_ns)
+        if own_ns is not None:
+            self.broker.add(own_ns)
 
 
 def _count(counts: dict[str, int], name: str, by: int = 1) -> None:

@@ -22,9 +22,9 @@ def chain(
 ) -> Sink:
     """The sinks in front of ``sink``, in the order in which events pass them.
 
-    What must see every event, whatever the user has asked for, stands before ``Narrowed``; what must not see names,
-    addresses or values in plain stands behind ``Redacted``. ``Copies`` stands behind ``Narrowed``: of two views of a
-    connection the one is shown that was asked for. Arguments are those of these sinks.
+    What must see every event, whatever the user has asked for, stands before ``Narrowed``; what must not see
+    records in plain stands behind ``Redacted``. ``Copies`` stands behind ``Narrowed``: of two views of a connection the
+    one is shown that was asked for. Arguments are those of these sinks.
     """
     if redactor is not None:
         sink = Redacted(sink, redactor)
@@ -80,7 +80,7 @@ class Narrowed(ForwardingSink):
 
 
 class Redacted(ForwardingSink):
-    """Passes on exchanges with hashes in the place of names and values."""
+    """Passes on exchanges with hashes in the place of keys, values and headers of records."""
 
     def __init__(self, next: Sink, redactor: Redactor) -> None:
         super().__init__(next)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from heapq import nlargest
 from sys import getsizeof
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
 
 from kwiresniff.analysis.followed_sessions import FollowedSessions, SessionKeys
 from kwiresniff.analysis.latency import BUCKET_BYTES
@@ -20,9 +20,6 @@ from kwiresniff.analysis.stats_row import ROW_BYTES, Row
 from kwiresniff.base.placeholders import NO_REQUEST, OTHERS
 from kwiresniff.model import Exchange, TopicNames
 from kwiresniff.results.stats import StatRow
-
-if TYPE_CHECKING:
-    from kwiresniff.analysis.row_counts import RowCounts
 
 #: Rows of one table; nobody reads more.
 MAX_ROWS = 10_000
@@ -327,7 +324,7 @@ class StatsTable:
         self._rename()
         return {key: (row.count, row.request_bytes + row.response_bytes) for key, row in self._rows.items()}
 
-    def top(self, size: int, order: Callable[[Key, RowCounts], float]) -> list[tuple[Key, RowCounts]]:
+    def top(self, size: int, order: Callable[[Key, Row], float]) -> list[tuple[Key, Row]]:
         """The ``size`` rows for which ``order`` is greatest, among equals the busiest."""
         self._rename()
         rows = self._rows
@@ -377,7 +374,8 @@ class StatsTable:
         return parts[0] if isinstance(key, str) else tuple(parts)
 
     def _stat_row(self, key: tuple[str, ...], row: Row) -> StatRow:
-        waiting = [(reason, histogram.summary()) for reason, histogram in sorted(row.waiting.items())]
+        waits = row.waits
+        waiting = [(reason, histogram.summary()) for reason, histogram in sorted(waits.waiting.items())]
         return StatRow(
             self.by,
             key,
@@ -386,15 +384,15 @@ class StatsTable:
             row.unanswered,
             row.request_bytes,
             row.response_bytes,
-            row.latency.summary(),
+            waits.latency.summary(),
             tuple((reason, summary) for reason, summary in waiting if summary is not None),
-            None if row.queued is None else row.queued.summary(),
-            None if row.held is None else row.held.summary(),
-            row.broker.summary(),
+            None if waits.queued is None else waits.queued.summary(),
+            None if waits.held is None else waits.held.summary(),
+            waits.broker.summary(),
             row.negotiation,
             row.request_records if self._count_records is not None else None,
             row.response_records if self._count_records is not None else None,
-            None if row.path is None else row.path.summary(),
+            None if row.waits.path is None else row.waits.path.summary(),
         )
 
 

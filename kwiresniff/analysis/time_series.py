@@ -6,6 +6,7 @@ Bounded: never more than ``MAX_SLICES``. When a capture outgrows them, each two 
 from __future__ import annotations
 
 from kwiresniff.analysis.latency import Histogram
+from kwiresniff.analysis.stats_row import own_time_ns
 from kwiresniff.model import Exchange
 from kwiresniff.results.report import SeriesPoint
 
@@ -62,9 +63,9 @@ class TimeSeries:
             found.request_bytes += request.size_bytes
         if response is not None:
             found.response_bytes += response.size_bytes
-        broker_ns = exchange.broker_ns
-        if broker_ns is not None and (broker_ns > 0 or not exchange.held_ns):
-            found.broker.add(broker_ns)
+        latency_ns = exchange.latency_ns
+        if latency_ns is not None and (own_ns := own_time_ns(exchange, latency_ns)) is not None:
+            found.broker.add(own_ns)
 
     def _slice(self, ns: int) -> _Slice:
         if not self._slices:

@@ -6,11 +6,21 @@ wrong with a capture after that is a Problem in ``CaptureSet.problems``. ``with_
 TLS connections carry to them. Live captures are in ``capture.live``.
 """
 
+from collections.abc import Callable
+
 from kwiresniff.capture.capture_set import CaptureSet, open_captures
 from kwiresniff.capture.sources import SegmentSource
 from kwiresniff.capture.tls_decryption import decrypted
+from kwiresniff.model import SegmentSink, feed_of
 
-__all__ = ["CaptureSet", "SegmentSource", "open_captures", "with_decryption"]
+__all__ = ["CaptureSet", "SegmentSource", "feed_from", "open_captures", "with_decryption"]
+
+
+def feed_from(source: SegmentSource) -> Callable[[SegmentSink], bool]:
+    """A function that feeds the segments of ``source`` to a sink; captures that are read as they are do it themselves,
+    which costs less.
+    """
+    return source.feed if isinstance(source, CaptureSet) else feed_of(source)
 
 
 def with_decryption(captures: CaptureSet, keylog: str | None) -> SegmentSource:

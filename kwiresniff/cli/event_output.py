@@ -12,7 +12,6 @@ from kwiresniff.base.api_keys import API_VERSIONS, FETCH, PRODUCE
 from kwiresniff.base.needs import Needs
 from kwiresniff.cli.decoded import decode_dissection
 from kwiresniff.cli.event_source import EventSource
-from kwiresniff.cli.line_sink import LineSink
 from kwiresniff.cli.screen import Screen
 from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.export import WRITERS, Output, json_text
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from kwiresniff.capture.live import LiveCapture
     from kwiresniff.cli.options import ReadOptions
     from kwiresniff.cli.screen import Screen
-    from kwiresniff.render.quick_lines import QuickLines
     from kwiresniff.render.tree_row import Row
 
 #: A summary line tells of other messages what no digest has.
@@ -54,11 +52,10 @@ def screen_for(form: str, options: ReadOptions) -> Screen | None:
 class _Printer:
     """A form of output. ``write`` prints an event, ``flush`` has what was printed appear, ``close`` ends the output.
 
-    With ``at_once`` somebody watches: each event appears before the next one is read. ``lines`` writes most exchanges,
-    for forms that have such a writer; ``write`` gets the others.
+    With ``at_once`` somebody watches: each event appears before the next one is read.
     """
 
-    __slots__ = ("at_once", "close", "flush", "lines", "write")
+    __slots__ = ("at_once", "close", "flush", "write")
 
     def __init__(
         self,
@@ -66,13 +63,11 @@ class _Printer:
         flush: Callable[[], None],
         close: Callable[[], None],
         at_once: bool,
-        lines: QuickLines | None = None,
     ) -> None:
         self.write = write
         self.flush = flush
         self.close = close
         self.at_once = at_once
-        self.lines = lines
 
 
 def print_events(source: EventSource, form: str, screen: Screen | None, live: LiveCapture | None = None) -> bool:
@@ -93,9 +88,6 @@ def print_events(source: EventSource, form: str, screen: Screen | None, live: Li
                 printer.flush()
 
         sink = CallingSink(use if printer.at_once else printer.write, use)
-        if screen is not None and printer.lines is not None:
-            lines = sink = LineSink(printer.lines, screen.write, printer.write, use)
-            stack.callback(lines.flush)
         if live is not None:
             live.on_pause = source.report_problems
         finished = source.read(sink, None if live is None else live.stop)
@@ -115,30 +107,20 @@ def _json_printer(form: str, source: EventSource, stack: ExitStack) -> _Printer:
 
 def _printer_of(form: str, source: EventSource, screen: Screen, stack: ExitStack) -> _Printer:
     """Prints exchanges as lines or as trees, and no other events."""
-    draw, quick = (_trees if form == "tree" else _summaries)(source, screen)
+    draw = tree_of(source, screen.out, screen.width, screen.color) if form == "tree" else _summary_of(source, screen)
 
     def write(event: Event) -> None:
         if isinstance(event, Exchange):
             screen.write(draw(event))
 
     stack.callback(screen.flush)
-    at_once = screen.watched or source.live
-    return _Printer(write, screen.flush, screen.flush, at_once, None if at_once else quick)
+    return _Printer(write, screen.flush, screen.flush, screen.watched or source.live)
 
 
-_Drawing = tuple[Callable[[Exchange], bytes], "QuickLines | None"]
-
-
-def _summaries(source: EventSource, screen: Screen) -> _Drawing:
-    """What gives an exchange as a line, and what writes most exchanges."""
+def _summary_of(source: EventSource, screen: Screen) -> Callable[[Exchange], bytes]:
+    """A function that gives an exchange as a line."""
     topic_name = source.topic_name
-    summary = SummaryWriter(screen.out, screen.width, screen.color, files=source.files, topic_name=topic_name)
-    return summary.text, summary.quick
-
-
-def _trees(source: EventSource, screen: Screen) -> _Drawing:
-    """What draws an exchange as a tree."""
-    return tree_of(source, screen.out, screen.width, screen.color), None
+    return SummaryWriter(screen.out, screen.width, screen.color, files=source.files, topic_name=topic_name).text
 
 
 def tree_of(source: EventSource, out: TextIO, width: int | None, color: bool) -> Callable[[Exchange], bytes]:

@@ -18,7 +18,7 @@ from kwiresniff.analysis.sinks import chain as chosen
 from kwiresniff.base.address_names import AddressNames
 from kwiresniff.base.needs import Needs
 from kwiresniff.base.process_memory import keep_freed_memory
-from kwiresniff.capture import CaptureSet, SegmentSource, open_captures, with_decryption
+from kwiresniff.capture import CaptureSet, SegmentSource, feed_from, open_captures, with_decryption
 from kwiresniff.capture.hosts_file import read_hosts_file
 from kwiresniff.capture.topic_file import read_topic_file
 from kwiresniff.cli.interrupts import uninterrupted
@@ -276,9 +276,8 @@ class EventSource:
 
     def _feed(self, progress: Progress) -> Callable[[SegmentSink], bool]:
         """What feeds the segments that are wanted to the analyzer, and shows how far it has come."""
-        captures = self._captures
-        whole = isinstance(captures, CaptureSet) and not self._window.bounded and self.options.packets is None
-        give = captures.feed if whole and isinstance(captures, CaptureSet) else feed_of(self._bounded(iter(captures)))
+        bounded = self._window.bounded or self.options.packets is not None
+        give = feed_of(self._bounded(iter(self._captures))) if bounded else feed_from(self._captures)
 
         def feed(sink: SegmentSink) -> bool:
             progress.poll()

@@ -6,9 +6,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 
 from kwiresniff.analysis.latency import Histogram
-from kwiresniff.analysis.row_counts import RowCounts
 from kwiresniff.analysis.stats import Counts, StatsTable
 from kwiresniff.analysis.stats_keys import Key, key_parts
+from kwiresniff.analysis.stats_row import Row
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.model import Exchange
 from kwiresniff.render.live_screen import LivePanel, LiveRow
@@ -61,11 +61,11 @@ class Panel:
         self.first = min(self.first, place) if step < 0 else max(self.first, place - len(self.shown) + 1)
         return self.ranked[place]
 
-    def _row(self, key: Key, row: RowCounts, before: Counts, seconds: float) -> LiveRow:
-        latency, broker = row.latency, row.broker
-        waits = not latency.count and bool(row.waiting)
+    def _row(self, key: Key, row: Row, before: Counts, seconds: float) -> LiveRow:
+        latency, broker = row.waits.latency, row.waits.broker
+        waits = not latency.count and bool(row.waits.waiting)
         if waits:
-            latency = max(row.waiting.values(), key=lambda one: one.count)
+            latency = max(row.waits.waiting.values(), key=lambda one: one.count)
         samples = self._latencies.setdefault(key, deque(maxlen=SAMPLES + 1))
         recent = latency.since(samples[0][0]) if samples else latency
         recent_broker = broker.since(samples[0][1]) if samples else broker
@@ -86,9 +86,10 @@ class Panel:
         )
 
 
-def _orders(before: dict[Key, Counts]) -> dict[str, Callable[[Key, RowCounts], float]]:
-    def mean(key: Key, row: RowCounts) -> float:
-        return row.latency.sum_ns / row.latency.count if row.latency.count else -1.0
+def _orders(before: dict[Key, Counts]) -> dict[str, Callable[[Key, Row], float]]:
+    def mean(key: Key, row: Row) -> float:
+        latency = row.waits.latency
+        return latency.sum_ns / latency.count if latency.count else -1.0
 
     return {
         "rate": lambda key, row: row.count - before.get(key, (0, 0))[0],

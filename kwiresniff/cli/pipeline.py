@@ -26,7 +26,7 @@ from kwiresniff.cli.pipeline_options import (
 )
 from kwiresniff.cli.pipeline_progress import bar, counter, summary
 from kwiresniff.export import Output, json_line
-from kwiresniff.pipeline.columns import WRITABLE
+from kwiresniff.export.table_columns import WRITABLE
 from kwiresniff.pipeline.hadoop import HadoopInputs, is_remote
 from kwiresniff.pipeline.sql_check import check_sql
 from kwiresniff.render import console, plain_table

@@ -19,7 +19,7 @@ from kwiresniff.cli.click_commands import remember_traceback
 from kwiresniff.cli.options import MAX_DECOMPRESSED_HELP, DecodeAsType, SizeType
 from kwiresniff.cli.redact_key import redact_key
 from kwiresniff.errors import SchemaError
-from kwiresniff.pipeline.columns import WRITABLE, WRITTEN
+from kwiresniff.export.table_columns import WRITABLE, WRITTEN
 from kwiresniff.pipeline.plan import file_at
 from kwiresniff.pipeline.spark_session import make_paths_absolute, start_session
 from kwiresniff.pipeline.unit_reader import Settings

@@ -28,38 +28,32 @@ from collections.abc import Sequence
 from typing import IO
 
 from kwiresniff.export.csv_lines import CsvLines, cells
+from kwiresniff.export.table_columns import TABLES
 from kwiresniff.model import Event, Exchange
 
-_MESSAGE_COLUMNS = (
-    ("time", "text"),
-    ("timestamp_ns", "int64"),
-    ("file", "text"),
-    ("first_packet", "int64"),
-    ("last_packet", "int64"),
-    ("size_bytes", "int64"),
-)
+_OF_MESSAGES = ("timestamp_ns", "file", "first_packet", "last_packet", "size_bytes")
+#: Columns that are not those of the pipeline's table ``exchanges``, or hold texts where that has lists.
+_OWN = {
+    "connection": "int64",
+    "request_time": "text",
+    "response_time": "text",
+    "errors": "text",
+    "error_count": "int64",
+    "problems": "text",
+}
+_TYPES = {"BIGINT": "int64", "INT": "int32", "SMALLINT": "int16", "STRING": "text"}
+_NAMES = (
+    "connection", "client", "broker", "api_key", "api", "api_version", "correlation_id", "client_id", "outcome",
+    "waiting", "latency_ns", "queued_ns", "held_ns", "broker_ns",
+    *(f"{side}_{name}" for side in ("request", "response") for name in ("time", *_OF_MESSAGES)),
+    "errors", "error_count", "problems",
+)  # fmt: skip
 
+
+_SHARED = {column.name: column.type for column in TABLES["exchanges"]}
 #: Column names and what they hold: ``text`` or an integer type.
-COLUMNS: tuple[tuple[str, str], ...] = (
-    ("connection", "int64"),
-    ("client", "text"),
-    ("broker", "text"),
-    ("api_key", "int16"),
-    ("api", "text"),
-    ("api_version", "int16"),
-    ("correlation_id", "int32"),
-    ("client_id", "text"),
-    ("outcome", "text"),
-    ("waiting", "text"),
-    ("latency_ns", "int64"),
-    ("queued_ns", "int64"),
-    ("held_ns", "int64"),
-    ("broker_ns", "int64"),
-    *((f"request_{name}", kind) for name, kind in _MESSAGE_COLUMNS),
-    *((f"response_{name}", kind) for name, kind in _MESSAGE_COLUMNS),
-    ("errors", "text"),
-    ("error_count", "int64"),
-    ("problems", "text"),
+COLUMNS: tuple[tuple[str, str], ...] = tuple(
+    (name, _OWN[name] if name in _OWN else _TYPES[_SHARED[name]]) for name in _NAMES
 )
 
 

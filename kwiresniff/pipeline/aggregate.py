@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Final, final
 
 from kwiresniff.analysis.latency import Histogram
+from kwiresniff.analysis.stats_row import Waits
 from kwiresniff.base.flows import host_of
 from kwiresniff.model import Exchange
 from kwiresniff.pipeline.exchange_table import micros_of, seen_ns
@@ -25,10 +26,9 @@ MAX_REMEMBERED: Final = 4_096
 
 @final
 class _Counts:
-    """``both`` has the latencies that were the broker's own time alone, as most are, ``latency`` and ``broker`` have
-    the others."""
+    """The counts of a row; one of ``latency`` and ``topic_latency`` is of one reason to wait, or of none."""
 
-    __slots__ = ("both", "broker", "errors", "exchanges", "latency", "request_bytes", "response_bytes", "unanswered")
+    __slots__ = ("errors", "exchanges", "request_bytes", "response_bytes", "unanswered", "waits")
 
     def __init__(self) -> None:
         self.exchanges = 0
@@ -36,9 +36,7 @@ class _Counts:
         self.unanswered = 0
         self.request_bytes = 0
         self.response_bytes = 0
-        self.both = Histogram()
-        self.latency = Histogram()
-        self.broker = Histogram()
+        self.waits = Waits()
 
     def add(self, exchange: Exchange) -> None:
         request, response = exchange.request, exchange.response
@@ -51,23 +49,10 @@ class _Counts:
             self.unanswered += exchange.outcome == "unanswered"
             return
         self.response_bytes += response.size_bytes
-        if request is None:
-            return
-        latency_ns = response.first_ns - request.last_ns
-        if latency_ns < 0:
-            return
-        queued_ns, held_ns = exchange.queued, exchange.held
-        if queued_ns == 0 and held_ns == 0 and exchange.path == 0:
-            self.both.add(latency_ns)
-            return
-        self.latency.add(latency_ns)
-        if queued_ns >= 0 and held_ns >= 0:
-            broker_ns = latency_ns - exchange.path - queued_ns - held_ns
-            if broker_ns > 0 or held_ns == 0:
-                self.broker.add(broker_ns)
+        self.waits.add(exchange)
 
     def row(self) -> Row:
-        latency, broker = self.both.with_added(self.latency), self.both.with_added(self.broker)
+        latency, broker = self.waits.whole, self.waits.broker
         sketch = _sketch(latency)
         return (
             self.exchanges,

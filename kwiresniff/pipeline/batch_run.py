@@ -11,7 +11,7 @@ from typing import Any
 
 from kwiresniff import __version__
 from kwiresniff.errors import ExportError
-from kwiresniff.pipeline.columns import WRITTEN
+from kwiresniff.export.table_columns import WRITTEN
 from kwiresniff.pipeline.deduplication import shared
 from kwiresniff.pipeline.failures import spark_errors, wait_for
 from kwiresniff.pipeline.hadoop import HadoopInputs, is_remote, local_path

@@ -7,8 +7,8 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from kwiresniff.export.nested_columns import struct_of
+from kwiresniff.export.table_columns import arrow_schema
 from kwiresniff.model import Exchange
-from kwiresniff.pipeline.columns import arrow_schema
 from kwiresniff.pipeline.entities import Entities
 from kwiresniff.pipeline.exchange_table import ExchangeRows
 from kwiresniff.pipeline.plan import WorkUnit

@@ -25,8 +25,8 @@ from typing import Any
 
 from kwiresniff import __version__
 from kwiresniff.errors import ExportError
+from kwiresniff.export.table_columns import TABLES
 from kwiresniff.pipeline.atomic_files import replace_bytes
-from kwiresniff.pipeline.columns import TABLES
 from kwiresniff.pipeline.hadoop import is_remote, local_path
 from kwiresniff.pipeline.table_writer import TableWriter
 

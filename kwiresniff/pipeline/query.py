@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, date, timedelta
 from typing import Any
 
+from kwiresniff.export.table_columns import TABLES, WRITABLE, ddl
 from kwiresniff.pipeline.aggregate import merged
-from kwiresniff.pipeline.columns import TABLES, WRITABLE, ddl
 from kwiresniff.pipeline.failures import spark_errors
 from kwiresniff.pipeline.output_store import OutputStore
 

@@ -1,4 +1,4 @@
-"""Events to rows: one function a table, values in the order of ``kwiresniff.pipeline.columns``."""
+"""Events to rows: one function a table, values in the order of ``kwiresniff.export.table_columns``."""
 
 from __future__ import annotations
 

@@ -29,9 +29,9 @@ from kwiresniff.base.depths import DEPTHS, Depth
 from kwiresniff.base.process_memory import memory_of_a_pass
 from kwiresniff.capture.choices import choices_of
 from kwiresniff.errors import CaptureError
+from kwiresniff.export.table_columns import HEADER_COLUMNS, READABLE, TABLES, ddl
 from kwiresniff.pipeline.batches import table_batches
 from kwiresniff.pipeline.choice import conditions
-from kwiresniff.pipeline.columns import HEADER_COLUMNS, READABLE, TABLES, ddl
 from kwiresniff.pipeline.hadoop import is_remote, local_path
 from kwiresniff.pipeline.plan import file_at, find_sources, plan, share_out
 from kwiresniff.pipeline.software import software

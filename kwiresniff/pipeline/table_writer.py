@@ -14,8 +14,8 @@ from importlib import import_module
 from typing import Any
 
 from kwiresniff.base.time_units import EPOCH_ORDINAL
+from kwiresniff.export.table_columns import PARTITIONED_BY, TABLES, arrow_schema
 from kwiresniff.pipeline.batches import RowBuffer
-from kwiresniff.pipeline.columns import PARTITIONED_BY, TABLES, arrow_schema
 from kwiresniff.pipeline.exchange_table import NO_DAY, ExchangeRows, ExchangeTable
 from kwiresniff.pipeline.rows import Row
 

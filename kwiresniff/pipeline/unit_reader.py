@@ -12,7 +12,7 @@ from typing import Any
 from kwiresniff.analysis.redact import Redactor
 from kwiresniff.analysis.sinks import chain as chosen
 from kwiresniff.base.needs import Needs
-from kwiresniff.capture import open_captures, with_decryption
+from kwiresniff.capture import feed_from, open_captures, with_decryption
 from kwiresniff.capture.capture_set import CaptureSet
 from kwiresniff.capture.formats import NotACapture
 from kwiresniff.capture.sources import SegmentSource
@@ -205,12 +205,13 @@ class UnitReader(Reading):
     def _feed(self) -> Callable[[SegmentSink], bool]:
         """A source that gives its segments itself is quicker; one is asked for them that are changed on their way."""
         captures, unit = self._captures, self._unit
-        if not isinstance(captures, CaptureSet) or unit.source.left_out or self._others:
+        if captures is None or unit.source.left_out or self._others:
             return feed_of(self.segments())
+        feed = feed_from(captures)
         if unit.shards == 1:
-            return captures.feed
+            return feed
         has = members(unit.shard, unit.shards)
-        return lambda sink: captures.feed(ShardSink(sink, has))
+        return lambda sink: feed(ShardSink(sink, has))
 
     def _open(self) -> SegmentSource | None:
         good = self._readable(self._unit.source.files)

@@ -10,7 +10,7 @@ from typing import Any
 
 from kwiresniff import __version__
 from kwiresniff.errors import ExportError, KwiresniffError
-from kwiresniff.pipeline.columns import WRITTEN
+from kwiresniff.export.table_columns import WRITTEN
 from kwiresniff.pipeline.failures import spark_errors, wait_for
 from kwiresniff.pipeline.hadoop import is_remote, local_path
 from kwiresniff.pipeline.output_store import OutputStore

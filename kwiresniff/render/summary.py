@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, Literal, TextIO, TypeAlias
+from typing import Final, Literal, TextIO, TypeAlias
 
 from kwiresniff.model import Exchange, TopicNames, file_index, packet_number
 from kwiresniff.render import format_units
@@ -20,9 +20,6 @@ from kwiresniff.render.line_wrapping import cells, fit, pad, pad_left
 from kwiresniff.render.summary_lines import SummaryLines
 from kwiresniff.render.terminal import glyphs_for, printable
 from kwiresniff.render.theme import OUTCOME_STYLE, Paint, Span
-
-if TYPE_CHECKING:
-    from kwiresniff.render.quick_lines import QuickLines
 
 TimeStyle: TypeAlias = Literal["absolute", "relative"]
 
@@ -98,7 +95,7 @@ class SummaryWriter:
         self._topic_name = topic_name
         self._columns = columns(width, time)
         plain = width is None and time == "absolute" and len(files) < 2
-        self.quick: QuickLines | None = SummaryLines(self._paint, dict(self._columns), topic_name) if plain else None
+        self.quick: SummaryLines | None = SummaryLines(self._paint, dict(self._columns), topic_name) if plain else None
         self._start_ns: int | None = None
         self._day = ""
 
@@ -108,7 +105,7 @@ class SummaryWriter:
 
     def text(self, exchange: Exchange) -> bytes:
         """Lines as UTF-8."""
-        if self.quick is not None and (quick := self.quick.lines(exchange)) is not None:
+        if self.quick is not None and (quick := self.quick.line(exchange)) is not None:
             return quick
         message = exchange.request or exchange.response
         started_ns = message.first_ns if message else 0

@@ -18,7 +18,6 @@ from kwiresniff.render.escape import escape
 from kwiresniff.render.headline import path_text
 from kwiresniff.render.info_column import facts, queued_long, words
 from kwiresniff.render.line_wrapping import pad, pad_left
-from kwiresniff.render.quick_lines import QuickLines
 from kwiresniff.render.theme import OUTCOME_STYLE, Paint
 
 if TYPE_CHECKING:
@@ -26,12 +25,10 @@ if TYPE_CHECKING:
 
 #: Texts of a sort that are kept; then all are forgotten.
 KEPT: Final = 4096
-#: Bytes of the facts of one exchange that are kept: most are the same topic, one record, and one of few sizes.
-KEPT_BYTES: Final = 64
 
 
 @final
-class SummaryLines(QuickLines):
+class SummaryLines:
     """Makes lines in UTF-8; ``widths`` are those of the columns by their names."""
 
     def __init__(self, paint: Paint, widths: dict[str, int], topic_name: TopicNames | None) -> None:
@@ -42,7 +39,6 @@ class SummaryLines(QuickLines):
         self._latencies: dict[int, bytes] = {}  # by ``format_units.rounded``, twice, one more for those that are waits
         self._requests: dict[int, bytes] = {}  # by size, as are these
         self._responses: dict[int, bytes] = {}
-        self._facts: dict[str, bytes] = {}  # by themselves, where nothing is escaped
         self._peers: dict[int, tuple[Connection, str | None, bytes]] = {}  # by the number of the connection
         dim, _, off = paint.text("dim", "x").partition("x")
         self._dim = dim
@@ -52,12 +48,12 @@ class SummaryLines(QuickLines):
         self._second: i64 = -1
         self._day = b""
 
-    def write(self, exchange: Exchange, out: BytesWriter) -> bool:
-        """Write the line of an exchange that needs no ``SummaryWriter``."""
+    def line(self, exchange: Exchange) -> bytes | None:
+        """The line of an exchange; None for one whose time only ``SummaryWriter`` can write."""
         request, response = exchange.request, exchange.response
         first = request if request is not None else response
         if first is None or not -MAX_NS < first.first_ns < MAX_NS:
-            return False
+            return None
         ns: i64 = first.first_ns
         second: i64 = ns // SECOND_NS
         if second != self._second:
@@ -65,6 +61,7 @@ class SummaryLines(QuickLines):
             self._day = (self._dim + format_units.instant(second * SECOND_NS)[:-7]).encode()
         plain = exchange.outcome == "ok" and not exchange.errors
         queued = queued_long(exchange)
+        out = BytesWriter()
         out.write(self._day)
         write_padded(out, (ns - second * SECOND_NS) // 1000, 6)
         out.write(self._behind_time)
@@ -87,7 +84,7 @@ class SummaryLines(QuickLines):
             spans = words(exchange, self._topic_name, paint.glyphs.micro)
             out.write(" ".join([paint.text(kind, word) for kind, word in spans]).encode())
         out.append(10)
-        return True
+        return out.getvalue()
 
     def _mark(self, exchange: Exchange) -> bytes:
         """What stands before the line, with the space behind it."""
@@ -104,21 +101,9 @@ class SummaryLines(QuickLines):
             if about:
                 out.append(32)
         text = " ".join(about)
-        kept = self._facts.get(text)
-        if kept is None:
-            kept = self._facts_text(text, about)
-        out.write(kept)
-
-    def _facts_text(self, text: str, about: list[str]) -> bytes:
-        """The facts as they are written; ``text`` is all of them."""
         if not (text.isascii() and text.isprintable()):
-            return " ".join([escape(fact) for fact in about]).encode()
-        written = text.encode()
-        if len(written) <= KEPT_BYTES:
-            if len(self._facts) >= KEPT:
-                self._facts.clear()
-            self._facts[text] = written
-        return written
+            text = " ".join([escape(fact) for fact in about])
+        out.write(text.encode())
 
     def _packet(self, number: i64, out: BytesWriter) -> None:
         """A packet's number in its column, and what is between that and the next one."""

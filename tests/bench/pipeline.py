@@ -41,7 +41,7 @@ import json, sys
 from kwiresniff.pipeline.plan import WorkUnit, find_sources
 from kwiresniff.pipeline.unit_reader import Settings
 from kwiresniff.pipeline.output_store import OutputStore
-from kwiresniff.pipeline.columns import WRITTEN
+from kwiresniff.export.table_columns import WRITTEN
 from kwiresniff.pipeline.task import run_unit, totals
 store = OutputStore(sys.argv[2])
 store.create()

@@ -23,9 +23,9 @@ from pyarrow import parquet
 from kwiresniff import schema
 from kwiresniff.codec import encoder
 from kwiresniff.codec.batch_libraries import crc32c
+from kwiresniff.export.table_columns import READABLE
 from kwiresniff.model import Direction
 from kwiresniff.pipeline.batches import table_batches
-from kwiresniff.pipeline.columns import READABLE
 from kwiresniff.pipeline.plan import WorkUnit, find_sources
 from kwiresniff.pipeline.unit_reader import Settings
 from tests.support.capture_files import save

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from kwiresniff.errors import KwiresniffError
+from kwiresniff.export.table_columns import HEADER_COLUMNS, TABLES
 from kwiresniff.pipeline import software as software_module
 from kwiresniff.pipeline.batches import table_batches
 from kwiresniff.pipeline.choice import Condition, conditions
-from kwiresniff.pipeline.columns import HEADER_COLUMNS, TABLES
 from kwiresniff.pipeline.plain_values import from_plain
 from kwiresniff.pipeline.plan import WorkUnit, file_at, find_sources
 from kwiresniff.pipeline.software import check_software, software

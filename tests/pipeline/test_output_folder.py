@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from kwiresniff.errors import ExportError
+from kwiresniff.export.table_columns import TABLES, WRITTEN
 from kwiresniff.pipeline.batch_run import Run
-from kwiresniff.pipeline.columns import TABLES, WRITTEN
 from kwiresniff.pipeline.file_watcher import FileWatcher
 from kwiresniff.pipeline.open_state import batches, run_batch
 from kwiresniff.pipeline.output_store import OutputStore

@@ -8,7 +8,7 @@ import pytest
 
 from kwiresniff.cli.main import main
 from kwiresniff.errors import KwiresniffError
-from kwiresniff.pipeline.columns import WRITABLE
+from kwiresniff.export.table_columns import WRITABLE
 from kwiresniff.pipeline.output_store import OutputStore
 from kwiresniff.pipeline.sql_check import check_sql
 

@@ -20,11 +20,11 @@ import pytest
 
 from kwiresniff.cli.main import main
 from kwiresniff.errors import ExportError
+from kwiresniff.export.table_columns import TABLES, WRITABLE
 from kwiresniff.model import Segment, feed_of
 from kwiresniff.pipeline import table_writer
 from kwiresniff.pipeline.aggregate import merged
 from kwiresniff.pipeline.batch_run import make_job
-from kwiresniff.pipeline.columns import TABLES, WRITABLE
 from kwiresniff.pipeline.output_store import OutputStore
 from kwiresniff.pipeline.plan import CaptureSeries, File, WorkUnit, find_sources
 from kwiresniff.pipeline.task import run_unit, settings_text
@@ -418,7 +418,7 @@ def test_a_file_may_have_any_name(store: OutputStore, tmp_path: Path) -> None:
 MEMORY = """
 import sys
 from kwiresniff.base.process_memory import give_back_memory
-from kwiresniff.pipeline.columns import WRITABLE
+from kwiresniff.export.table_columns import WRITABLE
 from kwiresniff.pipeline.plan import WorkUnit, find_sources
 from kwiresniff.pipeline.task import run_unit
 from kwiresniff.pipeline.unit_reader import Settings

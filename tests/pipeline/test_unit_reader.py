@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from kwiresniff.capture import tls_decryption
+from kwiresniff.export.table_columns import READABLE, arrow_schema
 from kwiresniff.pipeline.batches import table_batches
-from kwiresniff.pipeline.columns import READABLE, arrow_schema
 from kwiresniff.pipeline.plain_values import from_plain
 from kwiresniff.pipeline.plan import WorkUnit, find_sources
 from kwiresniff.pipeline.task import settings_text

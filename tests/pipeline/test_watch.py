@@ -13,8 +13,8 @@ from unittest.mock import Mock
 import pytest
 
 from kwiresniff.errors import KwiresniffError
+from kwiresniff.export.table_columns import WRITTEN
 from kwiresniff.pipeline import open_state
-from kwiresniff.pipeline.columns import WRITTEN
 from kwiresniff.pipeline.file_watcher import FileWatcher
 from kwiresniff.pipeline.open_state import batches, run_batch
 from kwiresniff.pipeline.output_store import OutputStore

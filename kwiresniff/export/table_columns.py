@@ -1,6 +1,6 @@
-"""The tables of the pipeline: which columns they have, of which types, and what they hold.
+"""Tables of exchanges, connections and what was found in them: their columns, the types and the meaning of each.
 
-One list serves Spark (as DDL), Parquet (as an Arrow schema) and the documentation. ``date`` of ``exchanges``
+One list serves Spark (as DDL), Parquet (as an Arrow schema), CSV and the documentation. ``date`` of ``exchanges``
 and ``records`` is a folder in Parquet. Names are those of the exported JSON where it has them.
 """
 

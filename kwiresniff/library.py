@@ -1,0 +1,129 @@
+"""Captures read by programs in Python: exchanges one by one, or everything that was found to a sink.
+
+What is here is described in docs/python.md and stays as it is within a ``schema_version``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from itertools import chain
+from typing import TypeAlias
+
+from kwiresniff.analysis.filter import compile_filter
+from kwiresniff.analysis.redact import Redactor
+from kwiresniff.analysis.sinks import CaptureEvents
+from kwiresniff.analysis.sinks import chain as chosen
+from kwiresniff.base.needs import Needs
+from kwiresniff.capture import SegmentSource, feed_from, open_captures, with_decryption
+from kwiresniff.capture.topic_file import read_topic_file
+from kwiresniff.errors import KwiresniffError as KwiresniffError
+from kwiresniff.export import event_json as event_json
+from kwiresniff.model import Connection as Connection
+from kwiresniff.model import ConnectionAttempt as ConnectionAttempt
+from kwiresniff.model import EventList
+from kwiresniff.model import Exchange as Exchange
+from kwiresniff.model import Message as Message
+from kwiresniff.model import Problem as Problem
+from kwiresniff.model import Sink as Sink
+from kwiresniff.session import Analyzer
+
+Path: TypeAlias = str | os.PathLike[str]
+
+
+def read(
+    captures: Path | Iterable[Path],
+    *,
+    filter: str | None = None,
+    keylog: Path | None = None,
+    port: int | Iterable[int] = (),
+    topics: Path | None = None,
+    decode_as: Iterable[str] = (),
+    redact_key: str | None = None,
+    show_secrets: bool = False,
+) -> Iterator[Exchange]:
+    """Returns an iterator over the exchanges of captures, in the order in which they are complete.
+
+    ``captures`` are files, folders or patterns, ``-`` is standard input. The others are the options of ``kwiresniff
+    read``: ``filter`` is ``-Y``, ``redact_key`` is ``--redact-key``. Files are opened and options are checked at once:
+    raises KwiresniffError, one line that says what is wrong and where.
+    """
+    reading = _Reading(captures, filter, keylog, port, topics, decode_as, redact_key, show_secrets)
+    return reading.exchanges()
+
+
+def read_into(
+    sink: Sink,
+    captures: Path | Iterable[Path],
+    *,
+    filter: str | None = None,
+    keylog: Path | None = None,
+    port: int | Iterable[int] = (),
+    topics: Path | None = None,
+    decode_as: Iterable[str] = (),
+    redact_key: str | None = None,
+    show_secrets: bool = False,
+) -> None:
+    """Gives ``sink`` all exchanges, ended connections, refused or unanswered connection attempts and problems.
+
+    Arguments and errors are those of ``read``. With ``filter`` only connections that had a matching exchange are given,
+    and no attempts.
+    """
+    reading = _Reading(captures, filter, keylog, port, topics, decode_as, redact_key, show_secrets)
+    for _ in reading.into(sink):
+        pass
+
+
+class _Reading:
+    """One pass over captures that are open."""
+
+    def __init__(
+        self,
+        captures: Path | Iterable[Path],
+        filter: str | None,
+        keylog: Path | None,
+        port: int | Iterable[int],
+        topics: Path | None,
+        decode_as: Iterable[str],
+        redact_key: str | None,
+        show_secrets: bool,
+    ) -> None:
+        self._filter = None if filter is None else compile_filter(filter, self._topic_name)
+        self._redactor = None if redact_key is None else Redactor(redact_key)
+        needs = Needs("records", sessions=True, attempts=self._filter is None)
+        names = {} if topics is None else read_topic_file(os.fspath(topics))
+        paths = [captures] if isinstance(captures, str | os.PathLike) else captures
+        opened = open_captures([os.fspath(path) for path in paths], decode_as=tuple(decode_as))
+        self._captures: SegmentSource = with_decryption(opened, None if keylog is None else os.fspath(keylog))
+        self._analyzer = Analyzer(
+            needs,
+            exchange_filter=None if self._filter is None else self._filter.matches_header,
+            show_secrets=show_secrets,
+            ports=[port] if isinstance(port, int) else port,
+        )
+        self._analyzer.topics.add(names)
+
+    def _topic_name(self, topic_id: str) -> str | None:
+        return self._analyzer.topics.name(topic_id)
+
+    def into(self, sink: Sink) -> Iterator[None]:
+        """Gives everything to ``sink``, and returns to the caller after each buffer."""
+        matches = None if self._filter is None else self._filter.matches
+        sink = chosen(sink, matches=matches, redactor=self._redactor)
+        entry = CaptureEvents(sink, self._captures.problems, self._captures.files)
+        self._analyzer.give_to(entry)
+        return self._steps(entry)
+
+    def _steps(self, entry: CaptureEvents) -> Iterator[None]:
+        with closing(self._captures):
+            yield from chain(self._analyzer.read(feed_from(self._captures)), self._analyzer.end())
+            entry.report()
+
+    def exchanges(self) -> Iterator[Exchange]:
+        """Yields the exchanges, after each segment that completed some, so that few are held at once."""
+        found = EventList()
+        steps = self.into(found)
+        self._analyzer.pauses = True
+        for _ in steps:
+            yield from (event for event in found.take() if isinstance(event, Exchange))
