@@ -28,10 +28,10 @@ from kwiresniff.codec.control import control_of
 from kwiresniff.codec.decode_errors import bad_records_count, bytes_after_records, missing_records
 from kwiresniff.codec.message_set import CRC_START
 from kwiresniff.codec.message_set_dissector import MESSAGE, MessageNodes
-from kwiresniff.codec.record import RecordField, RecordHeader, header_key, record_fields, wrapped
+from kwiresniff.codec.record import RecordField, RecordHeader, record_fields, wrapped
 from kwiresniff.codec.record_batch import what_ended
 from kwiresniff.codec.record_limits import HEADER_NODES, RECORD_NODES, RecordBudget
-from kwiresniff.codec.record_reader import VARLONG_BYTES, RecordReader
+from kwiresniff.codec.record_reader import VARLONG_BYTES, RecordReader, header_key
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Node, Problem
 from kwiresniff.schema.value_labels import time_meaning
