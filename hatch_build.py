@@ -78,6 +78,7 @@ COMPILED = (
     "kwiresniff/codec/node_values.py",
     "kwiresniff/codec/plan.py",
     "kwiresniff/codec/primitives.py",
+    "kwiresniff/codec/record.py",
     "kwiresniff/codec/record_batch.py",
     "kwiresniff/codec/record_dissector.py",
     "kwiresniff/codec/record_limits.py",

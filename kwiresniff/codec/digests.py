@@ -68,7 +68,8 @@ _LAST_CODEC: Final = len(CODEC_NAMES) - 1
 @final
 class DigestReader(BodyWalker):
     """Reads one body after another. ``is_internal`` tells of a topic's id whether it is one that Kafka keeps for itself
-    and whose records are opened."""
+    and whose records are opened.
+    """
 
     def __init__(self, is_internal: Callable[[str], bool]) -> None:
         super().__init__()
@@ -118,19 +119,16 @@ class DigestReader(BodyWalker):
             self._partition = PartitionDigest()
             self._topic.partitions.append(self._partition)
         elif role == TOPICS:
-            self._begin_topic()
+            topic = self._topic = TopicDigest()
+            found = self._found
+            if found.parts is None:
+                found.parts = [topic]
+            else:
+                found.parts.append(topic)
 
     def end_elements(self, role: i64) -> None:
         if role == TOPICS:
             self._topic = self._nowhere
-
-    def _begin_topic(self) -> None:
-        topic = self._topic = TopicDigest()
-        found = self._found
-        if found.parts is None:
-            found.parts = [topic]
-        else:
-            found.parts.append(topic)
 
     def take_number(self, step: Step, number: i64) -> None:
         found = self._found
@@ -240,7 +238,7 @@ class DigestReader(BodyWalker):
         return end
 
     def _add_batch(self, pos: i64, stop: i64) -> bool:
-        """Note a batch of the partition that is being read; False for one of another codec than those before it."""
+        """Notes a batch of the partition that is being read; False for one of another codec than those before it."""
         frame = self.frame
         batch = self._batch
         partition = self._partition

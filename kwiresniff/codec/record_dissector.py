@@ -28,7 +28,7 @@ from kwiresniff.codec.control import control_of
 from kwiresniff.codec.decode_errors import bad_records_count, bytes_after_records, missing_records
 from kwiresniff.codec.message_set import CRC_START
 from kwiresniff.codec.message_set_dissector import MESSAGE, MessageNodes
-from kwiresniff.codec.record import RecordField, RecordHeader, header_key, record_fields, wrapped
+from kwiresniff.codec.record import RecordField, record_fields, wrapped
 from kwiresniff.codec.record_batch import what_ended
 from kwiresniff.codec.record_limits import HEADER_NODES, RECORD_NODES, RecordBudget
 from kwiresniff.codec.record_reader import VARLONG_BYTES, RecordReader
@@ -198,9 +198,7 @@ class _RecordSetDissector(MessageNodes):
     def record(self, node: Node, data: bytes, pos: int, end: int, fields: dict[str, int]) -> int:
         """Add the fields of the record at ``pos`` to its node; returns where it ends."""
         found: dict[str, Any] = {}
-        for field in sound_fields(self.reader, data, pos, end, self.budget) or record_fields(
-            data, pos, end, self.budget
-        ):
+        for field in record_fields(data, pos, end, self.budget):
             name, _, _, stop, value = field
             found[name] = value
             if name == "length":
@@ -255,67 +253,6 @@ class _RecordSetDissector(MessageNodes):
         entries = value.items() if nested == "STRUCT" else ((f"[{i}]", entry) for i, entry in enumerate(value))
         for inner, entry in entries:
             self.tree(node, inner, place, entry)
-
-
-def sound_fields(
-    reader: RecordReader, data: bytes, start: i64, end: i64, budget: RecordBudget
-) -> list[RecordField] | None:
-    """What ``record_fields`` gives of the record at ``start``; None where anything is wrong with it."""
-    size: i64 = len(data)
-    pos: i64 = reader.front(data, start, end if end < size else size, VARLONG_BYTES)
-    if pos < 0:
-        return None
-    at: i64 = reader.attributes_at
-    offset_at: i64 = reader.offset_at
-    stop: i64 = reader.stop
-    fields: list[RecordField] = [
-        ("length", "VARINT", start, at, reader.length),
-        ("attributes", "INT8", at, at + 1, data[at]),
-        ("timestamp", "VARLONG", at + 1, offset_at, reader.timestamp_delta),
-        ("offset", "VARINT", offset_at, pos, reader.offset_delta),
-    ]
-    for name in ("key", "value"):
-        began: i64 = pos
-        length: i64 = reader.sized(data, pos, stop)
-        pos = reader.pos
-        if pos < 0:
-            return None
-        raw: bytes | None = None
-        if length >= 0:
-            raw = data[pos : pos + length]
-            pos += length
-        fields.append((name, "BYTES", began, pos, raw))
-    began = pos
-    count: i64 = reader.header_count(data, pos, stop)
-    pos = reader.pos
-    if count > budget.headers:
-        return None
-    number: int = count
-    headers: list[RecordHeader] = []
-    while count > 0:
-        at = pos
-        length = reader.sized(data, pos, stop)
-        pos = reader.pos
-        if pos < 0 or length < 0:
-            return None
-        key = header_key(data[pos : pos + length])
-        pos += length
-        key_stop: i64 = pos
-        length = reader.sized(data, pos, stop)
-        pos = reader.pos
-        if pos < 0:
-            return None
-        raw = None
-        if length >= 0:
-            raw = data[pos : pos + length]
-            pos += length
-        headers.append((at, key, key_stop, raw, pos))
-        count -= 1
-    if count < 0 or pos != stop:
-        return None
-    budget.headers -= number
-    fields.append(("headers", "ARRAY", began, pos, headers))
-    return fields
 
 
 def headers_of_sound(reader: RecordReader, data: bytes, start: i64, end: i64) -> i64:

@@ -1,6 +1,4 @@
-"""The parts of records, magic 2: text is written from them at once, which takes several times as long from dicts.
-
-Nodes are made from them, too, and the dicts of records that ``kwiresniff.codec.record`` is not sure of.
+"""The parts of records, magic 2, of which dicts, JSON text and nodes are made.
 
 A record is a VARINT length of what follows, INT8 attributes, a VARLONG timestamp delta, a VARINT offset delta, key
 and value each led by their VARINT length (negative for null), and a VARINT count of headers. All varints are
@@ -9,7 +7,9 @@ zigzag. Source: KIP-98, protocol guide ("Record").
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, final
+
+from kwiresniff.codec.record_limits import RecordBudget
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -22,6 +22,10 @@ VARLONG_BYTES: Final = 10
 #: The longest VARLONG whose sum with a sane base is an INT64, and such a base.
 SUMMED_BYTES: Final = 9
 _SANE: Final = 1 << 62
+#: More records, or headers, than there are.
+_ALL: Final = 1 << 40
+#: Stands for a header that is not shown.
+_FOLDED: Final[dict[str, Any]] = {}
 
 
 class RecordReader:
@@ -108,6 +112,109 @@ class RecordReader:
         """The number of headers of a record; ``self.pos`` is behind it then. -1 for a number that cannot be."""
         count: i64 = self.varint(data, pos, stop, VARINT_BYTES)
         return -1 if self.pos < 0 or count < 0 or count > (stop - self.pos) // 2 else count
+
+
+@final
+class RecordDicts(RecordReader):
+    """Makes dicts of records: ``offset``, ``timestamp``, ``key``, ``value`` and ``headers``. ``count`` is how many of
+    those asked for were read.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count: i64 = 0
+        self._headers: i64 = 0  # of the record that is being read
+
+    def read(
+        self,
+        data: bytes,
+        pos: i64,
+        end: i64,
+        base_offset: i64,
+        base_timestamp: i64,
+        count: i64,
+        found: list[dict[str, Any]],
+        budget: RecordBudget,
+        shown: i64 = _ALL,
+        headers_shown: i64 = _ALL,
+    ) -> i64:
+        """Reads up to ``count`` records and takes their headers from the ``budget``; returns where the last one ends
+        that can be read without any doubt. What is behind it is for ``kwiresniff.codec.record.record_fields``.
+
+        The first ``shown`` records are added to ``found``, of each the first ``headers_shown`` headers; an empty dict
+        stands for each of the others.
+        """
+        self.count = 0
+        if not is_sane(data, end, base_offset, base_timestamp):
+            return pos
+        while self.count < count:
+            begin = pos
+            pos = self.front(data, pos, end)
+            if pos < 0:
+                return begin
+            stop: i64 = self.stop
+            offset: i64 = base_offset + self.offset_delta
+            timestamp: i64 = base_timestamp + self.timestamp_delta
+            key_size: i64 = self.sized(data, pos, stop)
+            key_at: i64 = self.pos
+            if key_at < 0:
+                return begin
+            value_size: i64 = self.sized(data, key_at + key_size if key_size > 0 else key_at, stop)
+            value_at: i64 = self.pos
+            if value_at < 0:
+                return begin
+            pos = value_at + value_size if value_size > 0 else value_at
+            if pos >= stop:
+                return begin
+            headers: list[dict[str, Any]] | None = [] if self.count < shown else None
+            if data[pos] == 0:
+                pos += 1
+                self._headers = 0
+            else:
+                pos = self._read_headers(data, pos, stop, headers, headers_shown)
+            if pos != stop or self._headers > budget.headers:
+                return begin
+            budget.headers -= self._headers
+            if headers is not None:
+                key = data[key_at : key_at + key_size] if key_size >= 0 else None
+                value = data[value_at : value_at + value_size] if value_size >= 0 else None
+                found.append({"offset": offset, "timestamp": timestamp, "key": key, "value": value, "headers": headers})
+            self.count += 1
+        return pos
+
+    def _read_headers(self, data: bytes, pos: i64, stop: i64, found: list[dict[str, Any]] | None, shown: i64) -> i64:
+        """Where the headers of a record end, or -1; the first ``shown`` are added to ``found``."""
+        count: i64 = self.header_count(data, pos, stop)
+        pos = self.pos
+        if count < 0:
+            return -1
+        self._headers = count
+        index: i64 = 0
+        while index < count:
+            key_size: i64 = self.sized(data, pos, stop)
+            key_at: i64 = self.pos
+            if key_at < 0 or key_size < 0:
+                return -1
+            value_size: i64 = self.sized(data, key_at + key_size, stop)
+            value_at: i64 = self.pos
+            if value_at < 0:
+                return -1
+            pos = value_at + value_size if value_size > 0 else value_at
+            if found is not None and index < shown:
+                value = data[value_at:pos] if value_size >= 0 else None
+                found.append({"key": header_key(data[key_at : key_at + key_size]), "value": value})
+            index += 1
+        if found is not None and count > shown:
+            found += [_FOLDED] * (count - shown)
+        return pos
+
+
+def header_key(raw: bytes) -> str | bytes:
+    """A header key as text, or its bytes when they are not UTF-8."""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw
 
 
 def is_sane(data: bytes, end: i64, base_offset: i64, base_timestamp: i64) -> bool:
