@@ -9,9 +9,9 @@ from typing import Any, Final, TypeAlias
 from kwiresniff.analysis.body_entities import is_transactional, throttle_ms_of
 from kwiresniff.analysis.doctor.authentication import AuthenticationRule
 from kwiresniff.analysis.doctor.cause import Cause
-from kwiresniff.analysis.doctor.causes.path import BrokenPath, LongPath, NarrowPath
+from kwiresniff.analysis.doctor.causes.path import BrokenPath, LongPath, NarrowPath, SlowTransfer
 from kwiresniff.analysis.doctor.causes.queues import OwnQueue
-from kwiresniff.analysis.doctor.closed_by_broker import ClosedByBrokerRule
+from kwiresniff.analysis.doctor.causes.unanswered import ClosedByBroker, Unanswered
 from kwiresniff.analysis.doctor.codecs import CodecRule
 from kwiresniff.analysis.doctor.connection_limits import ConnectionLimitRule
 from kwiresniff.analysis.doctor.context import Context
@@ -33,6 +33,8 @@ from kwiresniff.analysis.doctor.observation import Observation
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.observers.path import LostData, PathTimes
 from kwiresniff.analysis.doctor.observers.queues import QueueTimes
+from kwiresniff.analysis.doctor.observers.transfers import SlowTransfers
+from kwiresniff.analysis.doctor.observers.unanswered import ClosedInstead, UnansweredRequests
 from kwiresniff.analysis.doctor.offline import OfflineRule
 from kwiresniff.analysis.doctor.offsets import OffsetRule
 from kwiresniff.analysis.doctor.open_transactions import OpenTransactionRule
@@ -52,9 +54,7 @@ from kwiresniff.analysis.doctor.streams_status import StreamsStatusRule
 from kwiresniff.analysis.doctor.tls import TlsRule
 from kwiresniff.analysis.doctor.topics import TopicRule
 from kwiresniff.analysis.doctor.transactions import FencingRule
-from kwiresniff.analysis.doctor.transfers import TransferRule
 from kwiresniff.analysis.doctor.truncations import TruncationRule
-from kwiresniff.analysis.doctor.unanswered import UnansweredRule
 from kwiresniff.analysis.doctor.versions import VersionRule
 from kwiresniff.analysis.late_names import renamer
 from kwiresniff.base.api_keys import API_VERSIONS, FETCH, METADATA, PRODUCE
@@ -62,16 +62,25 @@ from kwiresniff.model import Connection, ConnectionAttempt, Event, Exchange, Pro
 from kwiresniff.results.findings import Finding
 
 #: The observers of an examination.
-OBSERVERS: Final[tuple[type[Observer], ...]] = (PathTimes, LostData, QueueTimes)
+OBSERVERS: Final[tuple[type[Observer], ...]] = (
+    PathTimes,
+    LostData,
+    SlowTransfers,
+    QueueTimes,
+    UnansweredRequests,
+    ClosedInstead,
+)
 #: The causes that are weighed.
-CAUSES: Final[tuple[type[Cause], ...]] = (LongPath, NarrowPath, BrokenPath, OwnQueue)
+CAUSES: Final[tuple[type[Cause], ...]] = (
+    LongPath, NarrowPath, BrokenPath, SlowTransfer, OwnQueue, Unanswered, ClosedByBroker,
+)  # fmt: skip
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (
     ListenerRule, SharedAddressRule, ControllerListenerRule, NotKafkaRule, TlsRule, MissingSaslRule,
     AuthenticationRule, VersionRule, StallRule, ConnectionLimitRule, ImpatienceRule, TruncationRule, LeaderRule,
     ReplicaRule, ReplicaWaitRule, OfflineRule, QuotaRule, TopicRule, FencingRule, OpenTransactionRule, OffsetRule,
     StreamsStatusRule, GroupRule, StaticMemberRule, RereadRule, PollingRule, LagRule, CodecRule, HotPartitionRule,
-    QuorumRule, LatencyRule, TransferRule, UnansweredRule, ClosedByBrokerRule,
+    QuorumRule, LatencyRule,
     NetworkRule, DamageRule, EfficiencyRule,
 )  # fmt: skip
 
