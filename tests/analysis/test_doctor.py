@@ -130,7 +130,7 @@ def ended(number: int, closed_by: str, at_ns: int, **more: Any) -> Connection:
 def test_unanswered_is_an_error_unless_there_was_no_time(
     api: str, key: int, closed_by: str, after_ns: int, severities: list[str]
 ) -> None:
-    """By how long the client, or the capture, waited for the answer; what a client leaves that shuts down is no news."""
+    """By how long the client, or the capture, waited for the answer; what a client leaves behind is no news."""
     on = ended(1, closed_by, after_ns)
     lost = exchange(api, key, 3, latency_ns=None, outcome="unanswered", on=on)
     assert codes(lost, exchange(start_ns=START_NS + after_ns), on) == [

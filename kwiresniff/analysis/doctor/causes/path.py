@@ -224,8 +224,8 @@ class SlowTransfer(Cause):
                 f"{self.context.cluster.broker_text(one.name('broker'))} once that has begun, {times(one.count)}: "
                 f"{numbers['bytes']:,} bytes at {numbers['bytes_per_second']:,} bytes a second",
                 remedy="The broker has answered by then. Either the client does not read (it works for long between "
-                "two reads, its process stands still: tcp.analysis.zero_window in Wireshark shows that), or the path is "
-                "narrow or loses packets: compare with other clients of the same broker.",
+                "two reads, its process stands still: tcp.analysis.zero_window in Wireshark shows that), or the path "
+                "is narrow or loses packets: compare with other clients of the same broker.",
                 explained=(one,),
                 severity="warning" if grave else "info",
                 numbers=dict(numbers),
