@@ -9,8 +9,22 @@ from typing import Any, Final, TypeAlias
 from kwiresniff.analysis.body_entities import is_transactional, throttle_ms_of
 from kwiresniff.analysis.doctor.authentication import AuthenticationRule
 from kwiresniff.analysis.doctor.cause import Cause
+from kwiresniff.analysis.doctor.causes.clients import (
+    AskingClients,
+    ConnectionChurn,
+    LateFetches,
+    MetadataStorm,
+    StateRestored,
+)
+from kwiresniff.analysis.doctor.causes.consumption import (
+    DesertedGroup,
+    NoCommittedOffsets,
+    TooManyMembers,
+    UnreadableCodec,
+)
 from kwiresniff.analysis.doctor.causes.path import BrokenPath, LongPath, NarrowPath, SlowTransfer
 from kwiresniff.analysis.doctor.causes.queues import OwnQueue
+from kwiresniff.analysis.doctor.causes.rebalances import LongRebalance, OutsideCommit, RebalanceStorm, RemovedMember
 from kwiresniff.analysis.doctor.causes.unanswered import ClosedByBroker, Unanswered
 from kwiresniff.analysis.doctor.codecs import CodecRule
 from kwiresniff.analysis.doctor.connection_limits import ConnectionLimitRule
@@ -19,7 +33,6 @@ from kwiresniff.analysis.doctor.controller_listener import ControllerListenerRul
 from kwiresniff.analysis.doctor.efficiency import EfficiencyRule
 from kwiresniff.analysis.doctor.endings import Endings
 from kwiresniff.analysis.doctor.errors import ErrorRule
-from kwiresniff.analysis.doctor.groups import GroupRule
 from kwiresniff.analysis.doctor.impatience import ImpatienceRule
 from kwiresniff.analysis.doctor.judgement import Judgement, judged
 from kwiresniff.analysis.doctor.lag import LagRule
@@ -31,10 +44,19 @@ from kwiresniff.analysis.doctor.network import DamageRule, NetworkRule
 from kwiresniff.analysis.doctor.not_kafka import NotKafkaRule
 from kwiresniff.analysis.doctor.observation import Observation
 from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.observers.client_loads import ClientLoads
+from kwiresniff.analysis.doctor.observers.departures import Departures
+from kwiresniff.analysis.doctor.observers.held_fetches import HeldFetches
+from kwiresniff.analysis.doctor.observers.idle_members import IdleMembers
+from kwiresniff.analysis.doctor.observers.metadata_requests import MetadataRequests
+from kwiresniff.analysis.doctor.observers.opened_connections import OpenedConnections
 from kwiresniff.analysis.doctor.observers.path import LostData, PathTimes
 from kwiresniff.analysis.doctor.observers.queues import QueueTimes
+from kwiresniff.analysis.doctor.observers.rebalances import Rebalances
+from kwiresniff.analysis.doctor.observers.restores import Restores
 from kwiresniff.analysis.doctor.observers.transfers import SlowTransfers
 from kwiresniff.analysis.doctor.observers.unanswered import ClosedInstead, UnansweredRequests
+from kwiresniff.analysis.doctor.observers.uncommitted_starts import UncommittedStarts
 from kwiresniff.analysis.doctor.offline import OfflineRule
 from kwiresniff.analysis.doctor.offsets import OffsetRule
 from kwiresniff.analysis.doctor.open_transactions import OpenTransactionRule
@@ -63,24 +85,21 @@ from kwiresniff.results.findings import Finding
 
 #: The observers of an examination.
 OBSERVERS: Final[tuple[type[Observer], ...]] = (
-    PathTimes,
-    LostData,
-    SlowTransfers,
-    QueueTimes,
-    UnansweredRequests,
-    ClosedInstead,
-)
+    PathTimes, LostData, SlowTransfers, QueueTimes, UnansweredRequests, ClosedInstead, Departures, UncommittedStarts,
+    IdleMembers, HeldFetches, MetadataRequests, OpenedConnections, Rebalances, ClientLoads, Restores,
+)  # fmt: skip
 #: The causes that are weighed.
 CAUSES: Final[tuple[type[Cause], ...]] = (
-    LongPath, NarrowPath, BrokenPath, SlowTransfer, OwnQueue, Unanswered, ClosedByBroker,
+    LongPath, NarrowPath, BrokenPath, SlowTransfer, OwnQueue, Unanswered, ClosedByBroker, UnreadableCodec,
+    DesertedGroup, NoCommittedOffsets, TooManyMembers, LateFetches, RebalanceStorm, LongRebalance, RemovedMember,
+    OutsideCommit, MetadataStorm, ConnectionChurn, AskingClients, StateRestored,
 )  # fmt: skip
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (
-    ListenerRule, SharedAddressRule, ControllerListenerRule, NotKafkaRule, TlsRule, MissingSaslRule,
-    AuthenticationRule, VersionRule, StallRule, ConnectionLimitRule, ImpatienceRule, TruncationRule, LeaderRule,
-    ReplicaRule, ReplicaWaitRule, OfflineRule, QuotaRule, TopicRule, FencingRule, OpenTransactionRule, OffsetRule,
-    StreamsStatusRule, GroupRule, StaticMemberRule, RereadRule, PollingRule, LagRule, CodecRule, HotPartitionRule,
-    QuorumRule, LatencyRule,
+    ListenerRule, SharedAddressRule, ControllerListenerRule, NotKafkaRule, TlsRule, MissingSaslRule, AuthenticationRule,
+    VersionRule, StallRule, ConnectionLimitRule, ImpatienceRule, TruncationRule, LeaderRule, ReplicaRule,
+    ReplicaWaitRule, OfflineRule, QuotaRule, TopicRule, FencingRule, OpenTransactionRule, OffsetRule, StreamsStatusRule,
+    StaticMemberRule, RereadRule, PollingRule, LagRule, CodecRule, HotPartitionRule, QuorumRule, LatencyRule,
     NetworkRule, DamageRule, EfficiencyRule,
 )  # fmt: skip
 
