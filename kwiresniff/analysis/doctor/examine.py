@@ -16,7 +16,7 @@ from kwiresniff.analysis.doctor.causes.patience import ShortTimeout
 from kwiresniff.analysis.doctor.causes.queues import OwnQueue
 from kwiresniff.analysis.doctor.causes.replica_waits import ReplicaWait
 from kwiresniff.analysis.doctor.causes.replicas import NotEnoughReplicas, OfflinePartition, UnderReplicated
-from kwiresniff.analysis.doctor.causes.slow_brokers import RecompressingBroker, SlowBroker
+from kwiresniff.analysis.doctor.causes.slow_brokers import CostlyTopic, SlowBroker
 from kwiresniff.analysis.doctor.causes.stalls import StalledBroker
 from kwiresniff.analysis.doctor.causes.throttling import Throttled
 from kwiresniff.analysis.doctor.closed_by_broker import ClosedByBrokerRule
@@ -78,7 +78,7 @@ OBSERVERS: Final[tuple[type[Observer], ...]] = (
 #: The causes that are weighed.
 CAUSES: Final[tuple[type[Cause], ...]] = (
     LongPath, NarrowPath, BrokenPath, OwnQueue, UnderReplicated, OfflinePartition, NotEnoughReplicas, StalledBroker,
-    SlowBroker, RecompressingBroker, ReplicaWait, RepeatedBatches, Throttled, ShortTimeout, ConnectionLimit,
+    SlowBroker, CostlyTopic, ReplicaWait, RepeatedBatches, Throttled, ShortTimeout, ConnectionLimit,
 )  # fmt: skip
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (

@@ -8,7 +8,7 @@ from typing import ClassVar
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.rule import as_brokers, as_clients
-from kwiresniff.analysis.doctor.wording import counted, duration, listed
+from kwiresniff.analysis.doctor.wording import counted, duration, listed, times
 
 
 class RepeatedBatches(Cause):
@@ -58,7 +58,7 @@ class RepeatedBatches(Cause):
         return Explanation(
             code="records_doubled",
             subject=client,
-            title=f"{gives_up} the same batch again, without idempotence: {numbers['sent_again']} times for "
+            title=f"{gives_up} the same batch again, without idempotence: {times(numbers['sent_again'])} for "
             f"{topic}, {stored}",
             remedy="Set enable.idempotence=true (with acks=all): the broker then recognises a batch that it has."
             f"{timeout}{cause}",
