@@ -236,7 +236,7 @@ class TruncationRule(Rule):
             topics=topics,
             brokers=[old, new],
             explains={
-                "leader_change": scope_of("topic", topics),
+                **dict.fromkeys(("leader_change", "under_replicated"), scope_of("topic", topics)),
                 "offset_out_of_range": scope_of("topic", topics),
                 "out_of_order_sequence_number": scope_of("topic", topics),
                 "unknown_producer_id": scope_of("topic", topics),
