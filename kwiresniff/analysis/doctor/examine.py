@@ -30,6 +30,7 @@ from kwiresniff.analysis.doctor.causes.queues import OwnQueue
 from kwiresniff.analysis.doctor.causes.rebalances import LongRebalance, OutsideCommit, RebalanceStorm, RemovedMember
 from kwiresniff.analysis.doctor.causes.replica_waits import ReplicaWait
 from kwiresniff.analysis.doctor.causes.replicas import NotEnoughReplicas, OfflinePartition, UnderReplicated
+from kwiresniff.analysis.doctor.causes.segments import LateSyns, LossyPath
 from kwiresniff.analysis.doctor.causes.slow_brokers import CostlyTopic, SlowBroker
 from kwiresniff.analysis.doctor.causes.stalls import StalledBroker
 from kwiresniff.analysis.doctor.causes.throttling import Throttled
@@ -46,7 +47,7 @@ from kwiresniff.analysis.doctor.latency import LatencyRule
 from kwiresniff.analysis.doctor.leaders import LeaderRule
 from kwiresniff.analysis.doctor.listeners import ListenerRule
 from kwiresniff.analysis.doctor.missing_sasl import MissingSaslRule
-from kwiresniff.analysis.doctor.network import DamageRule, NetworkRule
+from kwiresniff.analysis.doctor.network import DamageRule
 from kwiresniff.analysis.doctor.not_kafka import NotKafkaRule
 from kwiresniff.analysis.doctor.observation import Observation
 from kwiresniff.analysis.doctor.observer import Observer
@@ -65,6 +66,7 @@ from kwiresniff.analysis.doctor.observers.rebalances import Rebalances
 from kwiresniff.analysis.doctor.observers.replica_waits import WriteWaits
 from kwiresniff.analysis.doctor.observers.replicas import LeaderlessPartitions, MissingReplicas, RefusedWrites
 from kwiresniff.analysis.doctor.observers.restores import Restores
+from kwiresniff.analysis.doctor.observers.segments import ResentSegments
 from kwiresniff.analysis.doctor.observers.stalls import Silences
 from kwiresniff.analysis.doctor.observers.throttling import Throttling
 from kwiresniff.analysis.doctor.observers.transfers import SlowTransfers
@@ -94,25 +96,25 @@ from kwiresniff.results.findings import Finding
 
 #: The observers of an examination.
 OBSERVERS: Final[tuple[type[Observer], ...]] = (
-    PathTimes, LostData, SlowTransfers, QueueTimes, UnansweredRequests, ClosedInstead, Departures, UncommittedStarts,
-    IdleMembers, HeldFetches, MetadataRequests, OpenedConnections, Rebalances, ClientLoads, Restores, MissingReplicas,
-    LeaderlessPartitions, RefusedWrites, Silences, Writes, WriteWaits, ResentBatches, Recompression, Throttling,
-    GivenUp, ClosedUnanswered,
+    PathTimes, LostData, ResentSegments, SlowTransfers, QueueTimes, UnansweredRequests, ClosedInstead, Departures,
+    UncommittedStarts, IdleMembers, HeldFetches, MetadataRequests, OpenedConnections, Rebalances, ClientLoads, Restores,
+    MissingReplicas, LeaderlessPartitions, RefusedWrites, Silences, Writes, WriteWaits, ResentBatches, Recompression,
+    Throttling, GivenUp, ClosedUnanswered,
 )  # fmt: skip
 #: The causes that are weighed.
 CAUSES: Final[tuple[type[Cause], ...]] = (
-    LongPath, NarrowPath, BrokenPath, SlowTransfer, OwnQueue, Unanswered, ClosedByBroker, UnreadableCodec,
-    DesertedGroup, NoCommittedOffsets, TooManyMembers, LateFetches, RebalanceStorm, LongRebalance, RemovedMember,
-    OutsideCommit, MetadataStorm, ConnectionChurn, AskingClients, StateRestored, UnderReplicated, OfflinePartition,
-    NotEnoughReplicas, StalledBroker, SlowBroker, CostlyTopic, ReplicaWait, RepeatedBatches, Throttled, ShortTimeout,
-    ConnectionLimit,
+    LongPath, NarrowPath, BrokenPath, LossyPath, LateSyns, SlowTransfer, OwnQueue, Unanswered, ClosedByBroker,
+    UnreadableCodec, DesertedGroup, NoCommittedOffsets, TooManyMembers, LateFetches, RebalanceStorm, LongRebalance,
+    RemovedMember, OutsideCommit, MetadataStorm, ConnectionChurn, AskingClients, StateRestored, UnderReplicated,
+    OfflinePartition, NotEnoughReplicas, StalledBroker, SlowBroker, CostlyTopic, ReplicaWait, RepeatedBatches,
+    Throttled, ShortTimeout, ConnectionLimit,
 )  # fmt: skip
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (
     ListenerRule, SharedAddressRule, ControllerListenerRule, NotKafkaRule, TlsRule, MissingSaslRule, AuthenticationRule,
     VersionRule, TruncationRule, LeaderRule, TopicRule, FencingRule, OpenTransactionRule, OffsetRule, StreamsStatusRule,
     StaticMemberRule, RereadRule, PollingRule, LagRule, CodecRule, HotPartitionRule, QuorumRule, LatencyRule,
-    NetworkRule, DamageRule, EfficiencyRule,
+    DamageRule, EfficiencyRule,
 )  # fmt: skip
 
 #: No wait or transfer for which an observer is called is shorter.
