@@ -10,15 +10,12 @@ from kwiresniff.analysis.doctor.evidence import Case, Tally, client_text
 from kwiresniff.analysis.doctor.rule import INCIDENT, WASTE, Rule, as_clients, found
 from kwiresniff.analysis.doctor.wording import times
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMBER_BYTES
-from kwiresniff.base.api_keys import FETCH, METADATA, OFFSET_COMMIT, PRODUCE
+from kwiresniff.base.api_keys import FETCH, OFFSET_COMMIT, PRODUCE
 from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Body, Connection, Exchange, Message
 from kwiresniff.results.findings import Finding
 
-#: Requests that must be seen before a rate says anything.
-ENOUGH = 20
-#: A client may ask for metadata, or a member commit, so often in a second before it is waste.
-METADATA_PER_SECOND = 5.0
+#: A member may commit so often in a second before it is waste.
 COMMITS_PER_SECOND = 30.0
 #: Commits that must be seen: one after each record is no trouble while a few are caught up with.
 ENOUGH_COMMITS = 100
@@ -45,14 +42,13 @@ class EfficiencyRule(Rule):
     """Clients that make brokers work for nothing."""
 
     codes = (
-        "metadata_storm", "commit_storm", "small_batches", "empty_fetches", "acks_0", "acks_0_refused",
+        "commit_storm", "small_batches", "empty_fetches", "acks_0", "acks_0_refused",
         "old_message_format",
     )  # fmt: skip
-    apis = frozenset({PRODUCE, FETCH, METADATA, OFFSET_COMMIT})
+    apis = frozenset({PRODUCE, FETCH, OFFSET_COMMIT})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._metadata = context.tally()
         self._commits = context.tally()
         self._produces = context.tally()
         self._fetches = context.tally()
@@ -71,9 +67,7 @@ class EfficiencyRule(Rule):
         subject = self.context.client_of(exchange)
         packet, ns = request.first_packet, request.first_ns
         api_key = exchange.api_key
-        if api_key == METADATA:
-            self._metadata.case(subject).add(packet, ns)
-        elif api_key == OFFSET_COMMIT:
+        if api_key == OFFSET_COMMIT:
             case = self._commits.case(subject)
             case.add(packet, ns)
             if request.body is not None and case.count <= FEW:
@@ -193,21 +187,6 @@ class EfficiencyRule(Rule):
             )
 
     def _too_often(self) -> Iterator[Finding]:
-        for client, _, case in self._metadata:
-            rate = case.count / case.seconds
-            if case.count >= ENOUGH and rate > METADATA_PER_SECOND:
-                yield found(
-                    "metadata_storm",
-                    "warning",
-                    client,
-                    f"asks for metadata {rate:.0f} times a second, {case.count:,} times in all",
-                    "A client that asks again and again misses a topic or a leader, or is made anew for every message: "
-                    "look at what its answers say.",
-                    case,
-                    {"per_second": round(rate, 1)},
-                    clients=[client],
-                    rank=WASTE,
-                )
         for client, _, case in self._commits:
             rate = case.count / case.seconds
             if case.count >= ENOUGH_COMMITS and rate > COMMITS_PER_SECOND:

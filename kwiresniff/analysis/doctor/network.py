@@ -1,4 +1,4 @@
-"""Findings on connections and packets: churn, segments and SYNs sent twice, damaged batches, holes in the capture."""
+"""Findings on connections and packets: segments and SYNs sent twice, damaged batches, holes in the capture."""
 
 from __future__ import annotations
 
@@ -14,9 +14,6 @@ from kwiresniff.base.flows import host_of
 from kwiresniff.model import Connection, Exchange, Problem
 from kwiresniff.results.findings import Explains, Finding
 
-#: Connections one client opens to one broker in a minute before it is churn.
-CONNECTIONS_PER_MINUTE = 30.0
-ENOUGH_CONNECTIONS = 20
 #: The part of segments sent twice above which the network is bad.
 RETRANSMITS = 0.01
 ENOUGH_PACKETS = 1_000
@@ -40,9 +37,9 @@ FEW_SYNS = 3
 
 
 class NetworkRule(Rule):
-    """Connection churn, and packets that are sent twice."""
+    """Packets that are sent twice."""
 
-    codes = ("connection_churn", "retransmits", "syn_retransmits")
+    codes = ("retransmits", "syn_retransmits")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -84,24 +81,10 @@ class NetworkRule(Rule):
             case.note("hosts", [host_of(connection.client)])
 
     def findings(self) -> Iterator[Finding]:
-        """Churn by client and broker, the rest by connection and broker."""
+        """By connection and broker."""
         opened: dict[str, int] = {}
-        for client, broker, case in self._opened:
+        for _, broker, case in self._opened:
             opened[broker] = opened.get(broker, 0) + case.count
-            rate = case.count / max(case.seconds / 60, 1.0)
-            if case.count >= ENOUGH_CONNECTIONS and rate > CONNECTIONS_PER_MINUTE:
-                yield found(
-                    "connection_churn",
-                    "info" if is_node(client) else "warning",
-                    f"{client} {broker}",
-                    f"opens {rate:.0f} connections a minute",
-                    "Clients should live as long as their process: one made per request costs a handshake each time.",
-                    case,
-                    {"client": client, "broker": broker, "per_minute": round(rate, 1)},
-                    clients=[client],
-                    brokers=[broker],
-                    rank=WASTE,
-                )
         for ends, _, case in self._twice if self._copied * 2 < self._resent else ():
             yield found(
                 "retransmits",

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import Ending
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_text
-from kwiresniff.analysis.doctor.network import CONNECTIONS_PER_MINUTE, ENOUGH_CONNECTIONS
+from kwiresniff.analysis.doctor.observers.opened_connections import CONNECTIONS_PER_MINUTE, ENOUGH_CONNECTIONS
 from kwiresniff.analysis.doctor.rule import INCIDENT, Rule, as_brokers, as_clients, found
 from kwiresniff.analysis.doctor.wording import times
 from kwiresniff.base.flows import host_of

@@ -27,7 +27,7 @@ class _Share(NamedTuple):
     """Of some writes how many there were, and how long those took that were late, in nanoseconds."""
 
     late_ns: int
-    count: int
+    count: int  # type: ignore[assignment]  # not the method of tuples
 
     def is_less(self, other: _Share) -> bool:
         """Whether they are enough, and lost so little, that the others were late for a reason of their own."""
