@@ -63,3 +63,46 @@ def test_a_replica_that_is_in_sync_elsewhere_may_be_new() -> None:
 
 def test_a_cluster_whose_replicas_are_all_in_sync_is_silent() -> None:
     assert findings(metadata(short(0, [1, 2, 3]), short(1, [3, 2, 1]))) == []
+
+
+def test_a_replica_that_is_offline_while_its_broker_is_there_is_in_a_failed_log_directory() -> None:
+    """KIP-112: Metadata names it."""
+    failed = partition(0, 1, 4, replica_nodes=[1, 2, 3], isr_nodes=[1, 2], offline_replicas=[3])
+    found = under_replicated(metadata(failed))
+    assert found is not None and "a log directory failed" in found.title
+    assert "log directory that it took offline" in found.remedy
+
+
+def spread(leaders: list[int], first: int = 0) -> Any:
+    """A topic whose partitions all have three replicas in sync, with these leaders; ``first`` stands first in each."""
+    nodes = [[first or leader, *[node for node in (1, 2, 3) if node != (first or leader)]] for leader in leaders]
+    return metadata(
+        *[
+            partition(index, leader, 4, replica_nodes=nodes[index], isr_nodes=nodes[index])
+            for index, leader in enumerate(leaders)
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("leaders", "idle"),
+    [
+        pytest.param([1] * 9, [2, 3], id="one leads all"),
+        pytest.param([1, 2] * 5, [3], id="one leads none"),
+        pytest.param([1] * 8, [], id="too few to tell"),
+        pytest.param([1, 2, 3] * 4, [], id="spread"),
+        pytest.param([1] * 8 + [2, 3], [], id="each leads some"),
+    ],
+)
+def test_brokers_that_lead_nothing_are_told_where_that_is_no_chance(leaders: list[int], idle: list[int]) -> None:
+    """Each would lead three or more if leaders were spread."""
+    found = [one for one in findings(spread(leaders)) if one.code == "leader_imbalance"]
+    assert [one.numbers["nodes"] for one in found] == ([idle] if idle else [])
+
+
+def test_what_to_do_about_leaders_depends_on_who_is_preferred() -> None:
+    """An election brings back preferred leaders; where the assignment prefers one broker, it has to change."""
+    (found,) = findings(spread([1] * 9, first=2))
+    assert "kafka-leader-election" in found.remedy and found.numbers["preferred"] == 9
+    (found,) = findings(spread([1] * 9, first=1))
+    assert "kafka-reassign-partitions" in found.remedy and found.evidence
