@@ -109,8 +109,8 @@ CAUSES: Final[tuple[type[Cause], ...]] = (
     LongPath, NarrowPath, BrokenPath, SlowTransfer, OwnQueue, Unanswered, ClosedByBroker, UnreadableCodec,
     DesertedGroup, NoCommittedOffsets, TooManyMembers, LateFetches, RebalanceStorm, LongRebalance, RemovedMember,
     OutsideCommit, MetadataStorm, ConnectionChurn, AskingClients, StateRestored, UnderReplicated, UnevenLeaders,
-    OfflinePartition, NotEnoughReplicas, StalledBroker, SlowBroker, CostlyTopic, ReplicaWait, RepeatedBatches, Throttled,
-    ShortTimeout, ConnectionLimit,
+    OfflinePartition, NotEnoughReplicas, StalledBroker, SlowBroker, CostlyTopic, ReplicaWait, RepeatedBatches,
+    Throttled, ShortTimeout, ConnectionLimit,
 )  # fmt: skip
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (

@@ -37,7 +37,14 @@ FEW_SYNS = 3
 
 
 class NetworkRule(Rule):
-    """Packets that are sent twice."""
+    """Packets that are sent twice.
+
+    `retransmits` (warning; info below 2 %): more than 1 % of a connection's packets were sent twice, of one with fewer
+    than 1,000 3 %, at least ten and some of both ends, or 10 % and at least five: what else was late then was lost on
+    the way.
+
+    `syn_retransmits` (warning from 3 SYNs on, else info): connections came to be only at a later SYN.
+    """
 
     codes = ("retransmits", "syn_retransmits")
 
@@ -151,7 +158,25 @@ _BOTH_WAYS = (
 
 
 class DamageRule(Rule):
-    """What is damaged: batches on the wire, and the capture itself."""
+    """What is damaged: batches on the wire, and the capture itself.
+
+    `bad_crc` (error): a batch whose checksum does not match.
+
+    `capture_gaps` (info): packets are missing from the capture.
+
+    `snap_length` (info): its packets are cut at a snap length: nothing was dropped, and what messages hold behind it is
+    not known.
+
+    `response_before_request` (info): it has responses before their requests: by the order of packets alone, which
+    reordercap mends, or by time, as with clocks of two interfaces that differ; latencies of those are not known.
+
+    `one_way_capture` (info): the capture has what clients send, and nothing of the brokers: a filter on the
+    destination, half of a mirrored port, an asymmetric route; or it has what reads like brokers' responses, and nothing
+    of clients. Of such connections no request counts as unanswered.
+
+    `captured_twice` (info): the capture has packets twice, as of two interfaces (`-i any`) or of both directions of a
+    mirrored port: most data came again, and within a millisecond. Such copies do not count as sent twice.
+    """
 
     codes = ("bad_crc", "capture_gaps", "snap_length", "response_before_request", "one_way_capture", "captured_twice")
 

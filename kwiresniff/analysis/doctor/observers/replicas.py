@@ -40,16 +40,17 @@ _Partition = tuple[str, str, int]
 
 class MissingReplicas(Observer):
     """`under_replicated`: partitions whose in-sync replicas are not all their replicas, when that was last said.
-    `leads_none`: a broker leads no partition, though it would lead 3 or more if leaders were spread over the replicas in
-    sync.
+    `leads_none`: a broker leads no partition, though it would lead 3 or more if leaders were spread over the replicas
+    in sync.
 
-    By cluster; the latter by node. Numbers of the former: ``partitions`` (names, up to 100), ``short``, ``of`` (how many
-    of how many were described), ``missing`` (pairs of a node and the number of partitions in whose ISR it is missing),
-    ``absent`` (those of them that the list of brokers does not have either), ``in_other`` (those that are in sync
-    elsewhere), ``was_whole`` (whether all of these partitions had all replicas in sync before), ``offline`` (nodes that
-    are in the list of brokers while their replicas are offline), ``least`` (replicas in sync of the partition with the
-    fewest), ``leads`` (pairs of a node and how many of these partitions it leads). Of the latter: ``partitions`` (in
-    which it is in sync), ``preferred`` (of which it is the preferred leader, the first of the replicas), ``leads``.
+    By cluster; the latter by node. Numbers of the former: ``partitions`` (names, up to 100), ``short``, ``of`` (how
+    many of how many were described), ``missing`` (pairs of a node and the number of partitions in whose ISR it is
+    missing), ``absent`` (those of them that the list of brokers does not have either), ``in_other`` (those that are
+    in sync elsewhere), ``was_whole`` (whether all of these partitions had all replicas in sync before), ``offline``
+    (nodes that are in the list of brokers while their replicas are offline), ``least`` (replicas in sync of the
+    partition with the fewest), ``leads`` (pairs of a node and how many of these partitions it leads). Of the latter:
+    ``partitions`` (in which it is in sync), ``preferred`` (of which it is the preferred leader, the first of the
+    replicas), ``leads``.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("under_replicated", "leads_none")
