@@ -29,7 +29,12 @@ from kwiresniff.analysis.doctor.causes.patience import ShortTimeout
 from kwiresniff.analysis.doctor.causes.queues import OwnQueue
 from kwiresniff.analysis.doctor.causes.rebalances import LongRebalance, OutsideCommit, RebalanceStorm, RemovedMember
 from kwiresniff.analysis.doctor.causes.replica_waits import ReplicaWait
-from kwiresniff.analysis.doctor.causes.replicas import NotEnoughReplicas, OfflinePartition, UnderReplicated
+from kwiresniff.analysis.doctor.causes.replicas import (
+    NotEnoughReplicas,
+    OfflinePartition,
+    UnderReplicated,
+    UnevenLeaders,
+)
 from kwiresniff.analysis.doctor.causes.segments import LateSyns, LossyPath
 from kwiresniff.analysis.doctor.causes.slow_brokers import CostlyTopic, SlowBroker
 from kwiresniff.analysis.doctor.causes.stalls import StalledBroker
@@ -107,7 +112,7 @@ CAUSES: Final[tuple[type[Cause], ...]] = (
     UnreadableCodec, DesertedGroup, NoCommittedOffsets, TooManyMembers, LateFetches, RebalanceStorm, LongRebalance,
     RemovedMember, OutsideCommit, MetadataStorm, ConnectionChurn, AskingClients, StateRestored, UnderReplicated,
     OfflinePartition, NotEnoughReplicas, StalledBroker, SlowBroker, CostlyTopic, ReplicaWait, RepeatedBatches,
-    Throttled, ShortTimeout, ConnectionLimit,
+    Throttled, ShortTimeout, ConnectionLimit, UnevenLeaders,
 )  # fmt: skip
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (

@@ -12,8 +12,9 @@ from kwiresniff.analysis.doctor.wording import counted, duration, listed, times
 
 
 class RepeatedBatches(Cause):
-    """`records_doubled` (error): a producer without idempotence sends a batch again that the broker has stored, because
-    it gave up waiting or was told of an error, and the broker stores it a second time.
+    """`records_doubled` (error; warning where the answers are not in the capture): a producer without idempotence
+    sends a batch again that the broker has stored, because it gave up waiting or was told of an error, and the broker
+    stores it a second time.
 
     Seen must be the same batch (checksum, size, records) in two requests of a client for one partition, the second
     after the first was refused or while it was not answered, and two offsets. Where the broker's answers are not in the

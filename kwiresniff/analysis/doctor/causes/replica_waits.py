@@ -54,7 +54,7 @@ class ReplicaWait(Cause):
             why.append(f"it answered others meanwhile, so {who} was slow to copy it, or its own disk to take it")
         longest_ns = numbers["longest_ns"]
         grave = one.count >= FEW or longest_ns >= (GONE_NS if gone else LONG_NS)
-        shared = ", for a replica that they share, or each for its own disk; which, the capture does not show"
+        shared = "for a replica that they share, or each for its own disk; which, the capture does not show"
         waited = f"{listed(numbers['apis'])} waited up to {duration(longest_ns)} at {at}"
         when = f"{how_often}{span(one.first_ns, one.last_ns)}"
         return Explanation(

@@ -195,13 +195,12 @@ class SlowBroker(Cause):
 
 class CostlyTopic(Cause):
     """`slow_topic` (warning): the writes to a topic are late, and those to other topics at the same leader, which need
-    at least the same nodes, are not. `recompression` (warning where writes are late by it, else info): the leader of a
-    topic decompresses each batch and compresses it again, because the topic's ``compression.type`` is not what its
-    producers use.
+    at least the same nodes, are not. Seen must be 20 writes to the others, that lost a tenth as much time or less.
 
-    Seen must be late writes to the topic, and 20 to the others that lost a tenth as much time or less; for
-    `recompression` the codec of batches as they were produced and as they were fetched, at the same offsets. Batches
-    that are converted to an older format for old consumers, which keeps no offsets of batches, are not compared.
+    `recompression` (warning where writes are late by it, else info): the leader of a topic decompresses each batch and
+    compresses it again, because the topic's ``compression.type`` is not what its producers use. Seen must be another
+    codec of batches as they were fetched than as they were produced, at the same offsets. Batches that are converted to
+    an older format for old consumers are not compared.
     """
 
     codes: ClassVar[tuple[str, ...]] = ("recompression", "slow_topic")
