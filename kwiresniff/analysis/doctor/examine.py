@@ -22,9 +22,10 @@ from kwiresniff.analysis.doctor.causes.consumption import (
     TooManyMembers,
     UnreadableCodec,
 )
-from kwiresniff.analysis.doctor.causes.path import BrokenPath, LongPath, NarrowPath
+from kwiresniff.analysis.doctor.causes.path import BrokenPath, LongPath, NarrowPath, SlowTransfer
+from kwiresniff.analysis.doctor.causes.queues import OwnQueue
 from kwiresniff.analysis.doctor.causes.rebalances import LongRebalance, OutsideCommit, RebalanceStorm, RemovedMember
-from kwiresniff.analysis.doctor.closed_by_broker import ClosedByBrokerRule
+from kwiresniff.analysis.doctor.causes.unanswered import ClosedByBroker, Unanswered
 from kwiresniff.analysis.doctor.codecs import CodecRule
 from kwiresniff.analysis.doctor.connection_limits import ConnectionLimitRule
 from kwiresniff.analysis.doctor.context import Context
@@ -50,8 +51,11 @@ from kwiresniff.analysis.doctor.observers.idle_members import IdleMembers
 from kwiresniff.analysis.doctor.observers.metadata_requests import MetadataRequests
 from kwiresniff.analysis.doctor.observers.opened_connections import OpenedConnections
 from kwiresniff.analysis.doctor.observers.path import LostData, PathTimes
+from kwiresniff.analysis.doctor.observers.queues import QueueTimes
 from kwiresniff.analysis.doctor.observers.rebalances import Rebalances
 from kwiresniff.analysis.doctor.observers.restores import Restores
+from kwiresniff.analysis.doctor.observers.transfers import SlowTransfers
+from kwiresniff.analysis.doctor.observers.unanswered import ClosedInstead, UnansweredRequests
 from kwiresniff.analysis.doctor.observers.uncommitted_starts import UncommittedStarts
 from kwiresniff.analysis.doctor.offline import OfflineRule
 from kwiresniff.analysis.doctor.offsets import OffsetRule
@@ -72,9 +76,7 @@ from kwiresniff.analysis.doctor.streams_status import StreamsStatusRule
 from kwiresniff.analysis.doctor.tls import TlsRule
 from kwiresniff.analysis.doctor.topics import TopicRule
 from kwiresniff.analysis.doctor.transactions import FencingRule
-from kwiresniff.analysis.doctor.transfers import TransferRule
 from kwiresniff.analysis.doctor.truncations import TruncationRule
-from kwiresniff.analysis.doctor.unanswered import UnansweredRule
 from kwiresniff.analysis.doctor.versions import VersionRule
 from kwiresniff.analysis.late_names import renamer
 from kwiresniff.base.api_keys import API_VERSIONS, FETCH, METADATA, PRODUCE
@@ -83,14 +85,14 @@ from kwiresniff.results.findings import Finding
 
 #: The observers of an examination.
 OBSERVERS: Final[tuple[type[Observer], ...]] = (
-    PathTimes, LostData, Departures, UncommittedStarts, IdleMembers, HeldFetches, MetadataRequests, OpenedConnections,
-    Rebalances, ClientLoads, Restores,
+    PathTimes, LostData, SlowTransfers, QueueTimes, UnansweredRequests, ClosedInstead, Departures, UncommittedStarts,
+    IdleMembers, HeldFetches, MetadataRequests, OpenedConnections, Rebalances, ClientLoads, Restores,
 )  # fmt: skip
 #: The causes that are weighed.
 CAUSES: Final[tuple[type[Cause], ...]] = (
-    LongPath, NarrowPath, BrokenPath, UnreadableCodec, DesertedGroup, NoCommittedOffsets, TooManyMembers, LateFetches,
-    RebalanceStorm, LongRebalance, RemovedMember, OutsideCommit, MetadataStorm, ConnectionChurn, AskingClients,
-    StateRestored,
+    LongPath, NarrowPath, BrokenPath, SlowTransfer, OwnQueue, Unanswered, ClosedByBroker, UnreadableCodec,
+    DesertedGroup, NoCommittedOffsets, TooManyMembers, LateFetches, RebalanceStorm, LongRebalance, RemovedMember,
+    OutsideCommit, MetadataStorm, ConnectionChurn, AskingClients, StateRestored,
 )  # fmt: skip
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (
@@ -98,7 +100,7 @@ RULES: Final[tuple[type[Rule], ...]] = (
     AuthenticationRule, VersionRule, StallRule, ConnectionLimitRule, ImpatienceRule, TruncationRule, LeaderRule,
     ReplicaRule, ReplicaWaitRule, OfflineRule, QuotaRule, TopicRule, FencingRule, OpenTransactionRule, OffsetRule,
     StreamsStatusRule, StaticMemberRule, RereadRule, PollingRule, LagRule, CodecRule, HotPartitionRule,
-    QuorumRule, LatencyRule, TransferRule, UnansweredRule, ClosedByBrokerRule,
+    QuorumRule, LatencyRule,
     NetworkRule, DamageRule, EfficiencyRule,
 )  # fmt: skip
 
