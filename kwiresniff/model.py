@@ -132,17 +132,19 @@ class Connection:
     ``client_id`` is that of the first request. ``closed_by`` is ``client`` or ``broker``, whoever sent the first FIN or
     RST, or empty; ``was_reset`` says that it was a RST. ``captured_twice`` counts those of the ``retransmits`` that
     came so soon after another segment that they may be copies made by the capture. ``unacknowledged`` is the last
-    segment with data that was sent again, if it never was acknowledged. ``path_ns`` passed at the capture point
-    between the SYN, sent once, and its answer: what packets take from there to the broker and back, None where that is
-    not known. ``proxied`` says what a proxy's preamble tells: ``client`` and ``broker``, the real ones behind the proxy
-    (``host:port`` or None), and ``by``, the names of the preambles; None where there is none.
+    segment with data that was sent again, if it never was acknowledged. ``recovered`` counts segments that were lost
+    before the capture point and sent again, ``largest_segments`` are the bytes of data in
+    the largest segment. ``path_ns`` passed at the capture point between the SYN, sent once, and its answer: what
+    packets take from there to the broker and back, None where that is not known. ``proxied`` says what a proxy's
+    preamble tells: ``client`` and ``broker``, the real ones behind the proxy (``host:port`` or None), and ``by``, the
+    names of the preambles; None where there is none.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
         "broker", "bytes", "captured_twice", "client", "client_id", "client_software", "closed_by", "closed_ns",
-        "closed_packet", "exchanges", "first_ns", "first_packet", "handshake_rtt_ns", "handshake_seen", "id", "last_ns",
-        "packets", "path_ns", "protocol", "proxied", "retransmits", "sasl", "skipped_bytes", "syn_retransmits", "tls",
-        "unacknowledged", "was_reset",
+        "closed_packet", "exchanges", "first_ns", "first_packet", "handshake_rtt_ns", "handshake_seen", "id",
+        "largest_segments", "last_ns", "packets", "path_ns", "protocol", "proxied", "recovered", "retransmits",
+        "sasl", "skipped_bytes", "syn_retransmits", "tls", "unacknowledged", "was_reset",
     )  # fmt: skip
     __slots__ = STATE
 
@@ -156,6 +158,8 @@ class Connection:
         self.last_ns = 0
         self.bytes = [0, 0]
         self.packets = [0, 0]
+        self.largest_segments = [0, 0]
+        self.recovered = [0, 0]
         self.retransmits = [0, 0]
         self.captured_twice = 0
         self.unacknowledged: Unacknowledged | None = None
@@ -337,7 +341,8 @@ class Exchange:
     say, each a JSON-ready dict with the ``plugin``'s name. ``topics`` are topic names collected without decoding
     bodies, ``fetched`` what the fetch session is about that an incremental fetch belongs to.
 
-    Of the wait for the response ``queued_ns`` passed until the answer before it on the connection had gone, the
+    Of the wait for the response ``path`` nanoseconds are what packets take to the broker and back, 0 where that is
+    short or not known, ``queued_ns`` passed until the answer before it on the connection had gone, the
     ``muted_ns`` of it that the broker muted the channel of a throttled client included, ``held_ns`` while the broker
     held it back on purpose, and ``broker_ns`` is the rest; each is None where that is not known. ``waiting`` names the
     reason of a deliberate wait (``long poll``, ``rebalance``, ``throttled``) or is empty. ``queued`` and ``held`` are
@@ -346,7 +351,7 @@ class Exchange:
 
     STATE: ClassVar[tuple[str, ...]] = (
         "api", "api_key", "api_version", "client_id", "connection", "correlation_id", "errors", "fetched", "held",
-        "muted_ns", "notes", "outcome", "problems", "queued", "request", "response", "topics", "waiting",
+        "muted_ns", "notes", "outcome", "path", "problems", "queued", "request", "response", "topics", "waiting",
     )  # fmt: skip
     __slots__ = STATE
 
@@ -372,6 +377,7 @@ class Exchange:
         self.errors: list[tuple[str, int, str, bool]] = []
         self.problems: list[Problem] = []
         self.waiting = ""
+        self.path: int = 0
         self.queued: int = UNKNOWN_NS
         self.held: int = UNKNOWN_NS
         self.muted_ns: int = 0
@@ -417,7 +423,9 @@ class Exchange:
     def broker_ns(self) -> int | None:
         """The rest of the latency, the time the broker itself needed, in nanoseconds, or None."""
         latency_ns = self.latency_ns
-        return None if latency_ns is None or self.queued < 0 or self.held < 0 else latency_ns - self.queued - self.held
+        if latency_ns is None or self.queued < 0 or self.held < 0:
+            return None
+        return latency_ns - self.path - self.queued - self.held
 
 
 #: What a ``Sink`` is given. Attempts only if it asks for them.

@@ -394,6 +394,7 @@ class StatsTable:
             row.negotiation,
             row.request_records if self._count_records is not None else None,
             row.response_records if self._count_records is not None else None,
+            None if row.path is None else row.path.summary(),
         )
 
 

@@ -14,12 +14,13 @@ ROW_BYTES: Final = 800
 class Parted:
     """Exchanges of whose wait a part was queued or held, or nobody knows: few clients have many."""
 
-    __slots__ = ("broker", "held", "latency", "queued")
+    __slots__ = ("broker", "held", "latency", "path", "queued")
 
     def __init__(self) -> None:
         self.latency = Histogram()
         self.queued = Histogram()
         self.held = Histogram()
+        self.path = Histogram()
         self.broker = Histogram()
 
     def add(self, exchange: Exchange, latency_ns: int) -> None:
@@ -32,7 +33,9 @@ class Parted:
             self.queued.add(queued_ns)
         if held_ns:
             self.held.add(held_ns)
-        broker_ns = latency_ns - queued_ns - held_ns
+        if exchange.path:
+            self.path.add(exchange.path)
+        broker_ns = latency_ns - exchange.path - queued_ns - held_ns
         if broker_ns > 0 or not held_ns:
             self.broker.add(broker_ns)
 
@@ -41,10 +44,11 @@ class Parted:
         self.latency.merge(other.latency)
         self.queued.merge(other.queued)
         self.held.merge(other.held)
+        self.path.merge(other.path)
         self.broker.merge(other.broker)
 
     def buckets(self) -> int:
-        return sum([len(one.buckets) for one in (self.latency, self.queued, self.held, self.broker)])
+        return sum([len(one.buckets) for one in (self.latency, self.queued, self.held, self.path, self.broker)])
 
 
 class Row:
@@ -76,7 +80,7 @@ class Row:
         if response is not None:
             self.response_bytes += response.size_bytes
             if request is not None and response.first_ns >= request.last_ns:
-                if exchange.queued == 0 and exchange.held == 0:
+                if exchange.queued == 0 and exchange.held == 0 and exchange.path == 0:
                     self._at_once.add(response.first_ns - request.last_ns)
                 else:
                     self._part(exchange, response.first_ns - request.last_ns)
@@ -119,6 +123,11 @@ class Row:
     def held(self) -> Histogram | None:
         """How long those were held back that were."""
         return None if self._parted is None else self._parted.held
+
+    @property
+    def path(self) -> Histogram | None:
+        """What packets took to brokers that are far away, and back."""
+        return None if self._parted is None else self._parted.path
 
     def merge(self, other: Row) -> None:
         """Adds another row's counts."""

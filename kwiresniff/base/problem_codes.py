@@ -23,7 +23,9 @@ OF_CAPTURES = (
     ProblemCode(
         "gap", "error",
         "bytes that are missing from the capture (`missing_bytes`), and those that could not be read behind them "
-        "(`skipped_bytes`); what is missing from a TLS connection is told once for each direction, when it ends",
+        "(`skipped_bytes`); `unacknowledged` says that the receiver did not get the missing ones either, so that they "
+        "were lost on their way and not by the capture; what is missing from a TLS connection is told once for each "
+        "direction, when it ends",
     ),
     ProblemCode(
         "mid_stream", "info",
@@ -39,7 +41,8 @@ OF_CAPTURES = (
     ProblemCode("incomplete_request", "warning", "a request that had begun when its connection or the capture ended"),
     ProblemCode(
         "incomplete_response", "warning",
-        "a response that had begun when its connection or the capture ended",
+        "a response that had begun when its connection or the capture ended; `unacknowledged` says that the receiver "
+        "acknowledged what is there of it and nothing more",
     ),
     ProblemCode(
         "other_end", "info",

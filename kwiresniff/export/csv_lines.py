@@ -61,7 +61,7 @@ class CsvLines:
         if latency_ns is not None:
             latency = str(latency_ns)
             if queued and held:
-                broker = str(latency_ns - exchange.queued - exchange.held)
+                broker = str(latency_ns - exchange.path - exchange.queued - exchange.held)
         client_id = exchange.client_id
         remarks = ",0,"
         if exchange.errors or exchange.problems:

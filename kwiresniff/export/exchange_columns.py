@@ -161,4 +161,4 @@ class ExchangeColumns:
         if queued_ns < 0 or held_ns < 0:
             broker.add_none()
         else:
-            broker.add(latency_ns - queued_ns - held_ns)
+            broker.add(latency_ns - exchange.path - queued_ns - held_ns)

@@ -102,7 +102,7 @@ class ExchangeLines:
     def _parts(self, exchange: Exchange, both: bool, wait_ns: i64) -> None:
         """What the wait was made of."""
         queued, held = exchange.queued, exchange.held
-        if both and not queued and not held:
+        if both and not queued and not held and not exchange.path:
             self._out.write(b',"queued_ns":0,"held_ns":0,"broker_ns":')
             write_number(self._out, wait_ns)
             return
@@ -110,8 +110,11 @@ class ExchangeLines:
         self._number(queued >= 0, queued)
         self._out.write(b',"held_ns":')
         self._number(held >= 0, held)
+        if exchange.path:
+            self._out.write(b',"path_ns":')
+            write_number(self._out, exchange.path)
         self._out.write(b',"broker_ns":')
-        self._number(both and queued >= 0 and held >= 0, wait_ns - queued - held)
+        self._number(both and queued >= 0 and held >= 0, wait_ns - exchange.path - queued - held)
 
     def _number(self, there: bool, number: i64) -> None:
         if there:

@@ -46,6 +46,7 @@ def exchange_json(exchange: Exchange, files: Sequence[str] = ()) -> Json:
         "response_ns": None if response is None else response.last_ns - response.first_ns,
         "queued_ns": exchange.queued_ns,
         "held_ns": exchange.held_ns,
+        **({"path_ns": exchange.path} if exchange.path else {}),
         "broker_ns": exchange.broker_ns,
     }
     result: Json = {
@@ -226,6 +227,7 @@ def stat_json(row: StatRow) -> Json:
         "waiting": {reason: latency_json(latency) for reason, latency in row.waiting},
         "queued": None if row.queued is None else latency_json(row.queued),
         "held": None if row.held is None else latency_json(row.held),
+        **({} if row.path is None else {"path": latency_json(row.path)}),
         "broker_time": None if row.broker is None else latency_json(row.broker),
         **({} if row.request_records is None else {"request_records": row.request_records}),
         **({} if row.response_records is None else {"response_records": row.response_records}),

@@ -57,12 +57,12 @@ class _Counts:
         if latency_ns < 0:
             return
         queued_ns, held_ns = exchange.queued, exchange.held
-        if queued_ns == 0 and held_ns == 0:
+        if queued_ns == 0 and held_ns == 0 and exchange.path == 0:
             self.both.add(latency_ns)
             return
         self.latency.add(latency_ns)
         if queued_ns >= 0 and held_ns >= 0:
-            broker_ns = latency_ns - queued_ns - held_ns
+            broker_ns = latency_ns - exchange.path - queued_ns - held_ns
             if broker_ns > 0 or held_ns == 0:
                 self.broker.add(broker_ns)
 

@@ -25,7 +25,7 @@ def headline(exchange: Exchange, paint: Paint, style: Style) -> list[Chunk]:
         chunks.append([(latency_kind, format_units.duration(exchange.latency_ns, micro=glyphs.micro))])
     if exchange.waiting:
         chunks[-1].append(("wait", f" {escape(exchange.waiting)}"))
-    if exchange.queued_ns or exchange.held_ns:
+    if exchange.queued_ns or exchange.held_ns or exchange.path:
         chunks.append(parts_chunk(exchange, glyphs.micro))
     chunks.append([(kind, OUTCOME_WORDS[outcome] or "ok"), *_error_names(exchange, glyphs.times)])
     return [*chunks, *peers_chunks(exchange, glyphs, style), correlation_chunk(exchange.correlation_id)]
@@ -66,7 +66,7 @@ def correlation_chunk(correlation_id: int) -> Chunk:
 def parts_chunk(exchange: Exchange, micro: str) -> Chunk:
     """``queued 27.1 ms broker 336 us``: what the latency is made of; no broker's share where that is unknown."""
     chunk: Chunk = []
-    for name, ns in (("queued", exchange.queued_ns), ("held", exchange.held_ns)):
+    for name, ns in (("path", exchange.path), ("queued", exchange.queued_ns), ("held", exchange.held_ns)):
         if ns:
             chunk += [("name", f"{name} "), ("wait", format_units.duration(ns, micro=micro)), ("name", " ")]
     if exchange.waiting in _DOUBTS and not exchange.broker_ns:

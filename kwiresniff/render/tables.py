@@ -28,6 +28,7 @@ _RANKS: Final = {
     "negotiation": 6,
     "produced": 3,
     "fetched": 3,
+    "path": 10,
     "queued": 10,
     "held": 10,
     "broker": 10,
@@ -50,6 +51,7 @@ _KINDS: Final = {
     "errors": "bad",
     "unanswered": "warn",
     "negotiation": "dim",
+    "path": "wait",
     "queued": "wait",
     "held": "wait",
     "request": "dim",
@@ -72,6 +74,7 @@ _CHARS_PER_CELL: Final = 4
 #: What stands before the reason of a wait, under the row it belongs to.
 _WAIT_MARK: Final = "  ~ "
 #: And the names of what waits are made of.
+PATH: Final = "path"
 QUEUED: Final = "queued"
 BROKER: Final = "broker"
 
@@ -139,11 +142,18 @@ def parts_of_waits(row: StatRow) -> list[tuple[str, LatencySummary]]:
     """The lines below a row: the whole waits of answers that were held back, by reason; then, where anything was queued
     or held, how long was queued and what is left to the broker."""
     parts = list(row.waiting)
+    if row.path is not None:
+        parts.append((PATH, row.path))
     if row.queued is not None:
         parts.append((QUEUED, row.queued))
-    if row.broker is not None and (row.queued is not None or row.held is not None):
+    if row.broker is not None and is_parted(row):
         parts.append((BROKER, row.broker))
     return parts
+
+
+def is_parted(row: StatRow) -> bool:
+    """Whether not all waits of a row are the broker's."""
+    return row.queued is not None or row.held is not None or row.path is not None
 
 
 def _row_lines(row: StatRow, glyphs: Glyphs, scale: tuple[int, ...], width: int) -> list[_Line]:
@@ -177,9 +187,9 @@ def _count_cells(row: StatRow) -> dict[str, str]:
 
 def _sum_cells(row: StatRow, glyphs: Glyphs) -> dict[str, str]:
     """Where the time of all exchanges together went, as far as it did not all go to the broker."""
-    if row.queued is None and row.held is None:
+    if not is_parted(row):
         return {}
-    parts = (("queued", row.queued), ("held", row.held), ("broker", row.broker))
+    parts = (("path", row.path), ("queued", row.queued), ("held", row.held), ("broker", row.broker))
     return {
         name: format_units.duration(one.mean_ns * one.count, micro=glyphs.micro)
         for name, one in parts
@@ -248,14 +258,16 @@ def _caption(rows: Sequence[StatRow], shown: Container[str], glyphs: Glyphs, sca
     lines = ["Latency at the capture point: request's last byte to response's first byte."]
     if "produced" in shown or "fetched" in shown:
         lines.append("produced, fetched: records in Produce requests, and in Fetch responses.")
-    summed = [name for name in ("queued", "held", "broker") if name in shown]
+    summed = [name for name in ("path", "queued", "held", "broker") if name in shown]
     if summed:
         lines.append(f"{', '.join(summed)}: the times of all requests of a row, added up.")
     if any(row.waiting for row in rows):
         lines.append("~ held back by the broker on purpose: counted above, timed apart.")
     if any(row.queued is not None for row in rows):
         lines.append("~ queued: behind the answer before on the connection, or in the muted channel of a quota.")
-    if any(row.queued is not None or row.held is not None for row in rows):
+    if any(row.path is not None for row in rows):
+        lines.append("~ path: what packets take to a broker that is far away, and back, by the TCP handshake.")
+    if any(map(is_parted, rows)):
         lines.append("~ broker: what is left of all waits, the broker's own time and the way to it.")
     if scale and "histogram" in shown:
         top = format_units.duration(scale[-1], micro=glyphs.micro)

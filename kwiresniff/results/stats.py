@@ -36,9 +36,9 @@ class StatRow(NamedTuple):
     neither: steps of the protocol, and long polls under way at the end. Bytes are frame sizes without the 4-byte
     length. ``latency`` covers the exchanges that were answered at once, ``waiting`` by its reason (``long poll``,
     ``rebalance``, ``throttled``) those where the broker held the answer back on purpose. Of all of them together
-    ``queued`` and ``held`` are how long those were queued or held that were, and ``broker`` is the broker's own time,
-    without the answers of which all was held. Records, None where they were not counted, are those of Produce requests
-    and of Fetch responses.
+    ``queued`` and ``held`` are how long those were queued or held that were, ``path`` what packets took to brokers that
+    are far away, and ``broker`` is the broker's own time, without the answers of which all was held. Records, None
+    where they were not counted, are those of Produce requests and of Fetch responses.
     """
 
     by: tuple[str, ...]
@@ -56,3 +56,4 @@ class StatRow(NamedTuple):
     negotiation: int = 0
     request_records: int | None = None
     response_records: int | None = None
+    path: LatencySummary | None = None

@@ -2,7 +2,8 @@
 
 A broker reads the next request of a connection when the answer to the one before has gone; a throttled client's channel
 it mutes for ``throttle_time_ms`` more (KIP-219). So the wait for an answer is, in this order: queued behind the answer
-before and the muted channel, held back on purpose, and the broker's own time.
+before and the muted channel, held back on purpose, and the broker's own time. What packets take from the capture point
+to the broker and back, as the handshake shows it, is part of none of these.
 """
 
 from __future__ import annotations
@@ -45,10 +46,12 @@ class Channel:
 
     ``free_ns`` is when the answer before had gone, ``muted_until_ns`` when the mute it announced ends, ``served_ns``
     the last byte of the request it answered (of the latest of them), ``lost_ns`` when an answer may have gone unseen,
-    ``least_ns`` the least of the broker's own time that a Fetch has taken, UNKNOWN_NS before there was one.
+    ``least_ns`` the least of the broker's own time that a Fetch has taken, UNKNOWN_NS before there was one. ``path_ns``
+    is what packets take to the broker and back: with times of the capture point, the broker has a request so long after
+    it was sent. No answer comes sooner, and one that does shows that the path is shorter than its handshake was.
     """
 
-    STATE: ClassVar[tuple[str, ...]] = ("free_ns", "least_ns", "lost_ns", "muted_until_ns", "served_ns")
+    STATE: ClassVar[tuple[str, ...]] = ("free_ns", "least_ns", "lost_ns", "muted_until_ns", "path_ns", "served_ns")
     __slots__ = STATE
 
     def __init__(self) -> None:
@@ -56,6 +59,7 @@ class Channel:
         self.least_ns: int = UNKNOWN_NS
         self.lost_ns: int = NEVER
         self.muted_until_ns: int = NEVER
+        self.path_ns: int = 0
         self.served_ns: int = NEVER
 
     def answered(self, exchange: Exchange, request: Message, response: Message, facts: ApiFacts) -> None:
@@ -64,6 +68,12 @@ class Channel:
         waited_ns: int = response.first_ns - sent_ns
         if waited_ns >= 0:  # else no part is known: by its times the capture has them the other way round
             exchange.queued = exchange.held = 0
+            if self.path_ns > 0:
+                if waited_ns < self.path_ns:
+                    self.path_ns = waited_ns
+                exchange.path = self.path_ns
+                sent_ns += self.path_ns
+                waited_ns -= self.path_ns
             if self.free_ns > sent_ns or self.muted_until_ns > sent_ns or self.lost_ns > sent_ns:
                 self._queue(exchange, sent_ns, response.first_ns)
                 if exchange.queued >= 0:

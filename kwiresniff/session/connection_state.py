@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from kwiresniff.base.flows import endpoints
 from kwiresniff.base.header_fields import unpack_correlation_id, unpack_request_header
+from kwiresniff.base.sequence_numbers import SEQ_MASK
 from kwiresniff.model import Connection, ConnectionAttempt, Direction, Unacknowledged
 from kwiresniff.session import problems
 from kwiresniff.session.apis import api_facts
 from kwiresniff.session.phases import UNIDENTIFIED
 from kwiresniff.session.proxy_preamble import ProxyPreamble
 from kwiresniff.session.services import ConnectionServices
-from kwiresniff.stream.frame_handler import FrameHandler
+from kwiresniff.stream.frame_handler import LOST_GAP, FrameHandler
 from kwiresniff.stream.half_stream import HalfStream
 
 if TYPE_CHECKING:
@@ -152,8 +153,15 @@ class ConnectionState(FrameHandler):
 
     def _report_loss(self, half: HalfStream, packet: int, ns: int, missing: int, skipped: int, code: str) -> None:
         direction: Direction = "request" if half is self.client else "response"
-        problem = problems.lost_bytes(self.connection, direction, packet, ns, missing, skipped, code)
+        unacknowledged = code == LOST_GAP and missing > 0 and self._is_unacknowledged(half, missing)
+        problem = problems.lost_bytes(self.connection, direction, packet, ns, missing, skipped, code, unacknowledged)
         self.services.output.report(problem)
+
+    def _is_unacknowledged(self, half: HalfStream, missing: i64 = 0) -> bool:
+        """Whether the receiver's last acknowledgement is that of the byte before the last ``missing`` ones: it waits
+        for what follows, which nobody has seen."""
+        peer = self.broker if half is self.client else self.client
+        return peer.ack >= 0 and (peer.ack + missing - half.next_seq) & SEQ_MASK == 0
 
     def is_answered(self) -> bool:
         """Whether the broker has sent a response."""
@@ -167,15 +175,16 @@ class ConnectionState(FrameHandler):
             if not present:
                 continue
             packet, ns = int(frames.first_packet), frames.first_ns
+            waits = self._is_unacknowledged(half)
             if half is self.client:
                 what = "a request"
                 if len(data) >= 10:
                     api_key, api_version, correlation_id, _ = unpack_request_header(data)
                     what = f"{api_facts(api_key, api_version).name} v{api_version} request {correlation_id}"
-                problem = problems.incomplete(self.connection, "request", what, packet, ns, size, present)
+                problem = problems.incomplete(self.connection, "request", what, packet, ns, size, present, waits)
             else:
                 what = f"response {unpack_correlation_id(data)[0]}" if size and len(data) >= 4 else "a response"
-                problem = problems.incomplete(self.connection, "response", what, packet, ns, size, present)
+                problem = problems.incomplete(self.connection, "response", what, packet, ns, size, present, waits)
             self.services.output.report(problem)
 
     def report_end(self) -> None:
@@ -186,6 +195,8 @@ class ConnectionState(FrameHandler):
         connection.last_ns = max(connection.first_ns, self.last_ns())
         connection.bytes = [client.bytes, broker.bytes]
         connection.packets = [client.packets, broker.packets]
+        connection.largest_segments = [client.largest, broker.largest]
+        connection.recovered = [client.recovered, broker.recovered]
         connection.retransmits = [client.retransmits, broker.retransmits]
         connection.captured_twice = client.captured_twice + broker.captured_twice
         for side, half, peer in ((0, client, broker), (1, broker, client)):

@@ -37,6 +37,7 @@ from kwiresniff.session.response_reordering import (
 )
 from kwiresniff.session.sasl_phase import SaslPhase
 from kwiresniff.stream.frame_handler import LOST_BAD_LENGTH, FrameFilter
+from kwiresniff.stream.half_stream import HalfStream
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -70,6 +71,11 @@ class KafkaMessages(SaslPhase):
         self.releasing = False
         self.channel = Channel()
         self.first_correlation_id: int | None = None
+
+    def identify(self, client: HalfStream, protocol: str) -> None:
+        """Gives the connection its number, and its channel the time of the path."""
+        super().identify(client, protocol)
+        self.channel.path_ns = self.services.far_path_ns(self.connection)
 
     # -- requests -----------------------------------------------------------------------------------------------
 

@@ -24,10 +24,10 @@ def lost_message(
 
 
 def incomplete(
-    connection: Connection, direction: Direction, what: str, packet: int, ns: int, size: int, present: int
+    connection: Connection, direction: Direction, what: str, packet: int, ns: int, size: int, present: int, waits: bool
 ) -> Problem:
     """The problem of a frame of ``size`` bytes that had begun, in ``packet``, when its connection or the capture ended;
-    ``present`` bytes of it came.
+    ``present`` bytes of it came. ``waits`` says that the receiver acknowledged those and nothing behind them.
     """
     of = f"{present} of {size} bytes" if size else f"{present} bytes of its length"
     return Problem(
@@ -35,19 +35,32 @@ def incomplete(
         f"{what} is cut off by the end: {of} are there",
         packet=packet,
         timestamp_ns=ns,
-        details={**_where(connection), "size_bytes": size, "present_bytes": present},
-    )
+        details={
+            **_where(connection), "size_bytes": size, "present_bytes": present,
+            **({"unacknowledged": True} if waits else {}),
+        },
+    )  # fmt: skip
 
 
 def lost_bytes(
-    connection: Connection, direction: Direction, packet: int, ns: int, missing: int, skipped: int, code: str
+    connection: Connection,
+    direction: Direction,
+    packet: int,
+    ns: int,
+    missing: int,
+    skipped: int,
+    code: str,
+    unacknowledged: bool,
 ) -> Problem:
-    """The problem of bytes that were not in the capture (``missing``) or could not be read (``skipped``)."""
+    """The problem of bytes that were not in the capture (``missing``) or could not be read (``skipped``);
+    ``unacknowledged`` says that the receiver never acknowledged those that are missing."""
     way = "client to broker" if direction == "request" else "broker to client"
     text = "a length that no message has" if code == "bad_length" else ""
     if missing:
         text = f"{text}, {missing} bytes" if text else f"{missing} bytes"
         text += " are cut off (snap length)" if code == LOST_CUT else " are missing from the capture"
+    if unacknowledged:
+        text += " and were never acknowledged"
     if skipped:
         text = f"{text}, {skipped} bytes" if text else f"{skipped} bytes"
         text += " skipped in search of the next message"
@@ -59,6 +72,8 @@ def lost_bytes(
     if code == LOST_CUT:
         code = LOST_GAP
         details["cut"] = True
+    if unacknowledged:
+        details["unacknowledged"] = True
     what = f"{way}: {text or 'lost count of the messages'}"
     return Problem(code, what, None, "", packet or None, ns, details)
 

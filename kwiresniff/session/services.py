@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar, Final
 
-from kwiresniff.model import Exchange, SegmentSink, Sink
+from kwiresniff.base.flows import host_of
+from kwiresniff.model import Connection, Exchange, SegmentSink, Sink
 from kwiresniff.session.non_kafka import NonKafkaTraffic
 from kwiresniff.session.output import EventOutput
 from kwiresniff.stream.buffer_budget import BufferBudget
@@ -23,6 +24,13 @@ NONE_EARLY: Final = (0, 0, 0, 0)
 MAX_WAITING_EVENTS: Final = 20_000
 
 
+#: Paths between a client's host and a broker remembered.
+MAX_PATHS: Final = 20_000
+#: A shorter path counts as the broker's: within a data centre packets take less, and a handshake shows no more than
+#: that its machine was busy.
+FAR_NS: Final = 2_000_000
+
+
 class ConnectionServices(SegmentSink):
     """The analyzer, as its connections see it.
 
@@ -33,7 +41,7 @@ class ConnectionServices(SegmentSink):
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
-        "opaque_token_bytes", "budget", "client_ids", "connections", "early", "non_kafka", "now_ns",
+        "opaque_token_bytes", "budget", "client_ids", "connections", "early", "non_kafka", "now_ns", "paths",
     )  # fmt: skip
 
     def __init__(
@@ -57,6 +65,7 @@ class ConnectionServices(SegmentSink):
         self.client_ids: dict[bytes, str] = {}
         self.connections = 0  # met so far; each is numbered
         self.opaque_token_bytes = 0
+        self.paths: dict[tuple[str, str], int] = {}  # the shortest handshakes, in nanoseconds
         self.now_ns = 0
         #: Of responses before their requests, by the order of packets alone and by their times, too: how many, packet
         #: and time of the first, and the most by which they were early, in nanoseconds.
@@ -77,6 +86,19 @@ class ConnectionServices(SegmentSink):
         """The number of a connection that has shown what it is."""
         self.connections += 1
         return self.connections
+
+    def far_path_ns(self, connection: Connection) -> int:
+        """What packets take from the capture point to the broker and back: the shortest handshake between the client's
+        host and the broker so far, 0 where that is less than ``FAR_NS`` or not known.
+        """
+        ends = host_of(connection.client), connection.broker
+        known = self.paths.get(ends)
+        path_ns = connection.path_ns
+        if path_ns is not None and (known is None or path_ns < known):
+            if known is not None or len(self.paths) < MAX_PATHS:
+                self.paths[ends] = path_ns
+            known = path_ns
+        return known if known is not None and known >= FAR_NS else 0
 
     def client_id(self, raw: bytes) -> str:
         """A client id as text, the same object every time; undecodable bytes are shown escaped."""

@@ -169,7 +169,7 @@ def test_batches_are_counted_as_the_decoder_counts_them(row: dict[str, Any]) -> 
         stamps = [batch[fields[batch["timestamp_type"]]] for batch in of_records]
         assert partition.oldest_ms == min((one for one in stamps if one >= 0), default=-1)
         assert partition.oldest_ms == parts_of(body)[0].partitions[0].oldest_ms
-        assert partition.first_offset == whole[0]["base_offset"]
+        assert (partition.first_offset, partition.crc) == (whole[0]["base_offset"], whole[0]["crc"])
         assert partition.end_offset == whole[-1]["base_offset"] + whole[-1]["last_offset_delta"] + 1
 
 

@@ -113,8 +113,8 @@ class Cluster:
         broker = exchange.connection.broker
         known = self.last_answer_ns
         before = self.answer_before_ns = known.get(broker, 0)
-        if before or len(known) < MAX_NODES:
-            known[broker] = ns
+        if ns > before and (before or len(known) < MAX_NODES):
+            known[broker] = ns  # that of a connection which ends late may be told late
         notes = self._notes.of(exchange)
         if notes is not None:
             notes.answered_ns = ns

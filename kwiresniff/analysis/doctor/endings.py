@@ -90,6 +90,8 @@ class Endings:
         details = problem.details or {}
         if details.get("direction") != "response" or not details.get("missing_bytes"):
             return False
+        if details.get("unacknowledged"):
+            return False  # the client has not got them either
         if len(self._gaps) < MAX_OPEN:
             self._gaps.add(details.get("connection", 0))
         return True

@@ -1,7 +1,8 @@
 """The judgement: which causes are told, in which order, with which symptoms beneath them, and what no cause explains.
 
 Of the explanations of an observation the one is told that explains the most harm with the fewest assumptions. One
-incident is one finding: what explains only what others explain better is a symptom of theirs.
+incident is one finding: an explanation that only says what is so (of the rank ``SYMPTOM``) stands beneath the cause
+that explains the same, and a cause that explains only what others explain better is rejected.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _Merit: TypeAlias = tuple[tuple[float, ...], int, int]
 
 
 class Judgement(NamedTuple):
-    """The findings in order, and what was weighed and refuted, in the form of findings."""
+    """The findings in order, and the causes that were weighed and rejected, in the form of findings."""
 
     findings: list[Finding]
     rejected: list[Finding]
@@ -53,12 +54,15 @@ def judged(causes: Iterable[Cause], observations: Iterable[Observation], finding
     weighed = [one for cause in causes for one in cause.weigh(observed) if one.explained]
     standing = [one for one in weighed if one.stands]
     winner_of = _winners(standing)
-    places = {id(one): place for place, one in enumerate(standing)}
-    beneath = {places[id(one)]: places[id(winner)] for one, winner in winner_of.items() if winner is not one}
     explained = {one for explanation in standing for one in explanation.explained}
+    beaten = [one for one in standing if winner_of[one] is not one and one.rank != SYMPTOM]
+    standing = [one for one in standing if winner_of[one] is one or one.rank == SYMPTOM]
+    places = {one: place for place, one in enumerate(standing)}
+    beneath = {place: places[winner_of[one]] for one, place in places.items() if winner_of[one] is not one}
     left = [_left_over(one) for one in observed if one not in explained and one.harm.weight() > Harm().weight()]
     own = [_finding_of(one) for one in standing]
     rejected = [_finding_of(one) for one in weighed if not one.stands]
+    rejected += [_beaten(one, winner_of[one]) for one in beaten]
     return Judgement(arranged([*own, *left, *map(_weighted, findings)], beneath), rejected)
 
 
@@ -126,6 +130,13 @@ def _finding_of(explanation: Explanation) -> Finding:
     )
 
 
+def _beaten(explanation: Explanation, winner: Explanation) -> Finding:
+    """A cause that is not told because another explains the same and more, or assumes less."""
+    finding = _finding_of(explanation)
+    better = f"{winner.code} explains the same: {winner.title}"
+    return finding._replace(contradicts=(*finding.contradicts, better))
+
+
 def _left_over(one: Observation) -> Finding:
     """What no cause explains, told as it was observed."""
     names = sorted(entity.partition(":")[2] for entity in one.about)
@@ -166,7 +177,18 @@ def arranged(findings: list[Finding], beneath: dict[int, int] | None = None) -> 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
     """The worst first, incidents before what follows from them, then what cost most."""
-    return sorted(findings, key=_order)
+    return sorted(_waste_below(list(findings)), key=_order)
+
+
+def _waste_below(findings: list[Finding]) -> list[Finding]:
+    """Findings, of which none of waste is graver than one of harm: what costs nobody anything yet can wait."""
+    harms = [one.severity for one in findings if one.rank != WASTE and any(one.weight[:-1])]
+    worst = min(map(SEVERITIES.index, harms), default=0)
+    graver = SEVERITIES[:worst]
+    return [
+        one._replace(severity=SEVERITIES[worst]) if one.rank == WASTE and one.severity in graver else one
+        for one in findings
+    ]
 
 
 def _order(finding: Finding) -> tuple[int, int, tuple[float, ...], int, str, str]:

@@ -42,9 +42,11 @@ _PRODUCE_REMEDY = (
 
 
 class LatencyRule(Rule):
-    """Slow answers, by broker and API.
+    """Slow answers, by broker and API. Time behind other requests of the connection is not the broker's, nor is the
+    path to it and back.
 
-    Time behind other requests of the connection is not the broker's, nor is the way to it and back.
+    `slow` (error when p99 is above a second and 3 were slow, or when p50 is; warning from 3 on or 5 s, else info): the
+    broker itself took more than a second.
     """
 
     codes = ("slow",)
@@ -62,7 +64,7 @@ class LatencyRule(Rule):
         took_ns = exchange.broker_ns
         if took_ns is None or exchange.api_key in HOLDING:
             return
-        if path_ns := exchange.connection.path_ns:
+        if not exchange.path and (path_ns := exchange.connection.path_ns):
             took_ns = max(took_ns - path_ns, 0)
         known = self._of(exchange)
         if known is not None:

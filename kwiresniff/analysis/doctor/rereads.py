@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from kwiresniff.analysis.doctor.commits import PartitionOfClient
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, clipped
+from kwiresniff.analysis.doctor.observers.uncommitted_starts import groups_in
 from kwiresniff.analysis.doctor.rule import INCIDENT, Rule, as_clients, found
 from kwiresniff.analysis.doctor.wording import duration, listed
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.analysis.topic_parts import message_parts, parts_of
 from kwiresniff.base.api_keys import FETCH, OFFSET_COMMIT, OFFSET_FETCH
-from kwiresniff.base.field_values import field_text
 from kwiresniff.digest import PartitionDigest
 from kwiresniff.model import Body, Connection, Exchange, Message
 from kwiresniff.results.findings import Finding, scope_of
@@ -55,7 +55,12 @@ class _Client:
 
 
 class RereadRule(Rule):
-    """Consumers that read the same records again and again. What is committed it notes for other rules as well."""
+    """Consumers that read the same records again and again. What is committed it notes for other rules as well.
+
+    `no_progress` (warning): a consumer goes back to the same records 3 times or more, and commits nothing behind them:
+    it seeks back, or ends and is started again where its group stands, because of a record that it cannot process. With
+    partitions and offsets; its rebalances are symptoms. What is read again because of a rebalance is told as that.
+    """
 
     codes = ("no_progress",)
     apis = frozenset({FETCH, OFFSET_COMMIT, OFFSET_FETCH})
@@ -73,7 +78,7 @@ class RereadRule(Rule):
             return
         client = self.context.client_of(exchange)
         if exchange.api_key == OFFSET_FETCH:
-            for group, body in _groups_in(response.body or {}, request):
+            for group, body in groups_in(response.body or {}, request):
                 known = self._client(client, group)
                 if known is not None:
                     known.assignments += 1
@@ -221,13 +226,3 @@ class RereadRule(Rule):
             },
             rank=INCIDENT,
         )
-
-
-def _groups_in(body: Body, request: Message | None) -> list[tuple[str, Body]]:
-    """The groups of an OffsetFetch response with what they have committed; before version 8 the request names the only
-    one."""
-    groups = body.get("groups")
-    if isinstance(groups, list):
-        return [(field_text(one.get("group_id")), one) for one in groups if isinstance(one, dict)]
-    asked = request.body if request is not None else None
-    return [(field_text((asked or {}).get("group_id")), body)]
