@@ -143,7 +143,7 @@ class TopicSummary:
         lags = [
             self._lag(index, partition.position)
             for index, partition in positions.items()
-            if partition.fetched_ns >= 0 and self._still_reads(identity, index)
+            if partition.fetched_ns >= 0 and self._still_reads(identity, index) and not _restores(client_id)
         ]
         known = [lag for lag in lags if lag is not None]
         return TopicClient(

@@ -90,10 +90,14 @@ class Doctors:
 
 
 def _belongs_to(finding: Finding, change: Finding) -> bool:
-    """Whether a finding concerns the clients of an address that became another cluster, and began about then."""
+    """Whether a finding concerns the clients of an address that became another cluster, or one of the two clusters and
+    nobody in particular, and began about then."""
     if finding.first_ns and not change.first_ns - BEFORE_NS <= finding.first_ns <= change.last_ns + AFTER_NS:
         return False
-    return not finding.scope.isdisjoint(change.scope)
+    if not finding.scope.isdisjoint(change.scope):
+        return True
+    names_nobody = not any(one.startswith(("client:", "broker:")) for one in finding.scope)
+    return names_nobody and finding.cluster in (change.numbers["before"], change.numbers["after"])
 
 
 def _with_symptoms(change: Finding, symptoms: list[Finding]) -> Finding:

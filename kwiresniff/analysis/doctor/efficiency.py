@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import Case, Tally, client_text
+from kwiresniff.analysis.doctor.evidence import Case, Tally, client_text, is_cut
 from kwiresniff.analysis.doctor.rule import INCIDENT, WASTE, Rule, as_clients, found
 from kwiresniff.analysis.doctor.wording import times
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMBER_BYTES
@@ -39,7 +39,22 @@ _UNASKED_BYTES: Final = ENTRY_BYTES + CONTAINER_BYTES + 3 * NUMBER_BYTES
 
 
 class EfficiencyRule(Rule):
-    """Clients that make brokers work for nothing."""
+    """Clients that make brokers work for nothing.
+
+    `commit_storm` (warning): a client commits more than 30 times a second.
+
+    `small_batches` (warning): fewer than 2 records in a request, over 500 requests and more, of which there are more
+    than 30 a second.
+
+    `empty_fetches` (info): nine fetches in ten bring nothing.
+
+    `acks_0` (info): records sent without acknowledgement.
+
+    `acks_0_refused` (error): a broker closes connections at once after such records, 3 times or more, which is how it
+    refuses them.
+
+    `old_message_format` (warning from 100 requests on, else info): records in the format of before Kafka 0.11.
+    """
 
     codes = (
         "commit_storm", "small_batches", "empty_fetches", "acks_0", "acks_0_refused",
@@ -85,7 +100,7 @@ class EfficiencyRule(Rule):
                 self._unasked[number] = request.last_ns, request.size_bytes
         elif api_key == FETCH and response is not None and not exchange.errors and _is_read(response):
             self._counted(FETCH, self._fetches, subject).count += 1
-            if not _brings_records(response):
+            if not (exchange.problems and is_cut(exchange, "response")) and not _brings_records(response):
                 case = self._empty.case(subject)
                 case.add(packet, ns, exchange.waiting == "long poll")
                 if case.count <= FEW:

@@ -27,18 +27,24 @@ from kwiresniff.analysis.doctor.causes.consumption import (
     UnreadableCodec,
 )
 from kwiresniff.analysis.doctor.causes.listeners import UnreachableNode
-from kwiresniff.analysis.doctor.causes.path import BrokenPath, LongPath, NarrowPath
+from kwiresniff.analysis.doctor.causes.path import BrokenPath, LongPath, NarrowPath, SlowTransfer
 from kwiresniff.analysis.doctor.causes.patience import ShortTimeout
 from kwiresniff.analysis.doctor.causes.queues import OwnQueue
 from kwiresniff.analysis.doctor.causes.rebalances import LongRebalance, OutsideCommit, RebalanceStorm, RemovedMember
 from kwiresniff.analysis.doctor.causes.replica_waits import ReplicaWait
-from kwiresniff.analysis.doctor.causes.replicas import NotEnoughReplicas, OfflinePartition, UnderReplicated
+from kwiresniff.analysis.doctor.causes.replicas import (
+    NotEnoughReplicas,
+    OfflinePartition,
+    UnderReplicated,
+    UnevenLeaders,
+)
+from kwiresniff.analysis.doctor.causes.segments import LateSyns, LossyPath
 from kwiresniff.analysis.doctor.causes.shared_groups import SharedGroup
-from kwiresniff.analysis.doctor.causes.slow_brokers import RecompressingBroker, SlowBroker
+from kwiresniff.analysis.doctor.causes.slow_brokers import CostlyTopic, SlowBroker
 from kwiresniff.analysis.doctor.causes.stalls import StalledBroker
 from kwiresniff.analysis.doctor.causes.throttling import Throttled
+from kwiresniff.analysis.doctor.causes.unanswered import ClosedByBroker, Unanswered
 from kwiresniff.analysis.doctor.causes.unread import HangingConsumer, IdleReader, PartitionNotRead
-from kwiresniff.analysis.doctor.closed_by_broker import ClosedByBrokerRule
 from kwiresniff.analysis.doctor.codecs import CodecRule
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.controller_listener import ControllerListenerRule
@@ -51,7 +57,7 @@ from kwiresniff.analysis.doctor.latency import LatencyRule
 from kwiresniff.analysis.doctor.leaders import LeaderRule
 from kwiresniff.analysis.doctor.listeners import ListenerRule
 from kwiresniff.analysis.doctor.missing_sasl import MissingSaslRule
-from kwiresniff.analysis.doctor.network import DamageRule, NetworkRule
+from kwiresniff.analysis.doctor.network import DamageRule
 from kwiresniff.analysis.doctor.not_kafka import NotKafkaRule
 from kwiresniff.analysis.doctor.observation import Observation
 from kwiresniff.analysis.doctor.observer import Observer
@@ -71,9 +77,12 @@ from kwiresniff.analysis.doctor.observers.rebalances import Rebalances
 from kwiresniff.analysis.doctor.observers.replica_waits import WriteWaits
 from kwiresniff.analysis.doctor.observers.replicas import LeaderlessPartitions, MissingReplicas, RefusedWrites
 from kwiresniff.analysis.doctor.observers.restores import Restores
+from kwiresniff.analysis.doctor.observers.segments import ResentSegments
 from kwiresniff.analysis.doctor.observers.stalls import Silences
 from kwiresniff.analysis.doctor.observers.subscriptions import Subscriptions
 from kwiresniff.analysis.doctor.observers.throttling import Throttling
+from kwiresniff.analysis.doctor.observers.transfers import SlowTransfers
+from kwiresniff.analysis.doctor.observers.unanswered import ClosedInstead, UnansweredRequests
 from kwiresniff.analysis.doctor.observers.uncommitted_starts import UncommittedStarts
 from kwiresniff.analysis.doctor.observers.undialled import UndialledBrokers
 from kwiresniff.analysis.doctor.observers.unread import UnreadPartitions
@@ -92,9 +101,7 @@ from kwiresniff.analysis.doctor.streams_status import StreamsStatusRule
 from kwiresniff.analysis.doctor.tls import TlsRule
 from kwiresniff.analysis.doctor.topics import TopicRule
 from kwiresniff.analysis.doctor.transactions import FencingRule
-from kwiresniff.analysis.doctor.transfers import TransferRule
 from kwiresniff.analysis.doctor.truncations import TruncationRule
-from kwiresniff.analysis.doctor.unanswered import UnansweredRule
 from kwiresniff.analysis.doctor.versions import VersionRule
 from kwiresniff.analysis.late_names import renamer
 from kwiresniff.base.api_keys import API_VERSIONS, FETCH, METADATA, PRODUCE
@@ -105,27 +112,27 @@ from kwiresniff.results.findings import Finding
 
 #: The observers of an examination.
 OBSERVERS: Final[tuple[type[Observer], ...]] = (
-    PathTimes, LostData, QueueTimes, MissingReplicas, LeaderlessPartitions, RefusedWrites, Silences, Writes, WriteWaits,
-    ResentBatches, Recompression, Throttling, GivenUp, ClosedUnanswered, ClusterChanges, Departures, UncommittedStarts,
-    IdleMembers, HeldFetches, MetadataRequests, OpenedConnections, Rebalances, ClientLoads, Restores, UndialledBrokers,
-    Subscriptions, UnreadPartitions,
+    PathTimes, LostData, ResentSegments, SlowTransfers, QueueTimes, UnansweredRequests, ClosedInstead, Departures,
+    UncommittedStarts, IdleMembers, HeldFetches, MetadataRequests, OpenedConnections, Rebalances, ClientLoads,
+    Restores, MissingReplicas, LeaderlessPartitions, RefusedWrites, Silences, Writes, WriteWaits, ResentBatches,
+    Recompression, Throttling, GivenUp, ClosedUnanswered, ClusterChanges, UndialledBrokers, Subscriptions,
+    UnreadPartitions,
 )  # fmt: skip
 #: The causes that are weighed.
 CAUSES: Final[tuple[type[Cause], ...]] = (
-    LongPath, NarrowPath, BrokenPath, OwnQueue, UnderReplicated, OfflinePartition, NotEnoughReplicas, StalledBroker,
-    SlowBroker, RecompressingBroker, ReplicaWait, RepeatedBatches, Throttled, ShortTimeout, ConnectionLimit,
-    ClusterChanged, UnreadableCodec, DesertedGroup, NoCommittedOffsets, TooManyMembers, LateFetches, RebalanceStorm,
-    LongRebalance, RemovedMember, OutsideCommit, MetadataStorm, ConnectionChurn, AskingClients, StateRestored,
-    UnreachableNode, SharedGroup, PartitionNotRead, IdleReader, HangingConsumer,
+    LongPath, NarrowPath, BrokenPath, LossyPath, LateSyns, SlowTransfer, OwnQueue, Unanswered, ClosedByBroker,
+    UnreadableCodec, DesertedGroup, NoCommittedOffsets, TooManyMembers, LateFetches, RebalanceStorm, LongRebalance,
+    RemovedMember, OutsideCommit, MetadataStorm, ConnectionChurn, AskingClients, StateRestored, UnderReplicated,
+    OfflinePartition, NotEnoughReplicas, StalledBroker, SlowBroker, CostlyTopic, ReplicaWait, RepeatedBatches,
+    Throttled, ShortTimeout, ConnectionLimit, UnevenLeaders, ClusterChanged, UnreachableNode,
+    SharedGroup, PartitionNotRead, IdleReader, HangingConsumer,
 )  # fmt: skip
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (
     ListenerRule, SharedAddressRule, ControllerListenerRule, NotKafkaRule, TlsRule, MissingSaslRule,
-    AuthenticationRule, VersionRule, TruncationRule, LeaderRule,
-    TopicRule, FencingRule, OpenTransactionRule, OffsetRule,
-    StreamsStatusRule, StaticMemberRule, RereadRule, PollingRule, LagRule, CodecRule, HotPartitionRule,
-    QuorumRule, LatencyRule, TransferRule, UnansweredRule, ClosedByBrokerRule,
-    NetworkRule, DamageRule, EfficiencyRule,
+    AuthenticationRule, VersionRule, TruncationRule, LeaderRule, TopicRule, FencingRule, OpenTransactionRule,
+    OffsetRule, StreamsStatusRule, StaticMemberRule, RereadRule, PollingRule, LagRule, CodecRule, HotPartitionRule,
+    QuorumRule, LatencyRule, DamageRule, EfficiencyRule,
 )  # fmt: skip
 
 #: No wait or transfer for which an observer is called is shorter.

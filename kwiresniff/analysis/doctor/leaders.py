@@ -38,7 +38,17 @@ LEFT_NS = 10_000_000_000
 
 
 class LeaderRule(Rule):
-    """Leader changes, and clients with stale metadata."""
+    """Leader changes, and clients with stale metadata.
+
+    `leader_change` (warning when clients needed more than a second, or learned of it as late, else info): leaders of
+    partitions moved: which, from, to, how long each client needed, and who asked for it (AlterPartitionReassignments,
+    ElectLeaders).
+
+    `stale_metadata` (warning): a client goes on asking a broker that does not lead the partition: 10 times and for 5 s.
+
+    `not_leader_or_follower` (warning, info up to 3 and for followers): asked a broker that does not lead, without a
+    change that was seen.
+    """
 
     codes = ("leader_change", "stale_metadata", "not_leader_or_follower")
     apis = frozenset({METADATA, ALTER_PARTITION_REASSIGNMENTS, ELECT_LEADERS})

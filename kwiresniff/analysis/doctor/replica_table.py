@@ -16,8 +16,8 @@ MAX_CLUSTERS = 100
 
 
 class Replicas(NamedTuple):
-    """The nodes that have replicas of a partition, those in sync, and the leader (-1 for none), when that was last
-    said.
+    """The nodes that have replicas of a partition, those in sync, those whose replicas are offline (KIP-112), and the
+    leader (-1 for none), as an answer said last at ``place`` (packet and time).
 
     ``short_since`` is packet and time of the first answer since which not all replicas are in sync, or None;
     ``was_whole`` says that an answer before that had all of them in sync.
@@ -25,10 +25,16 @@ class Replicas(NamedTuple):
 
     all: tuple[int, ...]
     in_sync: tuple[int, ...]
+    offline: tuple[int, ...]
     leader: int
-    ns: int
+    place: tuple[int, int]
     short_since: tuple[int, int] | None
     was_whole: bool
+
+    @property
+    def ns(self) -> int:
+        """When it was last said."""
+        return self.place[1]
 
 
 class ReplicaTable:
@@ -49,14 +55,15 @@ class ReplicaTable:
             for one in topic.get("partitions") or ():
                 key = cluster, name, one.get("partition_index", -1)
                 replicas, in_sync = tuple(one.get("replica_nodes") or ()), tuple(one.get("isr_nodes") or ())
-                size = 6 * ENTRY_BYTES + text_bytes(name) + 16 * len(replicas)
+                size = 6 * ENTRY_BYTES + text_bytes(name) + 24 * len(replicas)
                 known = self._replicas.get(key)
                 if known is None and not (len(self._replicas) < MAX_PARTITIONS and self._budget.admit(size)):
                     continue
                 before = known.short_since if known is not None else None
                 since = (before or place) if len(in_sync) < len(replicas) else None
                 whole = since is None or (known is not None and known.was_whole)
-                self._replicas[key] = Replicas(replicas, in_sync, one.get("leader_id", -1), place[1], since, whole)
+                leader, offline = one.get("leader_id", -1), tuple(one.get("offline_replicas") or ())
+                self._replicas[key] = Replicas(replicas, in_sync, offline, leader, place, since, whole)
 
     def of(self, cluster: str, topic: str, partition: int) -> Replicas | None:
         """The replicas of a partition, None where no answer has named any."""

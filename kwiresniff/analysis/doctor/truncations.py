@@ -58,7 +58,12 @@ class _Loss(NamedTuple):
 
 
 class TruncationRule(Rule):
-    """Partitions that lost records."""
+    """Partitions that lost records.
+
+    `records_lost` (error): a new leader lacks what the old one had acknowledged, or consumers had read: an unclean
+    leader election; at least how many records. A batch that an idempotent producer sends again to the new leader is
+    answered with its first offset, and is no loss.
+    """
 
     codes = ("records_lost",)
     apis = frozenset({PRODUCE, FETCH, OFFSET_FOR_LEADER_EPOCH})

@@ -8,12 +8,13 @@ from typing import ClassVar
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.rule import as_brokers, as_clients
-from kwiresniff.analysis.doctor.wording import counted, duration, listed
+from kwiresniff.analysis.doctor.wording import counted, duration, listed, times
 
 
 class RepeatedBatches(Cause):
-    """`records_doubled` (error): a producer without idempotence sends a batch again that the broker has stored, because
-    it gave up waiting or was told of an error, and the broker stores it a second time.
+    """`records_doubled` (error; warning where the answers are not in the capture): a producer without idempotence
+    sends a batch again that the broker has stored, because it gave up waiting or was told of an error, and the broker
+    stores it a second time.
 
     Seen must be the same batch (checksum, size, records) in two requests of a client for one partition, the second
     after the first was refused or while it was not answered, and two offsets. Where the broker's answers are not in the
@@ -58,7 +59,7 @@ class RepeatedBatches(Cause):
         return Explanation(
             code="records_doubled",
             subject=client,
-            title=f"{gives_up} the same batch again, without idempotence: {numbers['sent_again']} times for "
+            title=f"{gives_up} the same batch again, without idempotence: {times(numbers['sent_again'])} for "
             f"{topic}, {stored}",
             remedy="Set enable.idempotence=true (with acks=all): the broker then recognises a batch that it has."
             f"{timeout}{cause}",

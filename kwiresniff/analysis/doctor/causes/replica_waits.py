@@ -54,12 +54,15 @@ class ReplicaWait(Cause):
             why.append(f"it answered others meanwhile, so {who} was slow to copy it, or its own disk to take it")
         longest_ns = numbers["longest_ns"]
         grave = one.count >= FEW or longest_ns >= (GONE_NS if gone else LONG_NS)
-        guess = "one that has replicas of them all was gone or stood still"
+        shared = "for a replica that they share, or each for its own disk; which, the capture does not show"
+        waited = f"{listed(numbers['apis'])} waited up to {duration(longest_ns)} at {at}"
+        when = f"{how_often}{span(one.first_ns, one.last_ns)}"
         return Explanation(
             code="replica_wait",
             subject=listed([cluster.broker_text(address) for address in culprits]) or at,
-            title=f"{listed(numbers['apis'])} waited up to {duration(longest_ns)} at {at} for replicas on other brokers"
-            f"{how_often}{span(one.first_ns, one.last_ns)}: " + ("; ".join(why) or guess),
+            title=f"{waited} for replicas on other brokers{when}: {'; '.join(why)}"
+            if why
+            else f"{waited}{when}, {shared}",
             remedy="Writes with acks=all wait until a replica that is gone has left the ISR (broker.session.timeout.ms "
             "of the controller, replica.lag.time.max.ms). See why its broker went or stood still: its log, pauses, "
             "disks. One that is stopped in order takes leave first, and nobody waits. The leader's RemoteTimeMs is "

@@ -48,6 +48,9 @@ class UnderReplicated(Cause):
         if lagging:
             names = listed([texts[node] for node in lagging])
             parts.append(f"{names} {_is(lagging)} missing from the ISR, and in the list of brokers")
+        failed = [texts[node] for node in lagging if node in numbers["offline"]]
+        if failed:
+            parts.append(f"replicas of {listed(failed)} are offline though the broker is there: a log directory failed")
         left = f"{counted(least, 'replica')} in sync {'are' if least != 1 else 'is'} left"
         risk = _LAST if least == 1 else f"with min.insync.replicas={least}, one more loss refuses writes with acks=all"
         most = max(numbers["leads"], key=lambda pair: pair[1], default=None)
@@ -60,10 +63,10 @@ class UnderReplicated(Cause):
             subject=listed([texts[node] for node in missing]),
             title=f"{numbers['short']} of {counted(numbers['of'], 'partition')} are under-replicated"
             f"{span(one.first_ns, one.last_ns)}: {'; '.join(parts)}",
-            remedy=_ABSENT if absent else _LAGGING,
+            remedy=_FAILED if failed else _ABSENT if absent else _LAGGING,
             explained=(one,),
             supports=(one.text,),
-            doubt=_REASSIGNED if elsewhere and not absent else "",
+            doubt=_REASSIGNED if elsewhere and not absent and not failed else "",
             numbers={
                 "partitions": numbers["partitions"],
                 "under_replicated": numbers["short"],
@@ -77,6 +80,46 @@ class UnderReplicated(Cause):
             severity="info" if numbers["was_whole"] and one.last_ns - one.first_ns < LAG_NS else "warning",
             scope=scope_of("left", addresses),
             explains={"broker_unreachable": as_brokers(*addresses)},
+        )
+
+
+class UnevenLeaders(Cause):
+    """`leader_imbalance` (warning): brokers that are there and in sync lead no partition, so that the others do all the
+    work of leaders.
+
+    Seen must be Metadata of so many partitions that each of them would lead 3 or more if leaders were spread over the
+    replicas in sync. Of fewer partitions it is chance. Soon after a restart it is ordinary: the preferred leaders are
+    elected again within 5 minutes (``leader.imbalance.check.interval.seconds``), unless that is switched off.
+    """
+
+    codes: ClassVar[tuple[str, ...]] = ("leader_imbalance",)
+    explains: ClassVar[tuple[str, ...]] = ("leads_none",)
+
+    def weigh(self, observed: Observed) -> Iterator[Explanation]:
+        """By cluster."""
+        clusters: dict[str, list[Observation]] = {}
+        for one in observed.of("leads_none"):
+            clusters.setdefault(one.name("node").rpartition("/")[0], []).append(one)
+        for cluster_id, idle in clusters.items():
+            yield self._explanation(cluster_id, idle)
+
+    def _explanation(self, cluster_id: str, idle: list[Observation]) -> Explanation:
+        cluster = self.context.cluster
+        nodes = [int(one.name("node").rpartition("/")[2]) for one in idle]
+        leads = idle[0].numbers["leads"]
+        preferred = sum(one.numbers["preferred"] for one in idle)
+        texts = listed([cluster.node_text(cluster_id, node) for node in nodes])
+        others = [f"{cluster.node_text(cluster_id, node)} leads {count}" for node, count in leads]
+        return Explanation(
+            code="leader_imbalance",
+            subject=texts,
+            title=f"{'leads' if len(nodes) == 1 else 'lead'} no partition, though in sync in "
+            f"{max(one.numbers['partitions'] for one in idle)}: {listed(others)}",
+            remedy=_ELECT if preferred else _ASSIGN,
+            explained=tuple(idle),
+            supports=tuple(one.text for one in idle),
+            numbers={"nodes": nodes, "leads": leads, "preferred": preferred},
+            severity="warning",
         )
 
 
@@ -209,6 +252,14 @@ _ABSENT: Final = (
 _LAGGING: Final = (
     "The broker is there and does not keep up: see its replica fetchers in its log, its disk, its network and the "
     "quota of replication (kafka-topics --describe --under-replicated-partitions; replica.lag.time.max.ms)."
+)
+_ELECT: Final = (
+    "Have the preferred leaders elected (kafka-leader-election --election-type preferred --all-topic-partitions), and "
+    "see whether auto.leader.rebalance.enable is off; soon after a restart of these brokers it is ordinary."
+)
+_ASSIGN: Final = (
+    "These brokers are the preferred leader of none of the partitions: have other replicas stand first in the "
+    "assignment (kafka-reassign-partitions), then have the preferred leaders elected."
 )
 _FAILED: Final = (
     "Look at the broker's log for the log directory that it took offline (an I/O error, a full or unmounted disk), "

@@ -193,25 +193,54 @@ class SlowBroker(Cause):
         )
 
 
-class RecompressingBroker(Cause):
-    """`recompression` (warning where writes are late by it, else info): the leader of a topic decompresses each batch
-    and compresses it again, because the topic's ``compression.type`` is not what its producers use.
+class CostlyTopic(Cause):
+    """`slow_topic` (warning): the writes to a topic are late, and those to other topics at the same leader, which need
+    at least the same nodes, are not. Seen must be 20 writes to the others, that lost a tenth as much time or less.
 
-    Seen must be the codec of batches as they were produced and as they were fetched, at the same offsets. It makes
-    writes late where the topic's are and those to other topics at the same leader, which need at least the same nodes,
-    are not. Batches that are converted to an older format for old consumers, which keeps no offsets of batches, are not
-    compared.
+    `recompression` (warning where writes are late by it, else info): the leader of a topic decompresses each batch and
+    compresses it again, because the topic's ``compression.type`` is not what its producers use. Seen must be another
+    codec of batches as they were fetched than as they were produced, at the same offsets. Batches that are converted to
+    an older format for old consumers are not compared.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("recompression",)
+    codes: ClassVar[tuple[str, ...]] = ("recompression", "slow_topic")
     explains: ClassVar[tuple[str, ...]] = ("recompressed", "late_writes")
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
         """By topic."""
         troubles = list(_troubles(observed, self.context.cluster))
-        for one in observed.of("recompressed"):
-            own = [(late, of) for of in troubles for late in of.own_topics() if late.name("topic") == one.name("topic")]
-            yield self._explanation(one, own)
+        recompressed = {one.name("topic"): one for one in observed.of("recompressed")}
+        own = [(late, trouble) for trouble in troubles for late in trouble.own_topics()]
+        for topic, one in recompressed.items():
+            yield self._explanation(one, [(late, of) for late, of in own if late.name("topic") == topic])
+        for late, trouble in own:
+            if late.name("topic") not in recompressed:
+                yield self._slow_topic(late, trouble)
+
+    def _slow_topic(self, late: Observation, trouble: _Trouble) -> Explanation:
+        topic, leader, others = late.name("topic"), late.numbers["leader"], trouble.other_topics(late)
+        longest_ns, broker = late.numbers["longest_ns"], self.context.cluster.broker_text(leader)
+        names = listed([other.name("topic") for other in others])
+        return Explanation(
+            code="slow_topic",
+            subject=f"topic {topic}",
+            title=f"{late.count} of {late.numbers['writes']} writes took {broker} up to {duration(longest_ns)}"
+            f"{span(late.first_ns, late.last_ns)}, while {names} there is not late",
+            remedy=f"It is not the broker but what {topic} asks of it: compare its settings with those of {names} "
+            "(kafka-configs --describe: compression.type, flush.messages, message.timestamp.type), the log directory "
+            "that it lies in, and the size of its batches.",
+            explained=(late,),
+            supports=(late.text, *[other.text for other in others]),
+            doubt="" if late.numbers["nodes"] and late.numbers["acks"] else "its replicas are not in the capture",
+            numbers={
+                "leader": leader,
+                "late": late.count,
+                "writes": late.numbers["writes"],
+                "longest_ns": longest_ns,
+                "other_topics": [other.name("topic") for other in others],
+            },
+            explains=dict.fromkeys(("slow", "replica_wait"), as_brokers(leader)),
+        )
 
     def _explanation(self, one: Observation, own: list[tuple[Observation, _Trouble]]) -> Explanation:
         topic, produced, fetched = one.name("topic"), one.numbers["produced"], one.numbers["fetched"]

@@ -54,7 +54,10 @@ class _Sent(NamedTuple):
 
     @property
     def given_up_ns(self) -> int:
-        """How long the client waited until it closed the connection, 0 where it got the answer."""
+        """How long the client waited until it closed the connection, 0 where it got the answer, or where nothing of
+        the broker is in the capture."""
+        if not self.connection.packets[1]:
+            return 0
         closed_ns = self.connection.closed_ns if self.connection.closed_by == "client" else 0
         return closed_ns - self.first_ns if closed_ns and not 0 < self.answered_ns < closed_ns else 0
 

@@ -24,6 +24,8 @@ from kwiresniff.model import Exchange
 MAX_LEADERLESS: Final = 5_000
 #: A partition has no leader for a moment when its topic is new or its leader has left.
 LEADERLESS_NS: Final = 5_000_000_000
+#: So many partitions a broker would lead, if leaders were spread, before it says something that it leads none.
+FAIR: Final = 3
 #: Partitions that an observation names.
 MAX_NAMED: Final = 100
 #: Errors by which a write is refused because of the ISR.
@@ -38,15 +40,20 @@ _Partition = tuple[str, str, int]
 
 class MissingReplicas(Observer):
     """`under_replicated`: partitions whose in-sync replicas are not all their replicas, when that was last said.
+    `leads_none`: a broker leads no partition, though it would lead 3 or more if leaders were spread over the replicas
+    in sync.
 
-    By cluster. Numbers: ``partitions`` (names, up to 100), ``short``, ``of`` (how many of how many were described),
-    ``missing`` (pairs of a node and the number of partitions in whose ISR it is missing), ``absent`` (those of them
-    that the list of brokers does not have either), ``in_other`` (those that are in sync elsewhere), ``was_whole``
-    (whether all of these partitions had all replicas in sync before), ``least`` (replicas in sync of the partition with
-    the fewest), ``leads`` (pairs of a node and how many of these partitions it leads).
+    By cluster; the latter by node. Numbers of the former: ``partitions`` (names, up to 100), ``short``, ``of`` (how
+    many of how many were described), ``missing`` (pairs of a node and the number of partitions in whose ISR it is
+    missing), ``absent`` (those of them that the list of brokers does not have either), ``in_other`` (those that are
+    in sync elsewhere), ``was_whole`` (whether all of these partitions had all replicas in sync before), ``offline``
+    (nodes that are in the list of brokers while their replicas are offline), ``least`` (replicas in sync of the
+    partition with the fewest), ``leads`` (pairs of a node and how many of these partitions it leads). Of the latter:
+    ``partitions`` (in which it is in sync), ``preferred`` (of which it is the preferred leader, the first of the
+    replicas), ``leads``.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("under_replicated",)
+    kinds: ClassVar[tuple[str, ...]] = ("under_replicated", "leads_none")
     apis: ClassVar[frozenset[int] | None] = frozenset({METADATA, DESCRIBE_TOPIC_PARTITIONS})
 
     def exchange(self, exchange: Exchange) -> None:
@@ -66,6 +73,7 @@ class MissingReplicas(Observer):
             short = [one for one in partitions if one[2].short_since is not None]
             if short:
                 yield self._observation(cluster_id, short, partitions)
+            yield from self._without_leadership(cluster_id, [one for _, _, one in partitions if one.leader >= 0])
 
     def _observation(
         self, cluster_id: str, short: list[tuple[str, int, Replicas]], partitions: list[tuple[str, int, Replicas]]
@@ -101,12 +109,33 @@ class MissingReplicas(Observer):
             "absent": absent,
             "in_other": [node for node in missing if node in in_sync],
             "was_whole": all(known.was_whole for _, _, known in short),
+            "offline": sorted({node for _, _, known in short for node in known.offline if node in present}),
             "least": min(len(known.in_sync) for _, _, known in short),
             "leads": [list(one) for one in leads.items()],
         }
         return observation_of(
             "under_replicated", text, case, [f"node:{cluster_id}/{node}" for node in missing], numbers
         )
+
+    def _without_leadership(self, cluster_id: str, partitions: list[Replicas]) -> Iterator[Observation]:
+        leads: dict[int, int] = {}
+        for one in partitions:
+            leads[one.leader] = leads.get(one.leader, 0) + 1
+        present, _ = self.context.replicas.brokers(cluster_id)
+        for node in sorted(present):
+            mine = [one for one in partitions if node in one.in_sync]
+            if node in leads or sum(1 / len(one.in_sync) for one in mine) < FAIR:
+                continue
+            preferred = sum(one.all[0] == node for one in mine)
+            name = self.context.cluster.node_text(cluster_id, node)
+            text = (
+                f"{name} led none of {len(mine)} partitions in which it was in sync ({preferred} as preferred leader)"
+            )
+            numbers = {"partitions": len(mine), "preferred": preferred, "leads": [list(one) for one in leads.items()]}
+            case = self.context.case()
+            for place in sorted({one.place for one in mine}, key=lambda each: each[1]):
+                case.add(*place)
+            yield observation_of("leads_none", text, case, [f"node:{cluster_id}/{node}"], numbers)
 
 
 class _Leaderless:
