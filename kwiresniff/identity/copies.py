@@ -15,7 +15,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from kwiresniff.base.time_units import MILLISECOND_NS
-from kwiresniff.identity.views import ENOUGH_EQUAL, NAT, PROXY, Candidate, Sighting, View
+from kwiresniff.identity.views import MAX_SKEW_NS, MIN_RANDOM, NAT, PROXY, Candidate, Sighting, View, is_translated
 from kwiresniff.model import Connection, ConnectionAttempt, Event, Exchange, ForwardingSink, Message, Problem, Sink
 
 if TYPE_CHECKING:
@@ -87,14 +87,13 @@ class Copies(ForwardingSink):
         """Passes an attempt on, unless it was passed on under other addresses."""
         key = attempt.seq, attempt.syns, attempt.refused
         same = self._attempts.get(key)
-        if attempt.seq < 0:
-            pass
-        elif same is None or abs(same.first_ns - attempt.first_ns) > AT_ONCE_NS:
+        if same is None or abs(same.first_ns - attempt.first_ns) > AT_ONCE_NS:
             self._attempts[key] = attempt
             if len(self._attempts) > MAX_ENDED:
                 del self._attempts[next(iter(self._attempts))]
-        elif (same.client, same.server) != (attempt.client, attempt.server) and not self._all_views:
-            return
+        elif attempt.seq >= MIN_RANDOM and is_translated(same.client, attempt.client) and not self._all_views:
+            if (same.client, same.server) != (attempt.client, attempt.server):
+                return
         self.next.on_attempt(attempt)
 
     def on_connection(self, connection: Connection) -> None:
@@ -152,12 +151,17 @@ class Copies(ForwardingSink):
         else:
             return False
         other = self._by_seqs.get(view.seqs)
-        if other is None or _has_same_ends(view, other):
+        if other is None or not _may_be_translated(view, other):
             self._by_seqs[view.seqs] = view
             return False
-        view.seqs = ()
-        self._settle(view, other, NAT)
-        return True
+        if min(view.seqs[:2]) >= MIN_RANDOM or (connection.initial_seqs is None and view.seqs[0] >= MIN_RANDOM):
+            view.seqs = ()
+            self._settle(view, other, NAT)
+            return True
+        if first is not None:
+            view.seqs = ()
+            self._find(view, [other], NAT, False)
+        return False
 
     def _find_by_bytes(self, view: View) -> None:
         """Finds the other leg of a proxy that passes on bytes it cannot read: as many each way, at the same time."""
@@ -219,7 +223,7 @@ class Copies(ForwardingSink):
                 self._release(view)
             return
         best = max(view.candidates, key=_equal)
-        if best.equal < (1 if best.via == NAT else ENOUGH_EQUAL):
+        if best.equal < best.enough():
             return
         if sum(1 for one in view.candidates if one.equal == best.equal) == 1:
             self._settle(view, best.view, best.via)
@@ -360,9 +364,11 @@ class Copies(ForwardingSink):
                     del self._by_seqs[first.seqs]
 
 
-def _has_same_ends(view: View, other: View) -> bool:
+def _may_be_translated(view: View, other: View) -> bool:
+    """Whether addresses and times of two connections with equal sequence numbers allow that they are one."""
     one, two = view.connection, other.connection
-    return one.client == two.client and one.broker == two.broker
+    is_near = -MAX_SKEW_NS <= one.first_ns - two.first_ns <= MAX_SKEW_NS
+    return is_near and is_translated(one.client, two.client) and (one.client, one.broker) != (two.client, two.broker)
 
 
 def _fits(view: View, other: View, via: str, outer: bool) -> bool:
@@ -371,7 +377,7 @@ def _fits(view: View, other: View, via: str, outer: bool) -> bool:
     view only, it is enough that both are about as far.
     """
     one, two = view.connection, other.connection
-    if _has_same_ends(view, other):
+    if via == NAT and not _may_be_translated(view, other):
         return False
     if via == PROXY and (one.broker == two.broker or other.is_leg):
         return False
