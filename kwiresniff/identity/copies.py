@@ -91,9 +91,8 @@ class Copies(ForwardingSink):
             self._attempts[key] = attempt
             if len(self._attempts) > MAX_ENDED:
                 del self._attempts[next(iter(self._attempts))]
-        elif attempt.seq >= MIN_RANDOM and is_translated(same.client, attempt.client) and not self._all_views:
-            if (same.client, same.server) != (attempt.client, attempt.server):
-                return
+        elif not self._all_views and _is_same_attempt(same, attempt):
+            return
         self.next.on_attempt(attempt)
 
     def on_connection(self, connection: Connection) -> None:
@@ -345,23 +344,24 @@ class Copies(ForwardingSink):
         self.next.on_problem(Problem("other_view", text, packet=packet, timestamp_ns=ns, details=details))
 
     def _end(self, view: View) -> None:
-        """Forgets a connection that has ended, but for its sequence numbers."""
+        """Keeps what an ended connection is found by for a while, because its other views end later."""
+        if view.origin is not None:
+            self._unwatch(view.origin, view)
+        view.rest()
+        self._ended.append(view)
+        if len(self._ended) > MAX_ENDED:
+            self._forget(self._ended.popleft())
+
+    def _forget(self, view: View) -> None:
+        """Forgets what a connection is found by."""
+        if self._by_seqs.get(view.seqs) is view:
+            del self._by_seqs[view.seqs]
         for name in _names(view):
             alike = self._alike.get(name)
             if alike is not None and view in alike:
                 alike.remove(view)
                 if not alike:
                     del self._alike[name]
-        if view in self._latest:
-            self._latest.remove(view)
-        if view.origin is not None:
-            self._unwatch(view.origin, view)
-        if view.seqs:
-            self._ended.append(view)
-            if len(self._ended) > MAX_ENDED:
-                first = self._ended.popleft()
-                if self._by_seqs.get(first.seqs) is first:
-                    del self._by_seqs[first.seqs]
 
 
 def _may_be_translated(view: View, other: View) -> bool:
@@ -369,6 +369,12 @@ def _may_be_translated(view: View, other: View) -> bool:
     one, two = view.connection, other.connection
     is_near = -MAX_SKEW_NS <= one.first_ns - two.first_ns <= MAX_SKEW_NS
     return is_near and is_translated(one.client, two.client) and (one.client, one.broker) != (two.client, two.broker)
+
+
+def _is_same_attempt(one: ConnectionAttempt, two: ConnectionAttempt) -> bool:
+    """Whether two attempts with equal sequence numbers are one, before and after address translation."""
+    is_other = (one.client, one.server) != (two.client, two.server)
+    return is_other and two.seq >= MIN_RANDOM and is_translated(one.client, two.client)
 
 
 def _fits(view: View, other: View, via: str, outer: bool) -> bool:
