@@ -28,6 +28,9 @@ MAX_HELD_BYTES = 16 << 20
 HELD_EVENT_BYTES: Final = 1_000
 #: Connections of one host, or from one port, that a new one is compared with: the latest ones.
 MAX_ALIKE: Final = 256
+#: Connections of which recent exchanges are remembered, the latest ones: those that begin while others are being
+#: compared. Some 25 KB each at most.
+MAX_WATCHED: Final = 4_096
 #: Ended connections, and attempts, that are remembered to know another view of them by its sequence numbers: those of
 #: some seconds of a busy broker. Some 500 bytes each.
 MAX_ENDED: Final = 4_096
@@ -52,6 +55,7 @@ class Copies(ForwardingSink):
         self._views: dict[int, View] = {}  # by the numbers of connections that have not ended
         self._holding: dict[int, View] = {}  # those of which events are held back, by number
         self._held_bytes: i64 = 0
+        self._watched: dict[int, View] = {}  # by number, the latest last
         self._by_seqs: dict[tuple[int, ...], View] = {}
         self._by_bytes: dict[tuple[int, ...], View] = {}
         self._ended: deque[View] = deque()
@@ -183,8 +187,8 @@ class Copies(ForwardingSink):
             candidate = Candidate(other, via, outer)
             view.candidates.append(candidate)
             other.watchers.append(view)
-            view.watch()
-            other.watch()
+            self._watch(view)
+            self._watch(other)
 
     # -- comparing views ----------------------------------------------------------------------------------------
 
@@ -245,8 +249,8 @@ class Copies(ForwardingSink):
         connection.copy_of, connection.via = origin.number, via
         if view not in origin.watchers:
             origin.watchers.append(view)
-        view.watch()
-        origin.watch()
+        self._watch(view)
+        self._watch(origin)
         if via == PROXY:
             view.is_leg = origin.is_leg = True
         self._forget_held(view)
@@ -258,6 +262,28 @@ class Copies(ForwardingSink):
         view.candidates = []
         view.rest()
         self._release(view)
+
+    def _watch(self, view: View) -> None:
+        """Remembers exchanges of a view from now on, and gives up the oldest view of too many."""
+        view.watch()
+        watched = self._watched
+        watched[view.number] = view
+        if len(watched) > MAX_WATCHED:
+            watched = self._watched = {number: one for number, one in watched.items() if one.recent is not None}
+        if len(watched) > MAX_WATCHED:
+            self._give_up(watched.pop(next(iter(watched))))
+
+    def _give_up(self, view: View) -> None:
+        """Compares a view with no other any more: what is not settled by now counts."""
+        for watcher in list(view.watchers):
+            for candidate in [one for one in watcher.candidates if one.view is view]:
+                self._drop(watcher, candidate)
+            self._decide(watcher)
+        view.watchers = []
+        if view.candidates:
+            self._refute(view)
+        view.recent = None
+        view.rest()
 
     @staticmethod
     def _unwatch(view: View, watcher: View) -> None:

@@ -12,6 +12,7 @@ from zlib import crc32
 
 from kwiresniff.base.api_keys import PRODUCE
 from kwiresniff.base.flows import host_of
+from kwiresniff.base.sequence_numbers import SEQ_MASK
 from kwiresniff.model import Connection, Event, Exchange, Message
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ NAT: Final = "nat"
 PROXY: Final = "proxy"
 
 #: Exchanges remembered of a connection that may have another view: more than clients have in flight at once between
-#: both views. Some 300 bytes each.
-MAX_RECENT: Final = 256
+#: both views. Some 400 bytes each.
+MAX_RECENT: Final = 64
 #: Bytes of requests and responses whose checksum is compared: no more than are kept at every depth. Of Produce they
 #: hold the header of the first batch, with its times and checksum.
 COMPARED_REQUEST_BYTES: Final = 512
@@ -43,9 +44,7 @@ MAX_SKEW_NS: Final = 60_000_000_000
 #: stream: what a client has in flight between both.
 MAX_UNMATCHED: Final = 64
 #: Exchanges of which it is remembered how much longer they took at one view than at the other.
-MAX_SAMPLES: Final = 64
-
-SEQ_MASK: Final = 0xFFFFFFFF
+MAX_SAMPLES: Final = 16
 
 
 def _content(message: Message | None, compared: int) -> tuple[int, int]:

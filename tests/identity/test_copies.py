@@ -24,7 +24,7 @@ def asked(
 ) -> Exchange:
     """An exchange that lasts from ``at_ms`` to ``at_ms + took_ms``."""
     made = exchange(
-        "Metadata", key, 9, on=on, correlation_id=correlation_id, start_ns=START_NS + int(at_ms * MS),
+        "Metadata", 3, 9, on=on, correlation_id=correlation_id, start_ns=START_NS + int(at_ms * MS),
         latency_ns=int(took_ms * MS) - 30_000, client_id="app",
     )  # fmt: skip
     assert made.request is not None
@@ -201,7 +201,7 @@ def test_no_more_is_held_back_than_there_is_room_for(monkeypatch: pytest.MonkeyP
 
 def test_what_is_remembered_is_bounded() -> None:
     """The recent exchanges of a view, the connections of a host, ended ones, and the addresses that were reported."""
-    outer, inner = legs()
+    _, inner = legs()
     view = views.View(inner, None)
     view.watch()
     for at in range(views.MAX_RECENT + 10):
@@ -222,3 +222,18 @@ def test_what_is_remembered_is_bounded() -> None:
     assert sizes["_views"] == 0 and sizes["_ended"] == sizes["_attempts"] == copies.MAX_ENDED
     assert sizes["_by_seqs"] <= copies.MAX_ENDED
     assert max(map(len, sink._alike.values())) <= copies.MAX_ALIKE
+
+
+def test_no_more_connections_are_compared_than_there_is_room_for() -> None:
+    """The oldest comparison is given up: what was not settled counts."""
+    through = EventList()
+    sink = Copies(through)
+    pairs = copies.MAX_WATCHED // 2 + 10
+    for at in range(pairs):
+        outer = connection(2 * at + 1, f"10.0.0.5:{at}", f"10.1.{at >> 8}.{at & 255}:9092", (1 << 30, at))
+        inner = connection(2 * at + 2, f"10.1.{at >> 8}.{at & 255}:55001", "10.0.0.1:9092", (1 << 29, at))
+        give_to(sink, *through_proxy(1, outer, inner))
+    given = numbers(through.take())
+    assert len(sink._watched) == copies.MAX_WATCHED
+    assert sorted(one for one in given if one % 2) == [2 * at + 1 for at in range(10)]
+    assert len([one for one in given if not one % 2]) == pairs
