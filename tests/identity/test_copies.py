@@ -15,7 +15,8 @@ SEQS = (0x9A3B_11C0, 0x51D2_0F44)
 
 def connection(number: int, client: str, broker: str, seqs: tuple[int, int] | None = SEQS) -> Connection:
     made = Connection(number, client, broker)
-    made.initial_seqs, made.first_ns, made.last_ns, made.bytes = seqs, START_NS, START_NS + 1_000 * MS, [100, 100]
+    made.client_iss, made.broker_iss = seqs or (-1, -1)
+    made.first_ns, made.last_ns, made.bytes = START_NS, START_NS + 1_000 * MS, [100, 100]
     return made
 
 
