@@ -141,18 +141,19 @@ class Connection:
     not known. ``proxied`` says what a proxy's preamble tells: ``client`` and ``broker``, the real ones behind the proxy
     (``host:port`` or None), and ``by``, the names of the preambles; None where there is none.
 
-    ``initial_seqs`` are the sequence numbers of the SYNs of client and broker, None where one is not known; ``end_seq``
-    the one behind the latest request, whose correlation id is ``correlation_id``. ``copy_of`` is the number of the
-    connection of which this is another view, None where it is none; ``via`` then says what is between both views
-    (``nat`` or ``proxy``), and ``apart_ns`` by how much longer requests wait for their responses at the view that is
-    farther from the broker, the median of the first ones.
+    ``client_iss`` and ``broker_iss`` are the sequence numbers of their SYNs (RFC 9293: ISS), -1 where they are not
+    known; ``end_seq`` is the one behind the latest request, whose correlation id is ``correlation_id``. ``copy_of`` is
+    the number of the connection of which this is another view, None where it is none; ``via`` then says what is between
+    both views (``nat`` or ``proxy``), and ``apart_ns`` by how much longer requests wait for their responses at the view
+    that is farther from the broker, the median of the first ones.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
-        "apart_ns", "broker", "bytes", "captured_twice", "client", "client_id", "client_software", "closed_by",
-        "closed_ns", "closed_packet", "copy_of", "correlation_id", "end_seq", "exchanges", "first_ns", "first_packet",
-        "handshake_rtt_ns", "handshake_seen", "id", "initial_seqs", "is_twice", "largest_segments",
-        "last_ns", "later_ns", "packets", "path_ns", "protocol", "proxied", "recovered", "retransmits", "sasl",
+        "apart_ns", "broker", "broker_iss", "bytes", "captured_twice", "client", "client_id", "client_iss",
+        "client_software", "closed_by", "closed_ns", "closed_packet", "copy_of", "correlation_id", "end_seq",
+        "exchanges", "first_ns", "first_packet", "handshake_rtt_ns", "handshake_seen", "id", "is_twice",
+        "largest_segments", "last_ns", "later_ns", "packets", "path_ns", "protocol", "proxied", "recovered",
+        "retransmits", "sasl",
         "skipped_bytes", "syn_retransmits", "tls", "unacknowledged", "via", "was_reset",
     )  # fmt: skip
     __slots__ = STATE
@@ -173,7 +174,8 @@ class Connection:
         self.captured_twice = 0
         self.is_twice = False
         self.later_ns: int | None = None
-        self.initial_seqs: tuple[int, int] | None = None
+        self.client_iss: i64 = -1
+        self.broker_iss: i64 = -1
         self.end_seq: i64 = -1
         self.correlation_id: i64 = -1
         self.copy_of: int | None = None
@@ -195,6 +197,11 @@ class Connection:
         self.was_reset = False
         self.closed_ns = 0
         self.closed_packet = 0
+
+    @property
+    def initial_seqs(self) -> tuple[int, int] | None:
+        """The sequence numbers of both SYNs, client's first, or None."""
+        return None if self.client_iss < 0 or self.broker_iss < 0 else (self.client_iss, self.broker_iss)
 
 
 #: ``body, end = decode(frame, body_offset, problems)``

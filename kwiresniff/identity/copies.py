@@ -15,7 +15,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from kwiresniff.base.time_units import MILLISECOND_NS
-from kwiresniff.identity.views import ENOUGH_EQUAL, NAT, PROXY, Candidate, Sighting, View
+from kwiresniff.identity.views import MAX_SKEW_NS, MIN_RANDOM, NAT, PROXY, Candidate, Sighting, View, is_translated
 from kwiresniff.model import Connection, ConnectionAttempt, Event, Exchange, ForwardingSink, Message, Problem, Sink
 
 if TYPE_CHECKING:
@@ -28,6 +28,9 @@ MAX_HELD_BYTES = 16 << 20
 HELD_EVENT_BYTES: Final = 1_000
 #: Connections of one host, or from one port, that a new one is compared with: the latest ones.
 MAX_ALIKE: Final = 256
+#: Connections of which recent exchanges are remembered, the latest ones: those that begin while others are being
+#: compared. Some 25 KB each at most.
+MAX_WATCHED: Final = 4_096
 #: Ended connections, and attempts, that are remembered to know another view of them by its sequence numbers: those of
 #: some seconds of a busy broker. Some 500 bytes each.
 MAX_ENDED: Final = 4_096
@@ -52,6 +55,7 @@ class Copies(ForwardingSink):
         self._views: dict[int, View] = {}  # by the numbers of connections that have not ended
         self._holding: dict[int, View] = {}  # those of which events are held back, by number
         self._held_bytes: i64 = 0
+        self._watched: dict[int, View] = {}  # by number, the latest last
         self._by_seqs: dict[tuple[int, ...], View] = {}
         self._by_bytes: dict[tuple[int, ...], View] = {}
         self._ended: deque[View] = deque()
@@ -87,13 +91,11 @@ class Copies(ForwardingSink):
         """Passes an attempt on, unless it was passed on under other addresses."""
         key = attempt.seq, attempt.syns, attempt.refused
         same = self._attempts.get(key)
-        if attempt.seq < 0:
-            pass
-        elif same is None or abs(same.first_ns - attempt.first_ns) > AT_ONCE_NS:
+        if same is None or abs(same.first_ns - attempt.first_ns) > AT_ONCE_NS:
             self._attempts[key] = attempt
             if len(self._attempts) > MAX_ENDED:
                 del self._attempts[next(iter(self._attempts))]
-        elif (same.client, same.server) != (attempt.client, attempt.server) and not self._all_views:
+        elif not self._all_views and _is_same_attempt(same, attempt):
             return
         self.next.on_attempt(attempt)
 
@@ -152,12 +154,17 @@ class Copies(ForwardingSink):
         else:
             return False
         other = self._by_seqs.get(view.seqs)
-        if other is None or _has_same_ends(view, other):
+        if other is None or not _may_be_translated(view, other):
             self._by_seqs[view.seqs] = view
             return False
-        view.seqs = ()
-        self._settle(view, other, NAT)
-        return True
+        if min(view.seqs[:2]) >= MIN_RANDOM or (connection.initial_seqs is None and view.seqs[0] >= MIN_RANDOM):
+            view.seqs = ()
+            self._settle(view, other, NAT)
+            return True
+        if first is not None:
+            view.seqs = ()
+            self._find(view, [other], NAT, False)
+        return False
 
     def _find_by_bytes(self, view: View) -> None:
         """Finds the other leg of a proxy that passes on bytes it cannot read: as many each way, at the same time."""
@@ -180,8 +187,8 @@ class Copies(ForwardingSink):
             candidate = Candidate(other, via, outer)
             view.candidates.append(candidate)
             other.watchers.append(view)
-            view.watch()
-            other.watch()
+            self._watch(view)
+            self._watch(other)
 
     # -- comparing views ----------------------------------------------------------------------------------------
 
@@ -219,7 +226,7 @@ class Copies(ForwardingSink):
                 self._release(view)
             return
         best = max(view.candidates, key=_equal)
-        if best.equal < (1 if best.via == NAT else ENOUGH_EQUAL):
+        if best.equal < best.enough():
             return
         if sum(1 for one in view.candidates if one.equal == best.equal) == 1:
             self._settle(view, best.view, best.via)
@@ -242,8 +249,8 @@ class Copies(ForwardingSink):
         connection.copy_of, connection.via = origin.number, via
         if view not in origin.watchers:
             origin.watchers.append(view)
-        view.watch()
-        origin.watch()
+        self._watch(view)
+        self._watch(origin)
         if via == PROXY:
             view.is_leg = origin.is_leg = True
         self._forget_held(view)
@@ -255,6 +262,28 @@ class Copies(ForwardingSink):
         view.candidates = []
         view.rest()
         self._release(view)
+
+    def _watch(self, view: View) -> None:
+        """Remembers exchanges of a view from now on, and gives up the oldest view of too many."""
+        view.watch()
+        watched = self._watched
+        watched[view.number] = view
+        if len(watched) > MAX_WATCHED:
+            watched = self._watched = {number: one for number, one in watched.items() if one.recent is not None}
+        if len(watched) > MAX_WATCHED:
+            self._give_up(watched.pop(next(iter(watched))))
+
+    def _give_up(self, view: View) -> None:
+        """Compares a view with no other any more: what is not settled by now counts."""
+        for watcher in list(view.watchers):
+            for candidate in [one for one in watcher.candidates if one.view is view]:
+                self._drop(watcher, candidate)
+            self._decide(watcher)
+        view.watchers = []
+        if view.candidates:
+            self._refute(view)
+        view.recent = None
+        view.rest()
 
     @staticmethod
     def _unwatch(view: View, watcher: View) -> None:
@@ -341,28 +370,37 @@ class Copies(ForwardingSink):
         self.next.on_problem(Problem("other_view", text, packet=packet, timestamp_ns=ns, details=details))
 
     def _end(self, view: View) -> None:
-        """Forgets a connection that has ended, but for its sequence numbers."""
+        """Keeps what an ended connection is found by for a while, because its other views end later."""
+        if view.origin is not None:
+            self._unwatch(view.origin, view)
+        view.rest()
+        self._ended.append(view)
+        if len(self._ended) > MAX_ENDED:
+            self._forget(self._ended.popleft())
+
+    def _forget(self, view: View) -> None:
+        """Forgets what a connection is found by."""
+        if self._by_seqs.get(view.seqs) is view:
+            del self._by_seqs[view.seqs]
         for name in _names(view):
             alike = self._alike.get(name)
             if alike is not None and view in alike:
                 alike.remove(view)
                 if not alike:
                     del self._alike[name]
-        if view in self._latest:
-            self._latest.remove(view)
-        if view.origin is not None:
-            self._unwatch(view.origin, view)
-        if view.seqs:
-            self._ended.append(view)
-            if len(self._ended) > MAX_ENDED:
-                first = self._ended.popleft()
-                if self._by_seqs.get(first.seqs) is first:
-                    del self._by_seqs[first.seqs]
 
 
-def _has_same_ends(view: View, other: View) -> bool:
+def _may_be_translated(view: View, other: View) -> bool:
+    """Whether addresses and times of two connections with equal sequence numbers allow that they are one."""
     one, two = view.connection, other.connection
-    return one.client == two.client and one.broker == two.broker
+    is_near = -MAX_SKEW_NS <= one.first_ns - two.first_ns <= MAX_SKEW_NS
+    return is_near and is_translated(one.client, two.client) and (one.client, one.broker) != (two.client, two.broker)
+
+
+def _is_same_attempt(one: ConnectionAttempt, two: ConnectionAttempt) -> bool:
+    """Whether two attempts with equal sequence numbers are one, before and after address translation."""
+    is_other = (one.client, one.server) != (two.client, two.server)
+    return is_other and two.seq >= MIN_RANDOM and is_translated(one.client, two.client)
 
 
 def _fits(view: View, other: View, via: str, outer: bool) -> bool:
@@ -371,7 +409,7 @@ def _fits(view: View, other: View, via: str, outer: bool) -> bool:
     view only, it is enough that both are about as far.
     """
     one, two = view.connection, other.connection
-    if _has_same_ends(view, other):
+    if via == NAT and not _may_be_translated(view, other):
         return False
     if via == PROXY and (one.broker == two.broker or other.is_leg):
         return False

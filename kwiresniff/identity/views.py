@@ -12,6 +12,7 @@ from zlib import crc32
 
 from kwiresniff.base.api_keys import PRODUCE
 from kwiresniff.base.flows import host_of
+from kwiresniff.base.sequence_numbers import SEQ_MASK
 from kwiresniff.model import Connection, Event, Exchange, Message
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ NAT: Final = "nat"
 PROXY: Final = "proxy"
 
 #: Exchanges remembered of a connection that may have another view: more than clients have in flight at once between
-#: both views. Some 300 bytes each.
-MAX_RECENT: Final = 256
+#: both views. Some 400 bytes each.
+MAX_RECENT: Final = 64
 #: Bytes of requests and responses whose checksum is compared: no more than are kept at every depth. Of Produce they
 #: hold the header of the first batch, with its times and checksum.
 COMPARED_REQUEST_BYTES: Final = 512
@@ -34,13 +35,16 @@ ENOUGH_EQUAL: Final = 3
 #: Correlation ids, and bytes of requests, that two views of one stream may be apart when one of them begins.
 NEAR_IDS: Final = 1_000
 NEAR_BYTES: Final = 1 << 20
+#: Sequence numbers are random (RFC 6528). Those below this, one of 4,096, are mostly of captures that somebody made or
+#: rewrote, in which all connections may have the same.
+MIN_RANDOM: Final = 1 << 20
+#: Clocks of hosts without any care differ by seconds.
+MAX_SKEW_NS: Final = 60_000_000_000
 #: Exchanges of a view without a counterpart in another one, which may get them later, before it is taken for another
 #: stream: what a client has in flight between both.
 MAX_UNMATCHED: Final = 64
 #: Exchanges of which it is remembered how much longer they took at one view than at the other.
-MAX_SAMPLES: Final = 64
-
-SEQ_MASK: Final = 0xFFFFFFFF
+MAX_SAMPLES: Final = 16
 
 
 def _content(message: Message | None, compared: int) -> tuple[int, int]:
@@ -81,6 +85,11 @@ class Sighting:
             and (self.response == other.response or self.done_ns < 0 or other.done_ns < 0)
         )
 
+    def is_random_and_near(self, other: Sighting) -> bool:
+        """Whether equal sequence numbers say that both are the same, by clocks that may differ."""
+        apart_ns = self.asked_ns - other.asked_ns
+        return self.end_seq >= MIN_RANDOM and -MAX_SKEW_NS <= apart_ns <= MAX_SKEW_NS
+
     def lies_within(self, outer: Sighting) -> bool:
         """Whether it began and ended in time between beginning and end of the other one."""
         return self.asked_ns >= outer.asked_ns and (self.done_ns <= outer.done_ns or outer.done_ns < 0)
@@ -107,8 +116,14 @@ class Candidate:
         if not own.says_the_same(theirs):
             return False
         if self.via == NAT:
-            return own.end_seq == theirs.end_seq
+            is_nested = own.lies_within(theirs) or theirs.lies_within(own)
+            return own.end_seq == theirs.end_seq and (is_nested or own.is_random_and_near(theirs))
         return own.lies_within(theirs) if not self.outer else theirs.lies_within(own)
+
+    def enough(self) -> i64:
+        """The number of exchanges that have to agree."""
+        first = self.view.first
+        return 1 if self.via == NAT and first is not None and first.end_seq >= MIN_RANDOM else ENOUGH_EQUAL
 
     def holds(self, own: Sighting, theirs: Sighting | None) -> bool:
         """Whether it still may be the same stream, after another exchange of the view in question, or of its own."""
@@ -196,3 +211,10 @@ class View:
             self.samples.append(abs(own.latency_ns - theirs.latency_ns))
             self.connection.apart_ns = sorted(self.samples)[len(self.samples) // 2]
         return len(self.samples) < MAX_SAMPLES
+
+
+def is_translated(one: str, two: str) -> bool:
+    """Whether the client ``two`` may be ``one`` (``ip:port``) behind address translation, or not translated: a host's
+    connections from several ports are several.
+    """
+    return one == two or host_of(one) != host_of(two)

@@ -123,8 +123,7 @@ class ConnectionState(FrameHandler):
         connection.first_ns = self.life.first_ns
         connection.path_ns = self.life.path_ns
         connection.protocol = protocol
-        if self.client.syn_seq >= 0 and self.broker.syn_seq >= 0:
-            connection.initial_seqs = self.client.syn_seq, self.broker.syn_seq
+        connection.client_iss, connection.broker_iss = self.client.syn_seq, self.broker.syn_seq
         if self.preamble is not None:
             connection.proxied = self.preamble.facts()
 

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 #: A segment that comes again so soon after another of its direction may be a copy made by the capture: on two
 #: interfaces, or both ways through a mirror port. TCP waits for an acknowledgement, or 200 ms (RFC 6298 with Linux).
 COPY_NS: Final = 1_000_000
-#: Linux sends nothing again sooner that stands alone in flight: the lower bound of its timeout (RFC 6298, section 2.4),
-#: which tail loss probes keep, too (RFC 8985, section 7.2). What comes again sooner may be the same packet at another
-#: capture point.
-MIN_TIMEOUT_NS: Final = 200_000_000
+#: What comes again so soon after another segment of its direction may be the same packet at another capture point. Of
+#: what stands alone in flight Linux sends nothing again before 200 ms have passed (the lower bound of RFC 6298, section
+#: 2.4, and of tail loss probes, RFC 8985, section 7.2), of which an acknowledgement in between takes a part.
+SOON_NS: Final = 100_000_000
 #: The part of the bytes of a direction, in tenths, that comes again soon where the capture has it from two points: a
 #: capture may lose some packets, and no path on which connections live loses so many.
 TWICE_TENTHS: Final = 8
@@ -138,26 +138,32 @@ class HalfStream(Reassembler):
         """Take the data of a segment that may have come before; the one before it, of any kind, came at
         ``before_ns``.
         """
-        retransmits, again_bytes = self.retransmits, self.again_bytes
+        retransmits, soon_bytes = self.retransmits, self.soon_bytes
         self.feed_anyhow(handler, packet, ns, seq, buffer, start, end, missing)
         if self.retransmits == retransmits:
             return
-        self.came_again(ns - before_ns)
-        if ns - before_ns < MIN_TIMEOUT_NS:
-            self.soon_bytes += self.again_bytes - again_bytes
+        if not self.came_again(ns - before_ns):
+            self.soon_bytes = soon_bytes
+        else:
             length: i64 = end - start + missing
             if self._is_twice_until(seq + length):
                 handler.on_copy(self.side, packet, ns, seq, length)
 
-    def came_again(self, after_ns: int) -> None:
-        """Counts what kind of repetition a segment is that came ``after_ns`` nanoseconds after the one before it."""
+    def came_again(self, after_ns: int) -> bool:
+        """Counts a segment that came again, ``after_ns`` nanoseconds after the one before it; whether that was so soon
+        that it may be a copy. What follows one that was sent again, before anything new, was sent again, too.
+        """
+        if after_ns >= SOON_NS or self.late_seq == self.next_seq:
+            self.late_seq = self.next_seq
+            return False
         self.captured_twice += after_ns < COPY_NS
-        self.came_soon += after_ns < MIN_TIMEOUT_NS
+        self.came_soon += 1
+        return True
 
     def _is_twice_until(self, seq: i64) -> bool:
         """Whether nearly all bytes of the direction before ``seq`` came again soon."""
         ahead: i64 = max(-self.distance(seq & SEQ_MASK), 0)
-        once: i64 = self.bytes - self.again_bytes - ahead
+        once: i64 = self.bytes - self.soon_bytes - ahead
         return self.soon_bytes > 0 and self.soon_bytes * 10 >= once * TWICE_TENTHS
 
     def is_twice(self) -> bool:

@@ -31,16 +31,16 @@ class Reassembler:
     which does not wrap. It means something only while anything waits, so what is read on a short way is not counted.
     ``largest`` is the largest number of bytes in one segment. ``captured_twice`` counts those of the ``retransmits``
     that came too soon to be any, ``came_soon`` those that came before a timeout of the sender could have sent them
-    again. ``again_bytes`` is the payload that came again, ``soon_bytes`` the part of it in segments that came soon.
-    ``recovered`` counts segments that came so long after what follows them that they had been lost before the capture
-    point.
+    again, ``soon_bytes`` their payload that was there before. ``late_seq`` is ``next_seq`` when a segment last came
+    again later than that, -1 if none did. ``recovered`` counts segments that came so long after what follows them that
+    they had been lost before the capture point.
     ``resent`` is the last segment that was sent again: its sequence number, its bytes, how often, in which packet and
     when first.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
-        "ack", "again_bytes", "budget", "bytes", "came_soon", "captured_twice", "closed", "fin", "flow", "largest",
-        "last_ns", "next_seq", "packets", "queue", "recovered", "resent", "retransmits", "soon_bytes", "stream_offset",
+        "ack", "budget", "bytes", "came_soon", "captured_twice", "closed", "fin", "flow", "largest", "last_ns",
+        "late_seq", "next_seq", "packets", "queue", "recovered", "resent", "retransmits", "soon_bytes", "stream_offset",
         "syn_seq",
     )  # fmt: skip
     __slots__ = STATE
@@ -59,9 +59,9 @@ class Reassembler:
         self.retransmits: i64 = 0
         self.captured_twice: i64 = 0
         self.came_soon: i64 = 0
-        self.again_bytes: i64 = 0
         self.soon_bytes: i64 = 0
         self.recovered: i64 = 0
+        self.late_seq: i64 = -1
         self.resent: tuple[int, int, int, int, int] = (-1, 0, 0, 0, 0)
         self.last_ns = 0
         self.fin = False
@@ -102,7 +102,7 @@ class Reassembler:
             if length <= 1 and behind == 1:
                 return None  # keep-alive probe: one byte before the window, RFC 9293 section 3.8.4
             self.retransmits += 1
-            self.again_bytes += min(end - start, behind)
+            self.soon_bytes += min(end - start, behind)
             again, size, times, first_packet, first_ns = self.resent
             self.resent = (
                 (seq, min(size, length), times + 1, first_packet, first_ns)
@@ -137,7 +137,7 @@ class Reassembler:
             start: i64 = self.stream_offset - offset
             end: i64 = len(data)
             if start > 0:
-                self.again_bytes += min(start, end)
+                self.soon_bytes += min(start, end)
             if start >= end + missing:
                 self.retransmits += start > 0  # an end of stream that waited in its place is nothing sent twice
                 continue

@@ -7,11 +7,13 @@ was recorded, so what is counted has to stay, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from zlib import crc32
 
+from kwiresniff.analysis.sinks import chain
 from kwiresniff.base.flows import reverse
-from kwiresniff.model import FIN, SYN, Segment
+from kwiresniff.model import FIN, SYN, Event, EventList, Segment, feed_of
+from kwiresniff.session import Analyzer
 from tests.support.cuts import from_clients
 
 Segments = Sequence[Segment]
@@ -119,3 +121,13 @@ DOUBLINGS: dict[str, Doubling] = {
     "two points 0.5 ms apart": two_points(500_000),
     "two points 25 ms apart": two_points(25_000_000),
 }
+
+
+def counted(segments: Iterable[Segment], *, all_views: bool = False) -> list[Event]:
+    """The events of a capture that analyses get."""
+    analyzer = Analyzer("bodies", sessions=True, attempts=True, digests=True)
+    events = EventList()
+    analyzer.give_to(chain(events, all_views=all_views))
+    for _ in (*analyzer.read(feed_of(segments)), *analyzer.end()):
+        pass
+    return events.take()

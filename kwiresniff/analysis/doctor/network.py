@@ -59,6 +59,7 @@ class DamageRule(Rule):
         self._early_by_time = 0
         self._one_way = context.case()
         self._twice = context.case()
+        self._views = context.tally()
         self._brokers_alone = context.case()
         self._connections = 0
 
@@ -66,7 +67,8 @@ class DamageRule(Rule):
         """Counts those of which the capture has one direction only, or everything twice."""
         self._connections += 1
         if is_captured_twice(connection):
-            self._twice.add(connection.first_packet, connection.first_ns, until_ns=connection.last_ns)
+            later_ns = connection.later_ns or 0
+            self._twice.add(connection.first_packet, connection.first_ns, later_ns, until_ns=connection.last_ns)
         if is_one_way(connection):
             self._one_way.add(connection.first_packet, connection.first_ns, until_ns=connection.last_ns)
             self._one_way.note("brokers", [connection.broker])
@@ -95,6 +97,13 @@ class DamageRule(Rule):
             self._early.add(problem.packet or 0, problem.timestamp_ns or 0)
             self._early.count += count - 1
             self._early_by_time += count if details.get("by_time") else 0
+        elif problem.code == "other_view":
+            counted = details["counted"]
+            what = "on the other leg of a proxy" if details["via"] == "proxy" else "behind address translation"
+            takes = "" if details["apart_ns"] is None else f", {duration(details['apart_ns'])} there and back"
+            case = self._views.case(f"{details['client']} {details['broker']}")
+            case.add(problem.packet or 0, problem.timestamp_ns or 0)
+            case.note("views", [f"{counted['client']} {counted['broker']} ({what}{takes})"])
         elif problem.code == "snap_length":
             self._cut.note("lengths", [str(details.get("snap_length"))])
 
@@ -142,16 +151,32 @@ class DamageRule(Rule):
                 rank=WASTE,
             )
         yield from self._responses_first()
+        yield from self._copies()
+
+    def _copies(self) -> Iterator[Finding]:
         if self._twice.count:
+            later_ns = self._twice.most
+            within = "within a millisecond" if later_ns < MILLISECOND_NS else f"up to {duration(later_ns)} later"
             yield found(
                 "captured_twice",
                 "info",
                 "the capture",
-                f"of {self._twice.count} of {self._connections} connections it has packets twice, within a "
-                "millisecond: copies, not packets that were sent again",
+                f"of {self._twice.count} of {self._connections} connections it has packets twice, {within}: copies, "
+                "not packets that were sent again",
                 "Capture on one interface instead of 'any', and one direction of a mirrored port (or: editcap -d).",
                 self._twice,
                 {"connections": self._twice.count, "of": self._connections},
+                rank=WASTE,
+            )
+        for subject, _, case in self._views:
+            yield found(
+                "captured_twice",
+                "info",
+                subject,
+                f"the capture has this traffic once more as {listed(case.noted('views'))}; it is counted once, there",
+                "Nothing is wrong. Waits are those of the view that counts; what is between both views takes the rest. "
+                "A capture on one side of it has each message once.",
+                case,
                 rank=WASTE,
             )
 

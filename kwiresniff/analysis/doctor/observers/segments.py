@@ -110,9 +110,9 @@ class ResentSegments(Observer):
 
 
 def is_captured_twice(connection: Connection) -> bool:
-    """Whether the capture has the packets of a connection twice: many came again, and nearly all of these at once,
-    where TCP would have waited."""
-    if not connection.captured_twice:
-        return False
+    """Whether the capture has the packets of a connection twice: nearly all bytes came again soon; or many packets did,
+    and nearly all of these at once, where TCP would have waited."""
+    if connection.is_twice or not connection.captured_twice:
+        return connection.is_twice
     packets, again = sum(connection.packets), sum(connection.retransmits)
     return connection.captured_twice >= max(packets * TWICE, again * AT_ONCE)
