@@ -126,10 +126,11 @@ class EventSource:
         sessions: bool = False,
         trees: bool = False,
         digests: bool | Collection[int] = False,
+        names: AddressNames | None = None,
     ) -> None:
         self.options = options
         decompress_always(options.max_decompressed)
-        self.names = AddressNames()
+        self.names = names or AddressNames()
         if options.hosts is not None:
             read_hosts_file(options.hosts, self.names)
         self._filter = _filter(options, self.topic_name, lambda: self._analyzer.topics.changes, self.names)

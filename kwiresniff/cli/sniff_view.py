@@ -10,6 +10,7 @@ import click
 
 from kwiresniff.analysis.sinks import CallingSink
 from kwiresniff.analysis.stats import StatsTable, StatsTables
+from kwiresniff.base.address_names import AddressNames
 from kwiresniff.capture import SegmentSource
 from kwiresniff.capture.live import LiveCapture
 from kwiresniff.cli.event_output import DEPTH_OF_FORM, print_events
@@ -40,9 +41,17 @@ class View(NamedTuple):
         return self.form in ("stats", "doctor", "topics")
 
     def event_source(
-        self, segments: SegmentSource, options: ReadOptions, screen: Screen | None, *, topics: bool
+        self,
+        segments: SegmentSource,
+        options: ReadOptions,
+        screen: Screen | None,
+        *,
+        topics: bool,
+        names: AddressNames | None = None,
     ) -> EventSource:
-        """The events of ``segments``, as deep as this needs them; ``topics`` are counted besides."""
+        """The events of ``segments``, as deep as this needs them; ``topics`` are counted besides. ``names`` are
+        those of addresses.
+        """
         shallow = self.form == "stats" and not self.topic_metrics and not needs_bodies(self.names)
         return EventSource(
             segments,
@@ -52,6 +61,7 @@ class View(NamedTuple):
             screen=self.form not in ("stats", "topics"),
             trees=self.form == "tree" and not options.verbose and not self.topic_metrics,
             attempts=self.form == "doctor",
+            names=names,
         )
 
 
@@ -101,6 +111,6 @@ def _count(live: LiveCapture, source: EventSource, names: tuple[tuple[str, ...],
 
         finished = source.read(CallingSink(StatsTables(tables).add, report), live.stop)
     if source.shown:
-        print_tables(tables, source.options)
+        print_tables(tables, source.options, names=source.names)
     messages.end()
     return finished
