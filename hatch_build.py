@@ -99,6 +99,7 @@ COMPILED = (
     "kwiresniff/export/nested_columns.py",
     "kwiresniff/export/times.py",
     "kwiresniff/identity/clusters.py",
+    "kwiresniff/identity/held_events.py",
     "kwiresniff/identity/log_ends.py",
     "kwiresniff/model.py",
     "kwiresniff/pipeline/aggregate.py",

@@ -36,9 +36,14 @@ class Reporter:
     """Takes in events with decoded bodies; memory is bounded by the parts."""
 
     def __init__(
-        self, topic_name: TopicNames | None = None, rules: Iterable[Maker] = (), names: AddressNames | None = None
+        self,
+        topic_name: TopicNames | None = None,
+        rules: Iterable[Maker] = (),
+        clusters: Clusters | None = None,
+        names: AddressNames | None = None,
     ) -> None:
-        clusters = Clusters()
+        """``clusters`` are those of other analyses of the same exchanges, ``names`` those of addresses."""
+        clusters = clusters or Clusters()
         self._doctor = Doctors(topic_name, rules, clusters)
         self._tables = [StatsTable((name,), topic_name) for name in DIMENSIONS]
         self._inventory = Inventory(topic_name, clusters)

@@ -26,6 +26,8 @@ _COUNTERS = (
     ("topic_consumed_batch_bytes", "Bytes of record batches in Fetch responses to clients by topic."),
 )
 _Counts: TypeAlias = tuple[int, ...]
+#: A topic by its name and its cluster, which is empty where there is but one.
+_Key: TypeAlias = tuple[str, str]
 _NONE: _Counts = (0,) * len(_COUNTERS)
 
 
@@ -36,8 +38,8 @@ class TopicMetrics:
         """``series`` is how many topics have series of their own."""
         self._traffic = TopicTraffic(topic_name)
         self._series = series
-        self._own: dict[str, _Counts] = {}  # and what was counted of each before
-        self._seen: set[str] = set()  # what was summed up at least once, and so is in the rest
+        self._own: dict[_Key, _Counts] = {}  # and what was counted of each before
+        self._seen: set[_Key] = set()  # what was summed up at least once, and so is in the rest
         self._topics: list[Topic] = []
         self._summed_ns = 0
 
@@ -58,47 +60,55 @@ class TopicMetrics:
         for topic in topics:
             if len(own) >= self._series:
                 break
-            if topic.name not in own:
-                own[topic.name] = _counts(topic) if topic.name in self._seen else _NONE
+            if _key(topic) not in own:
+                own[_key(topic)] = _counts(topic) if _key(topic) in self._seen else _NONE
         if len(self._seen) <= len(topics):  # bounded as the topics are
-            self._seen.update(topic.name for topic in topics)
+            self._seen.update(map(_key, topics))
         self._topics, self._own = topics, own
 
     def collect(self) -> Iterator[Metric]:
         """Everything counted until topics were last summed up."""
         topics, own = self._topics, self._own
-        mine = [topic for topic in topics if topic.name in own]
-        samples = {topic.name: _less(_counts(topic), own[topic.name]) for topic in mine}
+        mine = [topic for topic in topics if _key(topic) in own]
+        by = ("topic", "cluster") if any(topic.cluster for topic in topics) else ("topic",)
+        samples = [(_names(topic), _less(_counts(topic), own[_key(topic)])) for topic in mine]
         rest = _NONE
         for topic in topics:
             counts = _counts(topic)
-            rest = tuple(map(sum, zip(rest, own.get(topic.name, counts), strict=True)))
+            rest = tuple(map(sum, zip(rest, own.get(_key(topic), counts), strict=True)))
         for at, (name, help) in enumerate(_COUNTERS):
-            values = [((label(topic),), counts[at]) for topic, counts in samples.items()]
-            yield Metric(name, help, "counter", ("topic",), [*values, ((OTHERS,), rest[at])])
-        lags = [((label(topic.name),), topic.lag) for topic in mine if topic.lag is not None]
-        yield Metric("topic_lag_records", "High watermark less what consumers fetch next.", "gauge", ("topic",), lags)
+            values = [(names, counts[at]) for names, counts in samples]
+            yield Metric(name, help, "counter", by, [*values, ((OTHERS,) * len(by), rest[at])])
+        lags = [(_names(topic), topic.lag) for topic in mine if topic.lag is not None]
+        yield Metric("topic_lag_records", "High watermark less what consumers fetch next.", "gauge", by, lags)
         groups = [
-            ((label(topic.name), label(group.group)), group.lag)
+            ((*_names(topic), label(group.group)), group.lag)
             for topic in mine
             for group in topic.groups[: self._series]
             if group.lag is not None
         ]
         help = "High watermark less what the group has committed."
-        yield Metric("topic_group_lag_records", help, "gauge", ("topic", "group"), groups[: self._series])
+        yield Metric("topic_group_lag_records", help, "gauge", (*by, "group"), groups[: self._series])
         for role, who in (("producers", "that produce"), ("consumers", "that consume")):
-            people = [
-                ((label(topic.name),), sum(one.role != "replica" for one in getattr(topic, role))) for topic in mine
-            ]
-            yield Metric(f"topic_{role}", f"Clients {who}, by topic.", "gauge", ("topic",), people)
+            people = [(_names(topic), sum(one.role != "replica" for one in getattr(topic, role))) for topic in mine]
+            yield Metric(f"topic_{role}", f"Clients {who}, by topic.", "gauge", by, people)
         delays = [
-            ((label(topic.name), quantile), value / 1e9)
+            ((*_names(topic), quantile), value / 1e9)
             for topic in mine
             if (delay := topic.produce_to_consume) is not None
             for quantile, value in (("0.5", delay.p50_ns), ("0.99", delay.p99_ns))
         ]
         help = "From the answer to a Produce to the answer to a Fetch that carries its batch."
-        yield Metric("topic_produce_to_consume_seconds", help, "gauge", ("topic", "quantile"), delays)
+        yield Metric("topic_produce_to_consume_seconds", help, "gauge", (*by, "quantile"), delays)
+
+
+def _key(topic: Topic) -> _Key:
+    return topic.name, topic.cluster or ""
+
+
+def _names(topic: Topic) -> tuple[str, ...]:
+    """The labels of a topic: its name, and its cluster where there are several."""
+    return (label(topic.name), label(topic.cluster)) if topic.cluster else (label(topic.name),)
 
 
 def _counts(topic: Topic) -> _Counts:

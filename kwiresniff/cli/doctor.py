@@ -31,8 +31,10 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str, fail_on:
     Errors that clients get, slow and unanswered requests, throttling, rebalances, tiny batches, connection churn, TLS
     failures, packets sent twice, damaged batches. -v adds what was observed, and which causes were weighed.
     """
-    source = EventSource(captures, options, "bodies", screen=False, sessions=True, attempts=True, digests=True)
-    doctor = Doctors(source.topic_name, examiners_of(source.plugins))
+    source = EventSource(
+        captures, options, "bodies", screen=False, sessions=True, attempts=True, digests=True, clusters=True
+    )
+    doctor = Doctors(source.topic_name, examiners_of(source.plugins), source.clusters)
     finished, messages = read_through(source, doctor.exchange, doctor.add)
     judgement, reasons = doctor.judgement(), options.verbose > 0
     found = [finding_with_names(one, source.names) for one in judgement.findings]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from kwiresniff.analysis.body_entities import record_sets
+from kwiresniff.analysis.cluster_evidence import cluster_of
 from kwiresniff.analysis.filter import compile_filter
 from kwiresniff.analysis.redact import Redactor
 from kwiresniff.analysis.sinks import CaptureEvents, Counted, Limited, Observed, WholeEvents
@@ -28,6 +30,8 @@ from kwiresniff.cli.redact_key import redact_key
 from kwiresniff.cli.time_window import TimeWindow
 from kwiresniff.codec.record_limits import decompress_always
 from kwiresniff.identity.addresses import ServerNames
+from kwiresniff.identity.clusters import LEARNED_FROM, Clusters
+from kwiresniff.identity.held_events import HeldEvents
 from kwiresniff.model import (
     Connection,
     Event,
@@ -110,7 +114,9 @@ class EventSource:
     value, for a command that writes JSON and needs bodies for nothing else: they may come as text then, if no option
     looks into them. With ``attempts`` connections that were refused or not answered are events, too; with ``sessions``
     fetches have the content of their fetch sessions. ``digests`` says that the command asks little of most bodies,
-    or of those of these APIs, which need not be decoded before it asks for more.
+    or of those of these APIs, which need not be decoded before it asks for more. With ``clusters`` it is learned from
+    all exchanges, wanted or not, which brokers are one cluster, and events wait for that (``identity.held_events``);
+    ``self.clusters`` is for the command's analyses.
     """
 
     def __init__(
@@ -126,6 +132,7 @@ class EventSource:
         sessions: bool = False,
         trees: bool = False,
         digests: bool | Collection[int] = False,
+        clusters: bool = False,
         names: AddressNames | None = None,
     ) -> None:
         self.options = options
@@ -169,6 +176,9 @@ class EventSource:
         self._narrowed = narrowed
         self._limited: Limited | None = None
         self._plugin_sink: PluginSink | None = None
+        self.clusters = Clusters()
+        self._tells_clusters = clusters
+        self._held: HeldEvents | None = None
         self._chain(Sink())
 
     def _opened(self, captures: Sequence[str]) -> CaptureSet:
@@ -241,7 +251,10 @@ class EventSource:
         whole = WholeEvents(self._chain(sink))
         self._analyzer.give_to(whole)
         self._analyzer.pauses = self._limited is not None
-        return uninterrupted(self._read, whole, stop)
+        finished = uninterrupted(self._read, whole, stop)
+        if self._held is not None:
+            self._held.release()
+        return finished
 
     def _chain(self, sink: Sink) -> CaptureEvents:
         """The sinks in front of the command's own, from the back; see ``kwiresniff.analysis.sinks.chain``."""
@@ -253,6 +266,8 @@ class EventSource:
         if self.plugins.loaded:
             sink = self._plugin_sink = PluginSink(sink, self.plugins, self.topic_name, decode=self.redactor is None)
         sink = chosen(sink, matches=self._matches if self._narrowed else None, redactor=self.redactor)
+        if self._tells_clusters:
+            sink = self._held = HeldEvents(sink, self.clusters, partial(cluster_of, self.clusters))
         self._entry = CaptureEvents(ServerNames(sink, self.names), self._captures.problems, self._captures.files)
         return self._entry
 
@@ -300,13 +315,17 @@ class EventSource:
         """The exchange filter, called before bodies are decoded; None is a maybe.
 
         What tells the names of topics is decoded in any case, or those that are shown would go by their ids; so is what
-        tells which configs are secrets.
+        tells which configs are secrets, and which brokers are one cluster.
         """
         self._looked_at += 1
         wanted: bool | None = self._window.holds(exchange)
         if wanted and self._filter is not None:
             wanted = self._filter.matches_header(exchange)
-        return None if wanted is False and exchange.api_key in NAMING_APIS else wanted
+        if wanted is False and (
+            exchange.api_key in NAMING_APIS or (self._tells_clusters and exchange.api_key in LEARNED_FROM)
+        ):
+            return None
+        return wanted
 
     def _matches(self, exchange: Exchange) -> bool:
         return self._window.holds(exchange) and (self._filter is None or self._filter.matches(exchange))

@@ -31,8 +31,8 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     alike are one, with their number; JSON has them all. Zones are those that clients and brokers name (client.rack,
     broker.rack); what brokers fetch from each other is in the table and in JSON, and in no picture.
     """
-    source = EventSource(captures, options, "bodies", screen=False, sessions=True, digests=True)
-    traffic, book = TopicTraffic(source.topic_name), AddressBook(source.names)
+    source = EventSource(captures, options, "bodies", screen=False, sessions=True, digests=True, clusters=True)
+    traffic, book = TopicTraffic(source.topic_name, source.clusters), AddressBook(source.names)
 
     def take(exchange: Exchange) -> None:
         book.exchange(exchange)

@@ -21,8 +21,8 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     Groups of both rebalance protocols, share groups and streams groups. Heartbeats that say nothing new are left out,
     and commits of one member in a row are one line. One group alone: -Y 'group == NAME'.
     """
-    source = EventSource(captures, options, "bodies", screen=False, digests=True)
-    timeline = GroupTimeline(source.topic_name)
+    source = EventSource(captures, options, "bodies", screen=False, digests=True, clusters=True)
+    timeline = GroupTimeline(source.topic_name, source.clusters)
 
     finished, messages = read_through(source, timeline.add)
     found = timeline.events()

@@ -43,8 +43,8 @@ class Collected(NamedTuple):
 
 def collect(captures: tuple[str, ...], options: ReadOptions) -> Collected:
     """Reads the captures; raises what is wrong with them or with the options before anything is printed."""
-    source = EventSource(captures, options, "bodies", screen=False, sessions=True, digests=True)
-    inventory, book = Inventory(source.topic_name), AddressBook(source.names)
+    source = EventSource(captures, options, "bodies", screen=False, sessions=True, digests=True, clusters=True)
+    inventory, book = Inventory(source.topic_name, source.clusters), AddressBook(source.names)
 
     def take(event: Event) -> None:
         if isinstance(event, Connection):

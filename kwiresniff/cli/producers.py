@@ -19,8 +19,8 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     Of sequences, what is missing and what was sent again; of transactions, who began them, how long they were open, and
     whether they were committed, aborted, fenced, or are open still.
     """
-    source = EventSource(captures, options, "bodies", screen=False, digests=True)
-    ledger = ProducerLedger(source.topic_name)
+    source = EventSource(captures, options, "bodies", screen=False, digests=True, clusters=True)
+    ledger = ProducerLedger(source.topic_name, source.clusters)
 
     finished, messages = read_through(source, ledger.exchange)
     found = ledger.producers()

@@ -23,8 +23,10 @@ def command(captures: tuple[str, ...], options: ReadOptions, output: str, title:
     It needs no network and no script to be read. It shows names, counts and times, never record keys or values.
     """
     check()
-    source = EventSource(captures, options, "bodies", screen=False, sessions=True, attempts=True, digests=True)
-    reporter = Reporter(source.topic_name, examiners_of(source.plugins), source.names)
+    source = EventSource(
+        captures, options, "bodies", screen=False, sessions=True, attempts=True, digests=True, clusters=True
+    )
+    reporter = Reporter(source.topic_name, examiners_of(source.plugins), source.clusters, source.names)
     finished, messages = read_through(source, reporter.exchange, reporter.add)
     with Output(output) as out:
         out.stream.write(page(reporter.report(title, source.files)).encode("utf-8"))

@@ -23,8 +23,8 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     produce to consume is that from a Produce response to the Fetch response that carries the batch, where the capture
     has both.
     """
-    source = EventSource(captures, options, "bodies", screen=False, sessions=True, digests=True)
-    traffic = TopicTraffic(source.topic_name)
+    source = EventSource(captures, options, "bodies", screen=False, sessions=True, digests=True, clusters=True)
+    traffic = TopicTraffic(source.topic_name, source.clusters)
     finished, messages = read_through(source, traffic.exchange)
     found = [topic_with_names(topic, source.names) for topic in traffic.topics()]
     if form == "table":

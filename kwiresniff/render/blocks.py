@@ -31,6 +31,11 @@ class BlockWriter:
             self._out.write(printable(self._paint.spans([*front, *line]), self._out).rstrip() + "\n")
 
 
+def cluster_words(cluster: str) -> str:
+    """A cluster by its id, or by an address in it, which is a text of its own; not escaped."""
+    return cluster if cluster.startswith("cluster ") else f"cluster {cluster}"
+
+
 def cluster_name(cluster: str) -> str:
-    """A cluster by its id, or by an address in it, which is a text of its own."""
-    return escape(cluster if cluster.startswith("cluster ") else f"cluster {cluster}")
+    """The same, escaped for a terminal."""
+    return escape(cluster_words(cluster))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import pytest
@@ -15,6 +15,7 @@ from kwiresniff.analysis.cluster_evidence import cluster_of
 from kwiresniff.analysis.doctor import Doctors
 from kwiresniff.analysis.groups import GroupTimeline
 from kwiresniff.analysis.producer_ledger import ProducerLedger
+from kwiresniff.analysis.sinks import CallingSink
 from kwiresniff.analysis.topic_traffic import TopicTraffic
 from kwiresniff.export import json_line
 from kwiresniff.export.clients import client_json
@@ -24,7 +25,7 @@ from kwiresniff.export.producers import producer_json
 from kwiresniff.export.topics import topic_json
 from kwiresniff.identity.clusters import Clusters
 from kwiresniff.identity.held_events import HeldEvents
-from kwiresniff.model import Connection, Event, Exchange, Segment
+from kwiresniff.model import Connection, Event, Exchange, Segment, feed_of
 from kwiresniff.session import Analyzer
 from tests.support.exchanges import START_NS
 from tests.support.merged import Network, merged, segments_of
@@ -47,17 +48,19 @@ def said(segments: Iterable[Segment]) -> Counter[bytes]:
     timeline, ledger = GroupTimeline(name, clusters), ProducerLedger(name, clusters)
     doctor = Doctors(name, clusters=clusters)
 
-    def take(event: Event) -> None:
+    def take(exchange: Exchange) -> None:
+        for call in (doctor.exchange, inventory.exchange, topics.exchange, timeline.add, ledger.exchange):
+            call(exchange)
+
+    def take_other(event: Event) -> None:
         doctor.add(event)
-        if isinstance(event, Exchange):
-            for call in (inventory.exchange, topics.exchange, timeline.add, ledger.exchange):
-                call(event)
-        elif isinstance(event, Connection):
+        if isinstance(event, Connection):
             inventory.connection(event)
 
-    held = HeldEvents(clusters, partial(cluster_of, clusters), take)
-    for event in analyzer.analyze(segments):
-        held.take(event)
+    held = HeldEvents(CallingSink(take, take_other), clusters, partial(cluster_of, clusters))
+    analyzer.give_to(held)
+    for _ in chain(analyzer.read(feed_of(segments)), analyzer.end()):
+        pass
     held.release()
     found: list[dict[str, Any]] = [
         *map(topic_json, topics.topics()), *map(group_event_json, timeline.events()),

@@ -12,6 +12,7 @@ from kwiresniff.base.placeholders import NO_CLIENT_ID
 from kwiresniff.errors import ExportError
 from kwiresniff.model import file_index, packet_number
 from kwiresniff.render import format_units
+from kwiresniff.render.blocks import cluster_words
 from kwiresniff.render.escape import escape
 from kwiresniff.render.groups import event_text
 from kwiresniff.render.page import plots
@@ -47,6 +48,7 @@ def page(report: Report) -> str:
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     filters: dict[str, Callable[..., Any]] = {
         "plain": _plain,
+        "cluster": lambda cluster: _plain(cluster_words(cluster)),
         "listed": lambda values: _plain(", ".join(values), MAX_LIST_CHARS),
         "duration": format_units.duration,
         "size": format_units.size,
