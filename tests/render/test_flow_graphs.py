@@ -108,7 +108,7 @@ def test_graphviz_shows_what_came_over_the_wire() -> None:
 
 
 def test_mermaid_has_room_for_the_largest_picture() -> None:
-    """``maxTextSize`` is 50,000 characters, ``maxEdges`` 500; every name is long, and every character escaped. What finds
+    """``maxTextSize`` is 50,000 characters, ``maxEdges`` 500; names are long, every character is escaped. What finds
     no room is counted.
     """
 
