@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kwiresniff.base.address_names import AddressNames
+from kwiresniff.capture import open_captures
 from kwiresniff.identity import addresses
 from kwiresniff.identity.addresses import ENOUGH_SERVED, AddressBook, ServerNames
 from kwiresniff.model import EventList, Exchange
+from kwiresniff.session import Analyzer
 from tests.support.exchanges import connection, exchange
 
+CAPTURES = Path(__file__).resolve().parents[2] / "captures"
 CLIENT = "10.0.0.5:50000"
 HOSTS = ("kafka-1.example", "kafka-2.example")
 
@@ -150,3 +154,18 @@ def test_the_server_name_of_tls_is_a_name_of_the_broker() -> None:
     sink.on_connection(connection(9))
     assert [tuple(one) for one in names.of_address("10.0.0.1:9092")] == [("kafka-1.example.com", "SNI")]
     assert len(seen.take()) == 4
+
+
+@pytest.mark.parametrize("name", ["eras/era-0.10-cluster", "incidents/reassignment", "incidents/rolling-restart"])
+def test_recorded_clusters_show_by_their_leaders_what_they_advertise(name: str) -> None:
+    """These brokers advertise addresses: what is told without them must be the same nodes."""
+    book, brokers = AddressBook(), set()
+    for event in Analyzer("bodies").analyze(open_captures([str(CAPTURES / f"{name}.pcap.xz")])):
+        if isinstance(event, Exchange):
+            book.exchange(event)
+            brokers.add(event.connection.broker)
+    advertised = {broker: node_id(book, broker) for broker in brokers}
+    book._by_address.clear()  # as where they advertise host names
+    told = {broker: found for broker in brokers if (found := node_id(book, broker)) is not None}
+    assert told
+    assert told == {broker: advertised[broker] for broker in told}
