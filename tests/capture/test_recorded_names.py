@@ -152,7 +152,7 @@ def test_comments_are_bounded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
 
 
 def test_comments_are_looked_for_in_the_first_packets() -> None:
-    """Who captures may learn of a process a little later; options of other kinds are on every packet of some captures."""
+    """Who captures may learn of a process a little later; other options are on every packet of some captures."""
     ng = Pcapng()
     flags = ng.option(2, struct.pack("<I", OUTBOUND))
     for others, found in ((MAX_PACKETS - 1, True), (MAX_PACKETS, False)):
