@@ -10,7 +10,7 @@ import pytest
 from kwiresniff.base.address_names import AddressNames
 from kwiresniff.capture import open_captures
 from kwiresniff.identity import addresses
-from kwiresniff.identity.addresses import ENOUGH_SERVED, AddressBook, ServerNames
+from kwiresniff.identity.addresses import ENOUGH_SERVED, MAX_LOOKED_AT, AddressBook, ServerNames
 from kwiresniff.model import EventList, Exchange
 from kwiresniff.session import Analyzer
 from tests.support.exchanges import connection, exchange
@@ -118,6 +118,13 @@ def test_enough_is_enough() -> None:
     many = [produce(0, "10.1.0.1:9092") for _ in range(ENOUGH_SERVED)]
     later = [produce(1, "10.1.0.1:9092") for _ in range(ENOUGH_SERVED)]
     assert node_id(book_of(metadata(), *many, *later), "10.1.0.1:9092") == 1
+
+
+def test_requests_about_unknown_leaders_are_looked_at_so_many_times() -> None:
+    """Each may name thousands of partitions."""
+    for others, told in ((MAX_LOOKED_AT - 1, 1), (MAX_LOOKED_AT, None)):
+        unknown = [produce(7, "10.1.0.1:9092") for _ in range(others)]
+        assert node_id(book_of(metadata(), *unknown, produce(0, "10.1.0.1:9092")), "10.1.0.1:9092") == told
 
 
 def test_no_traffic_fills_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
