@@ -28,11 +28,11 @@ from kwiresniff.base.flows import host_of
 from kwiresniff.model import Body, Connection, Exchange, ForwardingSink, Message, Sink
 
 #: Hosts with a zone, nodes, addresses of brokers, clients: more than a large cluster has.
-MAX_ENTRIES: Final = 10_000
+MAX_ENTRIES = 10_000
 #: Partitions whose leaders are remembered.
-MAX_LEADERS: Final = 100_000
+MAX_LEADERS = 100_000
 #: Connections that have named their rack, or were asked for it in vain: a new one is asked once.
-MAX_ASKED: Final = 4_096
+MAX_ASKED = 4_096
 #: Partitions served by an address after which its node is settled.
 ENOUGH_SERVED: Final = 64
 #: Requests to an address after which its node is settled, whatever it served: they may name thousands of partitions of
