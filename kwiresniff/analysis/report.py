@@ -45,7 +45,7 @@ class Reporter:
         clusters: Clusters | None = None,
         names: AddressNames | None = None,
     ) -> None:
-        """``clusters`` are those of other analyses of the same exchanges."""
+        """``clusters`` are those of other analyses of the same exchanges, ``names`` those of addresses."""
         clusters = clusters or Clusters()
         self._doctor = Doctors(topic_name, rules, clusters)
         self._tables = [StatsTable((name,), topic_name) for name in DIMENSIONS]

@@ -82,7 +82,7 @@ class AddressNames:
 
     def knows(self, text: str) -> bool:
         """Whether some address may be called so."""
-        return any(text in spellings(one.name) for known in self._names.values() for one in known)
+        return any(text in spellings(one.name) for known in list(self._names.values()) for one in known)
 
     def of_address(self, address: str) -> list[Name]:
         """The names of a host, or of one of its ports alone."""

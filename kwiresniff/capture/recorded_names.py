@@ -28,8 +28,9 @@ _INBOUND, _OUTBOUND = 1, 2
 _RECORDS: Final = {1: 4, 2: 16}
 _RECORD_END: Final = 0
 
-#: Connections, by their direction, whose comments have been read: later ones say the same.
+#: Connections, each way, whose comments are read, and the packets of each that are looked at: later ones say the same.
 MAX_COMMENTED: Final = 10_000
+MAX_PACKETS: Final = 16
 #: Bytes of a comment that are read: ptcpdump's have some hundred, labels of pods included.
 MAX_COMMENT_BYTES: Final = 4_096
 
@@ -46,7 +47,7 @@ class RecordedNames:
 
     def __init__(self, names: AddressNames) -> None:
         self._names = names
-        self._commented: set[bytes] = set()
+        self._looked_at: dict[bytes, int] = {}  # packets with options, by their connections and directions
 
     def block(self, order: str, buffer: bytes, start: int, end: int) -> None:
         """A whole name resolution block, ``buffer[start:end]``; of what is wrong in it, the rest is not read."""
@@ -67,8 +68,10 @@ class RecordedNames:
 
     def options(self, order: str, buffer: bytes, start: int, end: int, flow: bytes) -> None:
         """The options of a packet of a TCP connection, ``buffer[start:end]``."""
-        if flow in self._commented or len(self._commented) >= MAX_COMMENTED:
+        looked_at = self._looked_at.get(flow, 0)
+        if looked_at >= MAX_PACKETS or (not looked_at and len(self._looked_at) >= MAX_COMMENTED):
             return
+        self._looked_at[flow] = looked_at + 1
         comments: list[bytes] = []
         flags = 0
         for code, value in _options(order, buffer, start, end):
@@ -78,7 +81,7 @@ class RecordedNames:
                 flags = Struct(order + "I").unpack(value)[0] & 3
         if not comments or flags not in (_INBOUND, _OUTBOUND):
             return
-        self._commented.add(flow)
+        self._looked_at[flow] = MAX_PACKETS
         source, destination = endpoints(flow)
         found = [name for comment in comments for name in names_in_comment(comment)]
         for name in reversed(found):  # a pod says more than its container, and that more than its process

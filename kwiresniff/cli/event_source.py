@@ -120,10 +120,11 @@ class EventSource:
         *,
         screen: bool = True,
         all_views: bool = False,
+        names: AddressNames | None = None,
     ) -> None:
         self.options = options
         decompress_always(options.max_decompressed)
-        self.names = AddressNames()
+        self.names = names or AddressNames()
         if options.hosts is not None:
             read_hosts_file(options.hosts, self.names)
         self._filter = _filter(options, self.topic_name, lambda: self._analyzer.topics.changes, self.names)

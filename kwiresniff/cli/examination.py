@@ -7,6 +7,7 @@ import time
 
 from kwiresniff.analysis.doctor import SEVERITIES, Doctors
 from kwiresniff.analysis.doctor.live import LiveExamination
+from kwiresniff.analysis.named import finding_with_names
 from kwiresniff.analysis.sinks import CallingSink
 from kwiresniff.capture.live import LiveCapture
 from kwiresniff.cli.event_source import EventSource
@@ -45,7 +46,7 @@ class _Review:
             if self._written:
                 sys.stdout.write("\n")
             self._written = True
-            self._writer.write([finding])
+            self._writer.write([finding_with_names(finding, self._source.names)])
             self.counts[finding.severity] += 1
         for finding in over:
             self._written = True

@@ -7,6 +7,7 @@ import sys
 import time
 from collections import deque
 
+from kwiresniff.analysis.named import topic_with_names
 from kwiresniff.analysis.sinks import CallingSink
 from kwiresniff.analysis.topic_traffic import TopicTraffic
 from kwiresniff.capture.live import LiveCapture
@@ -111,7 +112,8 @@ def watch_topics(live: LiveCapture, source: EventSource, *, watched: bool) -> bo
     messages = Messages(source)
     for problem in problems:
         messages.problem(problem)
-    TopicWriter(*stdout_for(source.options.color)).topics(view.traffic.topics())
+    found = [topic_with_names(topic, source.names) for topic in view.traffic.topics()]
+    TopicWriter(*stdout_for(source.options.color)).topics(found)
     messages.end()
     if view.traffic.left_out and not source.options.quiet:
         print(f"kwiresniff: {view.traffic.left_out} names or rows found no room and are not listed", file=sys.stderr)

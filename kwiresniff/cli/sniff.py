@@ -11,6 +11,7 @@ import click
 
 from kwiresniff.analysis.metrics import DEFAULT_SERIES
 from kwiresniff.analysis.parse_units import duration_ns
+from kwiresniff.base.address_names import AddressNames
 from kwiresniff.capture import SegmentSource
 from kwiresniff.capture.live import (
     DecryptedLive,
@@ -21,6 +22,7 @@ from kwiresniff.capture.live import (
     network_interfaces,
 )
 from kwiresniff.capture.live.bpf import expression
+from kwiresniff.capture.live.processes import Processes
 from kwiresniff.capture.live.savefiles import PRIVATE
 from kwiresniff.capture.live.source import DEFAULT_BUFFER_BYTES, DEFAULT_DELAY_MS, DEFAULT_SNAP_BYTES
 from kwiresniff.cli.click_commands import ParamType, TrafficCommand
@@ -230,6 +232,9 @@ def command(
         delay_ms=CALM_DELAY_MS if view.is_summed_up() else DEFAULT_DELAY_MS,
         decode_as=options.decode_as,
     )
+    names = AddressNames()
+    processes = Processes(names)
+    processes.scan()  # as root, if we are: later only of processes that the new user may look at
     with ExitStack() as stack:
         live = open_and_hand_over(wanted, options, user, write, Rotation(file_size, seconds, files), mode)
         stack.callback(live.close)
@@ -238,10 +243,11 @@ def command(
             decryption = stack.enter_context(closing(_decryption(options.keylog, quiet=options.quiet)))
             segments = DecryptedLive(live, decryption)
         screen = None if view.is_summed_up() else screen_for(view.form, options)
-        source = view.event_source(segments, options, metrics=address is not None)
+        source = view.event_source(segments, options, metrics=address is not None, names=names)
         if address is not None:
             served = served_metrics(live, source, address, metrics_series, topics=topic_metrics, names=metrics_hosts)
             stack.enter_context(served)
+        stack.enter_context(processes.watched())
         stack.enter_context(ready(live.stop))
         if not (view.watched or options.quiet):
             _print_listening(live, wanted.expression)

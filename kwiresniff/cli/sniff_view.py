@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from kwiresniff.analysis.doctor import Doctor
+from kwiresniff.analysis.doctor import Doctors
 from kwiresniff.analysis.metrics import Metrics
 from kwiresniff.analysis.sinks import CallingSink
 from kwiresniff.analysis.stats import StatsTable, StatsTables
 from kwiresniff.analysis.topic_metrics import TopicMetrics
 from kwiresniff.analysis.topic_traffic import TopicTraffic
+from kwiresniff.base.address_names import AddressNames
 from kwiresniff.base.needs import Needs
 from kwiresniff.capture import SegmentSource
 from kwiresniff.capture.live import LiveCapture
@@ -44,19 +45,21 @@ class View(NamedTuple):
         """Whether something is made of all exchanges together, so that none has to be shown at once."""
         return self.form in ("stats", "doctor", "topics")
 
-    def event_source(self, segments: SegmentSource, options: ReadOptions, *, metrics: bool) -> EventSource:
-        """The events of ``segments``; with ``metrics``, as metrics need them, too."""
+    def event_source(
+        self, segments: SegmentSource, options: ReadOptions, *, metrics: bool, names: AddressNames | None = None
+    ) -> EventSource:
+        """The events of ``segments``; with ``metrics``, as metrics need them, too. ``names`` are those of addresses."""
         needs = self._needs(options)
         if metrics:
             needs |= Metrics.NEEDS
         if self.topic_metrics:
             needs |= TopicMetrics.NEEDS
         screen, shown = self.form not in ("stats", "topics"), not metrics and not self.is_summed_up()
-        return EventSource(segments, options, needs, screen=screen, all_views=shown)
+        return EventSource(segments, options, needs, screen=screen, all_views=shown, names=names)
 
     def _needs(self, options: ReadOptions) -> Needs:
         if self.form == "doctor":
-            return Doctor.NEEDS
+            return Doctors.NEEDS
         if self.form == "topics":
             return TopicTraffic.NEEDS
         if self.form != "stats":
@@ -112,6 +115,6 @@ def _count(live: LiveCapture, source: EventSource, names: tuple[tuple[str, ...],
 
         finished = source.read(CallingSink(StatsTables(tables).add, report), live.stop)
     if source.shown:
-        print_tables(tables, source.options)
+        print_tables(tables, source.options, names=source.names)
     messages.end()
     return finished

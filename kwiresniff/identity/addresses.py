@@ -28,13 +28,16 @@ from kwiresniff.base.flows import host_of
 from kwiresniff.model import Body, Connection, Exchange, ForwardingSink, Message, Sink
 
 #: Hosts with a zone, nodes, addresses of brokers, clients: more than a large cluster has.
-MAX_ENTRIES: Final = 10_000
+MAX_ENTRIES = 10_000
 #: Partitions whose leaders are remembered.
-MAX_LEADERS: Final = 100_000
+MAX_LEADERS = 100_000
 #: Connections that have named their rack, or were asked for it in vain: a new one is asked once.
-MAX_ASKED: Final = 4_096
+MAX_ASKED = 4_096
 #: Partitions served by an address after which its node is settled.
 ENOUGH_SERVED: Final = 64
+#: Requests to an address after which its node is settled, whatever it served: they may name thousands of partitions of
+#: which no leader is known.
+MAX_LOOKED_AT: Final = 256
 #: Of the partitions that an address served, one in so many may be led by another node: a leader moves at times, and
 #: clients hear of it later.
 _ODD_ONE_IN: Final = 10
@@ -86,6 +89,7 @@ class AddressBook:
         self._cluster_of: dict[tuple[str, str | None], str] = {}  # by host and client id: whose Metadata it has
         self._leaders: dict[tuple[str, str, int], int] = {}  # by cluster id, topic (name and id) and partition
         self._served: dict[str, dict[tuple[str, int], int]] = {}  # by broker: partitions served, by who leads them
+        self._looked_at: dict[str, int] = {}  # requests, by broker
         self._settled: set[str] = set()  # brokers of which enough was served
         self._asked: dict[int, None] = {}  # connections whose rack is known or was asked for
         self._last = -1  # the connection of the last exchange
@@ -200,11 +204,12 @@ class AddressBook:
         if cluster is None or (broker not in self._served and len(self._served) >= MAX_ENTRIES):
             return
         served = self._served.setdefault(broker, {})
+        looked_at = self._looked_at[broker] = self._looked_at.get(broker, 0) + 1
         for topic, partition in _partitions(request):
             leader = self._leaders.get((cluster, topic, partition))
             if leader is not None and ((cluster, leader) in served or len(served) < ENOUGH_SERVED):
                 served[cluster, leader] = served.get((cluster, leader), 0) + 1
-        if sum(served.values()) >= ENOUGH_SERVED:
+        if looked_at >= MAX_LOOKED_AT or sum(served.values()) >= ENOUGH_SERVED:
             self._settled.add(broker)
 
 

@@ -1,27 +1,27 @@
 """Flows as graphs for Graphviz (``dot``) and Mermaid: clients, topics and arrows between them.
 
 Sources: https://graphviz.org/doc/info/lang.html and https://mermaid.js.org/syntax/flowchart.html. Names from the wire
-are cut to ``MAX_LABEL_CHARS`` and escaped first as for a terminal, then for the language. Mermaid takes no text of more
-than 50,000 characters (``maxTextSize``): the longest that can be made stays below it.
+are cut to ``MAX_LABEL_CHARS`` and escaped first as for a terminal, then for the language.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from kwiresniff.render import format_units
 from kwiresniff.render.blocks import cluster_name
-from kwiresniff.render.escape import escape
-from kwiresniff.render.flow_table import client_text, place_text, topic_text
+from kwiresniff.render.flow_table import client_text, listed, place_text, topic_text
 from kwiresniff.results.flows import FlowClient, FlowEdge, FlowPicture
 
 #: Characters of a name in a label, before they are escaped for the language.
 MAX_LABEL_CHARS: Final = 48
-#: Of several texts that are listed, the first so many.
-MAX_LISTED: Final = 3
+#: Characters of a Mermaid text without its line ends, styles and last words, all of which have 5,000: it draws no text
+#: of more than 50,000 (``maxTextSize``). And those of one line of a label.
+MERMAID_CHARS: Final = 45_000
+MERMAID_LINE_CHARS: Final = 96
 #: An arrow is so wide, in points, for no bytes and for the most; between them by the square root.
 THINNEST, THICKEST = 1.0, 8.0
 
@@ -49,35 +49,41 @@ def graphviz(picture: FlowPicture) -> Iterator[str]:
         label, color = _quoted(edge_lines(edge)), COLORS[edge.state]
         yield f'  {start} -> {end} [label={label}, penwidth={width(edge):.1f}, color="{color}"];'
     if picture.left_out:
-        yield f"  left_out [shape=plaintext, label={_quoted([left_out_text(picture)])}];"
+        yield f"  left_out [shape=plaintext, label={_quoted([left_out_text(picture.left_out)])}];"
     yield "}"
 
 
 def mermaid(picture: FlowPicture) -> Iterator[str]:
     """The lines of a flowchart in the language of Mermaid."""
-    yield "flowchart LR"
-    for at, client in enumerate(picture.clients):
-        yield f"  c{at}[{_mermaid(client_lines(client))}]"
-    for at in range(len(picture.topics)):
-        yield f"  t{at}[({_mermaid(topic_lines(picture, at))})]"
+    lines = ["flowchart LR"]
+    lines += [f"  c{at}[{_mermaid(client_lines(client))}]" for at, client in enumerate(picture.clients)]
+    lines += [f"  t{at}[({_mermaid(topic_lines(picture, at))})]" for at in range(len(picture.topics))]
     width = width_by_bytes(picture)
+    room = MERMAID_CHARS - sum(map(len, lines))
     by_look: dict[str, list[str]] = {}
-    for number, edge in enumerate(picture.edges):
+    drawn = 0
+    for edge in picture.edges:
         start, end = _ends(edge)
-        yield f"  {start} -->|{_mermaid(edge_lines(edge))}| {end}"
+        line = f"  {start} -->|{_mermaid(edge_lines(edge))}| {end}"
+        room -= len(line)
+        if room < 0:
+            break
+        lines.append(line)
         look = f"stroke:{COLORS[edge.state]},stroke-width:{round(width(edge))}px"
-        by_look.setdefault(look, []).append(str(number))
-    for look, numbers in by_look.items():
-        yield f"  linkStyle {','.join(numbers)} {look}"
-    if picture.left_out:
-        yield f"  left_out[{_mermaid([left_out_text(picture)])}]"
+        by_look.setdefault(look, []).append(str(drawn))
+        drawn += 1
+    lines += [f"  linkStyle {','.join(numbers)} {look}" for look, numbers in by_look.items()]
+    left_out = picture.left_out + len(picture.edges) - drawn
+    if left_out:
+        lines.append(f"  left_out[{_mermaid([left_out_text(left_out)])}]")
+    yield from lines
 
 
 def client_lines(client: FlowClient) -> list[str]:
     """The label of a client: who, where, in which zone."""
-    lines = [short(client_text(client)), place_text(client)]
+    lines = [short(client_text(client)), short(place_text(client))]
     if client.zones:
-        lines.append(f"zone {listed(client.zones)}")
+        lines.append(f"zone {names_text(client.zones)}")
     return [line for line in lines if line]
 
 
@@ -91,7 +97,7 @@ def edge_lines(edge: FlowEdge) -> list[str]:
     """The label of an arrow: group, what went through, what is wrong."""
     lines = []
     if edge.groups and edge.role != "group":
-        lines.append(f"group {listed(edge.groups)}")
+        lines.append(f"group {names_text(edge.groups)}")
     if edge.role == "group":
         lines.append("has committed")
     else:
@@ -109,9 +115,9 @@ def edge_lines(edge: FlowEdge) -> list[str]:
     return lines
 
 
-def left_out_text(picture: FlowPicture) -> str:
+def left_out_text(left_out: int) -> str:
     """What a picture says of the flows for which it has no room."""
-    return f"{picture.left_out:,} smaller flows are not shown"
+    return f"{left_out:,} smaller flows are not shown"
 
 
 def width_by_bytes(picture: FlowPicture) -> Callable[[FlowEdge], float]:
@@ -120,15 +126,14 @@ def width_by_bytes(picture: FlowPicture) -> Callable[[FlowEdge], float]:
     return lambda edge: THINNEST + (THICKEST - THINNEST) * math.sqrt(edge.size_bytes / most)
 
 
-def short(text: str) -> str:
+def short(text: str, most: int = MAX_LABEL_CHARS) -> str:
     """A text cut to what a label has room for."""
-    return text if len(text) <= MAX_LABEL_CHARS else f"{text[: MAX_LABEL_CHARS - 1]}…"
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def listed(texts: tuple[str, ...]) -> str:
-    """The first of several names, and how many more there are."""
-    more = f" and {len(texts) - MAX_LISTED:,} more" if len(texts) > MAX_LISTED else ""
-    return short(", ".join(map(escape, texts[:MAX_LISTED]))) + more
+def names_text(texts: Sequence[str]) -> str:
+    """Several names on one line of a label."""
+    return ", ".join(map(short, listed(texts)))
 
 
 def _ends(edge: FlowEdge) -> tuple[str, str]:
@@ -144,5 +149,13 @@ def _quoted(lines: list[str]) -> str:
 
 
 def _mermaid(lines: list[str]) -> str:
-    """A label in double quotes, in which only letters, digits and a few marks stand for themselves."""
-    return '"' + "<br/>".join(_MERMAID_MARKS.sub(lambda found: f"#{ord(found[0])};", line) for line in lines) + '"'
+    """A label in double quotes, in which only letters, digits and a few marks stand for themselves. Each line is cut to
+    ``MERMAID_LINE_CHARS`` as it is written.
+    """
+    written = []
+    for line in lines:
+        parts = [_MERMAID_MARKS.sub(lambda found: f"#{ord(found[0])};", char) for char in line]
+        while sum(map(len, parts)) > MERMAID_LINE_CHARS:
+            parts[-2:] = ["…"]
+        written.append("".join(parts))
+    return '"' + "<br/>".join(written) + '"'

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TextIO
+from collections.abc import Callable, Sequence
+from typing import Final, TextIO
 
 from kwiresniff.base.placeholders import NO_CLIENT_ID
 from kwiresniff.render import format_units
@@ -11,7 +11,10 @@ from kwiresniff.render.escape import escape
 from kwiresniff.render.one_line import NOTHING, Column, write_lines
 from kwiresniff.results.flows import FlowClient, FlowEdge, FlowPicture
 
-_ROLES = {
+#: Of several groups or zones, the first so many are named.
+MAX_LISTED: Final = 3
+
+_ROLES: Final = {
     "producer": "produces",
     "consumer": "consumes",
     "share consumer": "shares",
@@ -50,6 +53,12 @@ def topic_text(picture: FlowPicture, at: int) -> str:
     return escape(topic.name) if topic.name is not None else f"{topic.count:,} other topics"
 
 
+def listed(texts: Sequence[str]) -> list[str]:
+    """The first of several names, and how many more there are."""
+    more = len(texts) - MAX_LISTED
+    return [*map(escape, texts[:MAX_LISTED]), *([f"{more:,} more"] if more > 0 else [])]
+
+
 def _columns(picture: FlowPicture) -> Callable[[FlowEdge], list[Column]]:
     has_zones = any(client.zones for client in picture.clients)
     has_clusters = any(topic.cluster is not None for topic in picture.topics)
@@ -64,7 +73,7 @@ def _columns(picture: FlowPicture) -> Callable[[FlowEdge], list[Column]]:
             Column("role", True, "value", _ROLES[edge.role]),
             Column("client", True, "client", client_text(client)),
             Column("address", True, "value", place_text(client) or NOTHING),
-            Column("group", True, "value", ", ".join(map(escape, edge.groups)) or NOTHING),
+            Column("group", True, "value", ", ".join(listed(edge.groups)) or NOTHING),
             Column("records", False, "value", f"{edge.records:,}"),
             Column("size", False, "value", format_units.size(edge.size_bytes)),
             Column("records/s", False, "dim", f"{edge.records / edge.seconds:,.1f}" if edge.seconds >= 1 else NOTHING),
@@ -74,7 +83,7 @@ def _columns(picture: FlowPicture) -> Callable[[FlowEdge], list[Column]]:
         ]
         if has_zones:
             found += [
-                Column("zone", True, "value", ", ".join(map(escape, client.zones)) or NOTHING),
+                Column("zone", True, "value", ", ".join(listed(client.zones)) or NOTHING),
                 Column("across zones", False, "value", NOTHING if across is None else format_units.size(across)),
             ]
         return found

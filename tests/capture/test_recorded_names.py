@@ -13,7 +13,7 @@ import pytest
 from kwiresniff.base.address_names import AddressNames
 from kwiresniff.base.flows import endpoints
 from kwiresniff.capture import open_captures, recorded_names
-from kwiresniff.capture.recorded_names import MAX_COMMENT_BYTES, RecordedNames, names_in_comment
+from kwiresniff.capture.recorded_names import MAX_COMMENT_BYTES, MAX_PACKETS, RecordedNames, names_in_comment
 from tests.support import packet_builder
 from tests.support.packet_builder import Pcapng
 
@@ -149,6 +149,18 @@ def test_comments_are_bounded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
         options = ng.option(1, b"PodName: " + pod) + ng.option(2, struct.pack("<I", OUTBOUND))
         reader.options("<", options, 0, len(options), bytes([10, 0, 0, 1, 10, 0, 0, 2, 0, port, 0, 9]))
     assert [names.knows(text) for text in "abc"] == [True, False, False]
+
+
+def test_comments_are_looked_for_in_the_first_packets() -> None:
+    """Who captures may learn of a process a little later; other options are on every packet of some captures."""
+    ng = Pcapng()
+    flags = ng.option(2, struct.pack("<I", OUTBOUND))
+    for others, found in ((MAX_PACKETS - 1, True), (MAX_PACKETS, False)):
+        names = AddressNames()
+        reader = RecordedNames(names)
+        for options in [flags] * others + [ng.option(1, POD) + flags]:
+            reader.options("<", options, 0, len(options), bytes([10, 0, 0, 1, 10, 0, 0, 2, 0, 1, 0, 9]))
+        assert names.knows("pod/shop-7f9c6d5b4-x2x4z") is found
 
 
 def test_names_at_the_end_of_a_file_can_be_had_in_advance(tmp_path: Path) -> None:

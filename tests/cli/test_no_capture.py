@@ -39,7 +39,7 @@ FILES: dict[str, bytes] = {
 }
 COMMANDS = [
     ["read"], ["read", "-o", "jsonl"], ["stats"], ["clients"], ["audit", "--target", "4.0"], ["groups"], ["topics"],
-    ["doctor"], ["export", "-O", "out.jsonl"],
+    ["flows"], ["doctor"], ["export", "-O", "out.jsonl"],
 ]  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from tests.support.raw_packets import packets
 
 #: Commands that show exchanges, and those that count.
 COMMANDS = (
-    ["read"], ["read", "-o", "summary"], ["stats"], ["topics"], ["clients"], ["groups"], ["producers"],
+    ["read"], ["read", "-o", "summary"], ["stats"], ["topics"], ["flows"], ["clients"], ["groups"], ["producers"],
     ["doctor"], ["audit", "--target", "4.0"],
 )  # fmt: skip
 

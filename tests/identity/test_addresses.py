@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kwiresniff.base.address_names import AddressNames
+from kwiresniff.capture import open_captures
 from kwiresniff.identity import addresses
-from kwiresniff.identity.addresses import ENOUGH_SERVED, AddressBook, ServerNames
+from kwiresniff.identity.addresses import ENOUGH_SERVED, MAX_LOOKED_AT, AddressBook, ServerNames
 from kwiresniff.model import EventList, Exchange
+from kwiresniff.session import Analyzer
 from tests.support.exchanges import connection, exchange
 
+CAPTURES = Path(__file__).resolve().parents[2] / "captures"
 CLIENT = "10.0.0.5:50000"
 HOSTS = ("kafka-1.example", "kafka-2.example")
 
@@ -116,6 +120,13 @@ def test_enough_is_enough() -> None:
     assert node_id(book_of(metadata(), *many, *later), "10.1.0.1:9092") == 1
 
 
+def test_requests_about_unknown_leaders_are_looked_at_so_many_times() -> None:
+    """Each may name thousands of partitions."""
+    for others, told in ((MAX_LOOKED_AT - 1, 1), (MAX_LOOKED_AT, None)):
+        unknown = [produce(7, "10.1.0.1:9092") for _ in range(others)]
+        assert node_id(book_of(metadata(), *unknown, produce(0, "10.1.0.1:9092")), "10.1.0.1:9092") == told
+
+
 def test_no_traffic_fills_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """What comes beyond a limit is not remembered, what was stays."""
     for name in ("MAX_ENTRIES", "MAX_LEADERS", "MAX_ASKED"):
@@ -127,8 +138,8 @@ def test_no_traffic_fills_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
                                cluster=f"c{number}", on=connection(number, client)))  # fmt: skip
         book.exchange(fetch(0, f"10.1.0.{number}:9092", f"a{number}", client, number))
         book.exchange(produce(0, f"10.1.0.{number}:9092", client))
-    tables = [value for value in vars(book).values() if isinstance(value, dict | set)]
-    assert all(len(table) <= 10 for table in tables) and any(tables)
+    tables = ("_zones", "_nodes", "_by_address", "_cluster_of", "_leaders", "_served", "_asked", "_called")
+    assert [len(getattr(book, table)) for table in tables] == [10, 10, 10, 10, 10, 10, 10, 0]
     assert book.zone("10.0.0.5") == "a0"
 
 
@@ -150,3 +161,18 @@ def test_the_server_name_of_tls_is_a_name_of_the_broker() -> None:
     sink.on_connection(connection(9))
     assert [tuple(one) for one in names.of_address("10.0.0.1:9092")] == [("kafka-1.example.com", "SNI")]
     assert len(seen.take()) == 4
+
+
+@pytest.mark.parametrize("name", ["eras/era-0.10-cluster", "incidents/reassignment", "incidents/rolling-restart"])
+def test_recorded_clusters_show_by_their_leaders_what_they_advertise(name: str) -> None:
+    """These brokers advertise addresses: what is told without them must be the same nodes."""
+    book, brokers = AddressBook(), set()
+    for event in Analyzer("bodies").analyze(open_captures([str(CAPTURES / f"{name}.pcap.xz")])):
+        if isinstance(event, Exchange):
+            book.exchange(event)
+            brokers.add(event.connection.broker)
+    advertised = {broker: node_id(book, broker) for broker in brokers}
+    book._by_address.clear()  # as where they advertise host names
+    told = {broker: found for broker in brokers if (found := node_id(book, broker)) is not None}
+    assert told
+    assert told == {broker: advertised[broker] for broker in told}

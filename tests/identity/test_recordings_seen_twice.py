@@ -58,7 +58,7 @@ def test_a_recording_seen_twice_counts_once(case: tuple[Path, str]) -> None:
     """By a mirror, NAT, a proxy and two capture points: equal counts, and no findings that were not there."""
     path, name = case
     segments = list(open_captures([str(path)]))
-    whole = list(Analyzer("bodies", sessions=True, attempts=True, digests=True).analyze(segments))
+    whole = list(Analyzer(Doctor.NEEDS).analyze(segments))
     once = counted(DOUBLINGS[name](segments))
     assert numbers(once) == numbers(whole)
     if name not in ACAUSAL:

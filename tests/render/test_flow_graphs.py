@@ -8,7 +8,8 @@ import subprocess
 
 import pytest
 
-from kwiresniff.analysis.flow_picture import MAX_BOXES, picture_of
+from kwiresniff.analysis.flow_picture import MAX_BOXES, MAX_EDGES, picture_of
+from kwiresniff.base.address_names import Name
 from kwiresniff.render.flow_graphs import COLORS, graphviz, mermaid
 from kwiresniff.results.flows import Flow
 from tests.support.flows import made_flow
@@ -107,17 +108,28 @@ def test_graphviz_shows_what_came_over_the_wire() -> None:
 
 
 def test_mermaid_has_room_for_the_largest_picture() -> None:
-    """``maxTextSize`` is 50,000 characters, ``maxEdges`` 500; every name here is long, and every character escaped."""
+    """``maxTextSize`` is 50,000 characters, ``maxEdges`` 500; names are long, every character is escaped. What finds
+    no room is counted.
+    """
+
+    def name(number: int) -> str:
+        return f"{'%' * 30}{'abcdefghij'[number % 10] * 7}{'klmn'[number // 10] * 200}"
+
     flows = [
-        made_flow(f"{'%' * 300}c{client}{'x' * client}", f"{'%' * 300}t{topic}{'x' * topic}", role="consumer",
-                  groups=("%" * 300, "#" * 300, ":" * 300, "g"), zone="%" * 300, lag=9**9, errors=9**9, unanswered=9**9,
-                  brokers=[("a", 9**9)])
-        for topic in range(MAX_BOXES + 1)
-        for client in range(MAX_BOXES + 1)
+        made_flow(name(client), name(topic), role="consumer", software=(None, None), groups=(name(client),) * 4,
+                  zone=name(client), lag=9**9, errors=9**9, unanswered=9**9, brokers=[("a", 9**9)],
+                  names=(Name("%" * 255, "comment"),), cluster=name(topic))
+        for topic in range(MAX_BOXES)
+        for client in range(MAX_BOXES)
     ]  # fmt: skip
-    text = "\n".join(mermaid(picture_of(flows)))
-    assert len(text) < 50_000
-    assert text.count("-->") <= 500
+    picture = picture_of(flows)
+    assert (len(picture.clients), len(picture.topics), len(picture.edges)) == (MAX_BOXES, MAX_BOXES, MAX_EDGES)
+    lines = list(mermaid(picture))
+    assert 40_000 < len("\n".join(lines)) < 50_000
+    drawn = sum("-->" in line for line in lines)
+    assert lines[-1] == f'  left_out["{MAX_BOXES * MAX_BOXES - drawn:,} smaller flows are not shown"]'
+    numbers = [int(number) for line in lines if "linkStyle" in line for number in line.split()[1].split(",")]
+    assert sorted(numbers) == list(range(drawn))
 
 
 def test_colours_are_told_in_words_too() -> None:

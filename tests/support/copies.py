@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from zlib import crc32
 
+from kwiresniff.analysis.doctor import Doctor
 from kwiresniff.analysis.sinks import chain
 from kwiresniff.base.flows import reverse
 from kwiresniff.model import FIN, SYN, Event, EventList, Segment, feed_of
@@ -125,7 +126,7 @@ DOUBLINGS: dict[str, Doubling] = {
 
 def counted(segments: Iterable[Segment], *, all_views: bool = False) -> list[Event]:
     """The events of a capture that analyses get."""
-    analyzer = Analyzer("bodies", sessions=True, attempts=True, digests=True)
+    analyzer = Analyzer(Doctor.NEEDS)
     events = EventList()
     analyzer.give_to(chain(events, all_views=all_views))
     for _ in (*analyzer.read(feed_of(segments)), *analyzer.end()):

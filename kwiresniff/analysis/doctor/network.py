@@ -9,8 +9,9 @@ from kwiresniff.analysis.doctor.endings import is_one_way
 from kwiresniff.analysis.doctor.evidence import client_of
 from kwiresniff.analysis.doctor.observers.segments import is_captured_twice
 from kwiresniff.analysis.doctor.rule import ERROR, INCIDENT, WASTE, Rule, found
-from kwiresniff.analysis.doctor.wording import counted, listed
+from kwiresniff.analysis.doctor.wording import counted, duration, listed
 from kwiresniff.analysis.places import place_of
+from kwiresniff.base.time_units import MILLISECOND_NS
 from kwiresniff.model import Connection, Exchange, Problem
 from kwiresniff.results.findings import Finding
 

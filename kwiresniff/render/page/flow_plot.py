@@ -11,7 +11,8 @@ from kwiresniff.render.flow_graphs import (
     client_lines,
     edge_lines,
     left_out_text,
-    listed,
+    names_text,
+    short,
     topic_lines,
     width_by_bytes,
 )
@@ -20,6 +21,7 @@ from kwiresniff.results.flows import FlowEdge, FlowPicture
 #: Sizes in the units of the picture, which the page scales to its width.
 _WIDTH: Final = 1_000
 _BOX: Final = 230
+_BOX_CHARS: Final = 36
 _LINE: Final = 13
 _PAD: Final = 6
 _GAP: Final = 12
@@ -52,7 +54,7 @@ class _Column:
             )
             for number, line in enumerate(lines):
                 y = top + _PAD + _LINE * (number + 0.8)
-                yield f'<text x="{self.left + 8}" y="{y:.0f}" {_STYLE}>{quoted(line)}</text>'
+                yield f'<text x="{self.left + 8}" y="{y:.0f}" {_STYLE}>{quoted(short(line, _BOX_CHARS))}</text>'
 
 
 def flow_plot(picture: FlowPicture) -> str:
@@ -83,7 +85,7 @@ def flow_plot(picture: FlowPicture) -> str:
     for column, fill in zip(columns, ("#ffffff", "#eef4f8", "#ffffff"), strict=True):
         parts += column.svg(fill)
     if picture.left_out:
-        parts.append(f'<text x="8" y="{height + _PAD}" {_STYLE}>{quoted(left_out_text(picture))}</text>')
+        parts.append(f'<text x="8" y="{height + _PAD}" {_STYLE}>{quoted(left_out_text(picture.left_out))}</text>')
     return "".join([*parts, "</svg>"])
 
 
@@ -97,7 +99,7 @@ def _clients(picture: FlowPicture, edges: Sequence[FlowEdge]) -> dict[int, list[
         lines = client_lines(picture.clients[client])
         groups = tuple(dict.fromkeys(group for edge in own if edge.role != "group" for group in edge.groups))
         lag = sum(edge.lag or 0 for edge in own)
-        boxes[client] = lines + [f"group {listed(groups)}"] * bool(groups) + [f"lag {lag:,}"] * bool(lag)
+        boxes[client] = lines + [f"group {names_text(groups)}"] * bool(groups) + [f"lag {lag:,}"] * bool(lag)
     return boxes
 
 
