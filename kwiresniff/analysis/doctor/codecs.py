@@ -34,7 +34,11 @@ READ = 1 << 63
 
 
 class CodecRule(Rule):
-    """Consumers that stop at batches in zstd."""
+    """Consumers that stop at batches in zstd.
+
+    `zstd_not_known` (error): batches in zstd in the answers to a Fetch of before zstd (v10), and the client does not
+    ask for what is behind them.
+    """
 
     codes = ("zstd_not_known",)
     apis = frozenset({FETCH})

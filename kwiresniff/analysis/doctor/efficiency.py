@@ -39,7 +39,22 @@ _UNASKED_BYTES: Final = ENTRY_BYTES + CONTAINER_BYTES + 3 * NUMBER_BYTES
 
 
 class EfficiencyRule(Rule):
-    """Clients that make brokers work for nothing."""
+    """Clients that make brokers work for nothing.
+
+    `commit_storm` (warning): a client commits more than 30 times a second.
+
+    `small_batches` (warning): fewer than 2 records in a request, over 500 requests and more, of which there are more
+    than 30 a second.
+
+    `empty_fetches` (info): nine fetches in ten bring nothing.
+
+    `acks_0` (info): records sent without acknowledgement.
+
+    `acks_0_refused` (error): a broker closes connections at once after such records, 3 times or more, which is how it
+    refuses them.
+
+    `old_message_format` (warning from 100 requests on, else info): records in the format of before Kafka 0.11.
+    """
 
     codes = (
         "commit_storm", "small_batches", "empty_fetches", "acks_0", "acks_0_refused",

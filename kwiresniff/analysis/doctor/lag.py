@@ -86,7 +86,15 @@ class _Reader:
 
 
 class LagRule(Rule):
-    """Consumers whose lag grows, and those that are given one record at a time."""
+    """Consumers whose lag grows, and those that are given one record at a time.
+
+    `consumer_lag` (warning): a consumer falls behind: for 10 s and more its lag was greater all through the last third
+    of the time than ever in the first, and is 100 records or more at the end; from the high watermark of its fetches,
+    less what its group has committed, or less what it fetched where the group commits seldom.
+
+    `small_fetches` (warning): a consumer is given one record of less than 10 kB at a time, though the log has more, in
+    nine looks of ten for 4 s: `fetch.max.bytes` or `max.partition.fetch.bytes` are smaller than two records.
+    """
 
     codes = ("consumer_lag", "small_fetches")
     apis = frozenset({FETCH, OFFSET_COMMIT})

@@ -42,9 +42,11 @@ _PRODUCE_REMEDY = (
 
 
 class LatencyRule(Rule):
-    """Slow answers, by broker and API.
+    """Slow answers, by broker and API. Time behind other requests of the connection is not the broker's, nor is the
+    path to it and back.
 
-    Time behind other requests of the connection is not the broker's, nor is the way to it and back.
+    `slow` (error when p99 is above a second and 3 were slow, or when p50 is; warning from 3 on or 5 s, else info): the
+    broker itself took more than a second.
     """
 
     codes = ("slow",)

@@ -58,7 +58,11 @@ class _Member:
 
 
 class PollingRule(Rule):
-    """Consumers that stay in their group and fetch nothing more."""
+    """Consumers that stay in their group and fetch nothing more.
+
+    `not_polling` (warning): a member fetches and commits nothing for 10 s or more on connections that stand, and its
+    heartbeats go on: its application does not poll, or has paused its partitions.
+    """
 
     codes = ("not_polling",)
     apis = frozenset({

@@ -55,7 +55,12 @@ class _Client:
 
 
 class RereadRule(Rule):
-    """Consumers that read the same records again and again. What is committed it notes for other rules as well."""
+    """Consumers that read the same records again and again. What is committed it notes for other rules as well.
+
+    `no_progress` (warning): a consumer goes back to the same records 3 times or more, and commits nothing behind them:
+    it seeks back, or ends and is started again where its group stands, because of a record that it cannot process. With
+    partitions and offsets; its rebalances are symptoms. What is read again because of a rebalance is told as that.
+    """
 
     codes = ("no_progress",)
     apis = frozenset({FETCH, OFFSET_COMMIT, OFFSET_FETCH})

@@ -22,7 +22,10 @@ FENCED, UNRELEASED = "FENCED_INSTANCE_ID", "UNRELEASED_INSTANCE_ID"
 
 
 class StaticMemberRule(Rule):
-    """Two live members with one ``group.instance.id``."""
+    """Two live members with one ``group.instance.id``.
+
+    `fenced_instance_id` (error): clients share a `group.instance.id` and throw each other out.
+    """
 
     codes = ("fenced_instance_id",)
     apis = frozenset({JOIN_GROUP, CONSUMER_GROUP_HEARTBEAT})

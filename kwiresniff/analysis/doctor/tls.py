@@ -47,7 +47,23 @@ UNSEEN = "unseen"
 
 
 class TlsRule(Rule):
-    """TLS and plaintext mixed up, certificates that are not trusted, and other refusals of a handshake."""
+    """TLS and plaintext mixed up, certificates that are not trusted, and other refusals of a handshake.
+
+    `tls_to_plaintext` (error): a TLS client on a plaintext port.
+
+    `plaintext_to_tls` (error): a plaintext client on a TLS port, answered with an alert.
+
+    `untrusted_certificate` (error): client or broker refuses the other's certificate, by the alert's name, with the
+    certificate's names where they are in the clear, and whether it had expired or has other names than the host that is
+    dialled. In TLS 1.3 alert and certificate are encrypted, and the alert is recognised by its size. Clients of some
+    languages send none: that one closes twice and more when it has the certificate is as good (info once).
+
+    `tls_refused` (error): a handshake ended in another alert.
+
+    `tls_closed` (warning where it is more than 30 a minute, else info): connections end soon after their TLS handshake,
+    3 times or more, and none of the client's host lasts: mostly an authentication that fails or is missing, which TLS
+    hides; commands that are run again and again look alike.
+    """
 
     codes = ("tls_to_plaintext", "plaintext_to_tls", "untrusted_certificate", "tls_refused", "tls_closed")
 

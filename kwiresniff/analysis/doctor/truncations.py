@@ -58,7 +58,12 @@ class _Loss(NamedTuple):
 
 
 class TruncationRule(Rule):
-    """Partitions that lost records."""
+    """Partitions that lost records.
+
+    `records_lost` (error): a new leader lacks what the old one had acknowledged, or consumers had read: an unclean
+    leader election; at least how many records. A batch that an idempotent producer sends again to the new leader is
+    answered with its first offset, and is no loss.
+    """
 
     codes = ("records_lost",)
     apis = frozenset({PRODUCE, FETCH, OFFSET_FOR_LEADER_EPOCH})
@@ -236,7 +241,7 @@ class TruncationRule(Rule):
             topics=topics,
             brokers=[old, new],
             explains={
-                "leader_change": scope_of("topic", topics),
+                **dict.fromkeys(("leader_change", "under_replicated"), scope_of("topic", topics)),
                 "offset_out_of_range": scope_of("topic", topics),
                 "out_of_order_sequence_number": scope_of("topic", topics),
                 "unknown_producer_id": scope_of("topic", topics),

@@ -1,39 +1,45 @@
-"""Clients that give up before a broker may answer: request.timeout.ms is shorter than the wait that the request allows.
+"""Clients that give up before a broker answers: their request.timeout.ms ends what the broker still works on.
 
-Such a client closes its connection, opens another one and asks again, and the answers come into closed connections.
+Such a client closes its connection, opens another one and asks again; the answer comes into a closed connection.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar, Final
 
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import Ending, patience_of
 from kwiresniff.analysis.doctor.errors import is_follower
 from kwiresniff.analysis.doctor.evidence import client_text
 from kwiresniff.analysis.doctor.network import is_node
-from kwiresniff.analysis.doctor.rule import INCIDENT, Rule, as_clients, found
-from kwiresniff.analysis.doctor.selection import waited
+from kwiresniff.analysis.doctor.observation import Harm, Observation, observation_of
+from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.selection import Selection, waited
 from kwiresniff.analysis.doctor.wording import duration, times
 from kwiresniff.base.time_units import OVERRUN_NS
 from kwiresniff.model import Connection, Exchange
-from kwiresniff.results.findings import Finding
 
 #: A client that leaves sooner was not waiting, it was closing.
-WAITED_NS = 1_000_000_000
+WAITED_NS: Final = 1_000_000_000
 #: So many times, after waits that differ by no more than this part of the longest, is a timeout.
-OFTEN = 3
-ALIKE = 0.25
+OFTEN: Final = 3
+ALIKE: Final = 0.25
 #: Connections whose last long wait is remembered.
-MAX_CONNECTIONS = 5_000
+MAX_CONNECTIONS: Final = 5_000
 
 
-class ImpatienceRule(Rule):
-    """Clients whose timeout ends requests that the broker holds back on purpose, or answers later."""
+class GivenUp(Observer):
+    """`gave_up`: a client closed its connection before the answer came, or while the broker held it back on purpose, 3
+    times or more after about the same wait.
 
-    codes = ("request_timeout",)
-    apis = None
-    selection = waited(WAITED_NS)
+    By client and API. Numbers: ``api``, ``waited_ns`` and ``least_ns`` (the longest and the shortest that it waited),
+    ``held_ns`` (for how long the broker may hold the answer back, or took).
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("gave_up",)
+    apis: ClassVar[frozenset[int] | None] = None
+    selection: ClassVar[Selection] = waited(WAITED_NS)
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -44,16 +50,15 @@ class ImpatienceRule(Rule):
 
     def exchange(self, exchange: Exchange) -> None:
         """Notes an answer that took long: its client may have closed the connection by then."""
-        request, response = exchange.request, exchange.response
-        number = exchange.connection.id
-        if request is not None and response is not None and (
-            number in self._waits or len(self._waits) < MAX_CONNECTIONS
-        ):  # fmt: skip
+        request, response, number = exchange.request, exchange.response, exchange.connection.id
+        if request is None or response is None:
+            return
+        if number in self._waits or len(self._waits) < MAX_CONNECTIONS:
             held_ns = max(patience_of(exchange) - OVERRUN_NS, response.first_ns - request.last_ns)
             self._waits[number] = exchange.api, request.first_packet, request.last_ns, response.first_ns, held_ns
 
     def connection(self, connection: Connection) -> None:
-        """A connection that its client closed before the answer came."""
+        """Counts a connection that its client closed before the answer came."""
         wait = self._waits.pop(connection.id, None)
         if wait is not None and connection.closed_by == "client":
             api, packet, requested_ns, answered_ns, held_ns = wait
@@ -61,7 +66,7 @@ class ImpatienceRule(Rule):
                 self._count(connection, api, packet, requested_ns, held_ns)
 
     def ending(self, ending: Ending) -> None:
-        """One that its client closed while the broker held the answer back."""
+        """Counts one that its client closed while the broker held the answer back."""
         first = ending.first
         if ending.reason == "closed by client" and WAITED_NS <= ending.waited_ns < first.patience_ns - OVERRUN_NS:
             self._count(ending.connection, first.api, first.packet, first.last_ns, first.patience_ns - OVERRUN_NS)
@@ -76,30 +81,18 @@ class ImpatienceRule(Rule):
         self._least[key] = min(waited_ns, self._least.get(key, waited_ns))
         self._held[key] = max(held_ns, self._held.get(key, 0))
 
-    def findings(self) -> Iterator[Finding]:
-        """By client and API."""
+    def observations(self) -> Iterator[Observation]:
+        """By client and API; brokers among themselves are left out."""
         for client, api, case in self._cases:
-            if is_node(client) or is_follower(case):
+            least_ns = self._least.get((client, api), 0)
+            if case.count < OFTEN or case.most - least_ns > ALIKE * case.most or is_node(client) or is_follower(case):
                 continue
-            least, held_ns = self._least.get((client, api), 0), self._held.get((client, api), 0)
-            if case.count < OFTEN or case.most - least > ALIKE * case.most:
-                continue
-            yield found(
-                "request_timeout",
-                "warning",
-                client,
-                f"gives up on {api} after {duration(case.most)} and closes its connection, {times(case.count)}: "
-                f"the broker may take {duration(held_ns)}, and answers into closed connections",
-                "request.timeout.ms of the client (socket.timeout.ms of librdkafka) must be longer than what it lets "
-                "the broker wait: fetch.max.wait.ms of a consumer, the timeout of a request for replicas.",
-                case,
-                {"api": api, "waited_ns": case.most, "held_ns": held_ns},
-                clients=[client],
-                explains={
-                    "unanswered": as_clients(client),
-                    "slow": as_clients(client),
-                    "connection_churn": as_clients(client),
-                    "metadata_storm": as_clients(client),
-                },
-                rank=INCIDENT,
-            )
+            numbers = {
+                "api": api,
+                "waited_ns": case.most,
+                "least_ns": least_ns,
+                "held_ns": self._held.get((client, api), 0),
+            }
+            text = f"{client} gave up on {api} {times(case.count)}, after {duration(case.most)} at most"
+            harm = Harm(requests_late=case.count, late_ns=case.total)
+            yield observation_of("gave_up", text, case, [f"client:{client}"], numbers, harm)

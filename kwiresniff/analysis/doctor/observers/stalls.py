@@ -1,18 +1,20 @@
-"""Brokers that stall: for some time one answers nothing, though it is asked for what it could answer at once.
+"""Times in which a broker answered nothing, though it was asked for what it could answer at once.
 
-A pause of garbage collection, a process that is stopped, a disk that hangs. What a request waits for elsewhere, such as
-acks=all for the replicas, says nothing of the broker that was asked: those that only wait for it are kept apart.
+What a request waits for elsewhere, such as acks=all for the replicas, says nothing of the broker that was asked: those
+that only wait for it are kept apart.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar, Final
 
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import Ending, patience_of
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_of, client_text
-from kwiresniff.analysis.doctor.rule import INCIDENT, Rule, as_brokers, found
-from kwiresniff.analysis.doctor.selection import waited
+from kwiresniff.analysis.doctor.observation import HARMLESS, Harm, Observation, observation_of
+from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.selection import Selection, waited
 from kwiresniff.analysis.doctor.wording import duration, listed, span
 from kwiresniff.base.api_keys import (
     API_VERSIONS,
@@ -28,18 +30,17 @@ from kwiresniff.base.api_keys import (
     SASL_HANDSHAKE,
 )
 from kwiresniff.model import ConnectionAttempt, Exchange
-from kwiresniff.results.findings import Finding, scope_of
 
 #: Silence is a stall from here on, and an error from there on.
-STALL_NS = 1_000_000_000
-SEVERE_NS = 2_000_000_000
+STALL_NS: Final = 1_000_000_000
+SEVERE_NS: Final = 2_000_000_000
 #: What is answered so soon after a stall belongs to it.
-AFTER_NS = 250_000_000
+AFTER_NS: Final = 250_000_000
 #: Stalls remembered of all brokers.
-MAX_STALLS = 5_000
+MAX_STALLS: Final = 5_000
 
 #: APIs that a broker answers from what it has, waiting for nobody.
-_PROMPT = frozenset({
+_PROMPT: Final = frozenset({
     LIST_OFFSETS, METADATA, OFFSET_FETCH, FIND_COORDINATOR, HEARTBEAT, SASL_HANDSHAKE, API_VERSIONS,
     DESCRIBE_CONFIGS, DESCRIBE_CLUSTER,
 })  # fmt: skip
@@ -59,12 +60,17 @@ class _Stall:
         self.over = over
 
 
-class StallRule(Rule):
-    """Brokers that stall, and those that waited for them."""
+class Silences(Observer):
+    """`broker_silent`: a broker answered nothing for a second or more, not even what it can answer at once.
 
-    codes = ("broker_stalled",)
-    apis = None
-    selection = waited(STALL_NS)
+    By time; those of several brokers that overlap are one. Numbers: ``silent`` (addresses of those that answered
+    nothing themselves), ``waiting`` (of those that only waited for others), ``lasted_ns``, ``over`` (whether they
+    answered again), ``lossy`` (whether the capture lacks so much that answers may be among it), ``clients``, ``apis``.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("broker_silent",)
+    apis: ClassVar[frozenset[int] | None] = None
+    selection: ClassVar[Selection] = waited(STALL_NS)
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -143,8 +149,8 @@ class StallRule(Rule):
             stall.case.note("clients", [client_text(ending.connection.client_id, ending.connection.client)])
             stall.case.note("apis", [request.api])
 
-    def findings(self) -> Iterator[Finding]:
-        """Stalls of one time are one finding."""
+    def observations(self) -> Iterator[Observation]:
+        """Silences of one time are one observation."""
         cluster = self.context.cluster
         unended = [
             one
@@ -160,55 +166,35 @@ class StallRule(Rule):
                 last_ns = max(last_ns, together[-1].last_ns)
             long = last_ns - together[0].first_ns >= SEVERE_NS
             if any(one.prompt for one in together) and (long or sum(one.case.count for one in together) > 1):
-                yield self._finding(together)
+                yield self._observation(together)
 
-    def _finding(self, together: list[_Stall]) -> Finding:
-        case = self.context.case()
+    def _observation(self, together: list[_Stall]) -> Observation:
+        cluster, case = self.context.cluster, self.context.case()
         for stall in together:
             case.merge(stall.case)
-        culprits = list(dict.fromkeys(one.broker for one in together if one.prompt))
-        brokers = list(dict.fromkeys(one.broker for one in together))
         mine = [one for one in together if one.prompt]
-        first, last = min(one.first_ns for one in mine), max(one.last_ns for one in mine)
-        case.first_ns, case.last_ns = first, last
-        texts = [self.context.cluster.broker_text(one) for one in culprits]
-        took = f" for {duration(last - first)}"
-        ended = "" if all(one.over for one in mine) else ", and no answer came any more"
-        if len(brokers) > len(culprits):
-            title = f"{len(brokers)} brokers stalled{span(first, last)}; {listed(texts)} answered nothing itself{ended}"
-        elif len(culprits) > 1:
-            title = f"{len(culprits)} brokers answered nothing{took},{span(first, last)}{ended}"
-        else:
-            title = f"the broker stalled: it answered nothing{took},{span(first, last)}{ended}"
+        silent = list(dict.fromkeys(one.broker for one in mine))
+        brokers = list(dict.fromkeys(one.broker for one in together))
+        case.note("brokers", brokers)
+        case.first_ns, case.last_ns = min(one.first_ns for one in mine), max(one.last_ns for one in mine)
+        lasted_ns = case.last_ns - case.first_ns
         lossy = self.context.is_lossy(case.count)
-        if lossy:
-            title += "; or its answers are among what the capture lost"
-        clients = case.noted("clients")
-        # With acks=all the other brokers wait for the replicas of one that stands still.
-        cluster = self.context.cluster
-        waiting = {*brokers, *(one for broker in culprits for one in cluster.addresses(cluster.of(broker)))}
-        return found(
-            "broker_stalled",
-            "info" if lossy else "error" if last - first >= SEVERE_NS else "warning",
-            listed(texts),
-            title,
-            "The whole broker stood still, so it is not one request that is slow: look at its pauses of garbage "
-            "collection, a disk that hung, CPU taken away (a stopped process, a paused virtual machine).",
-            case,
-            {"brokers": culprits, "waiting_brokers": [one for one in brokers if one not in culprits],
-             "longest_ns": last - first, "clients": clients, "apis": case.noted("apis")},
-            brokers=brokers,
-            explains={
-                "slow": as_brokers(*waiting),
-                "replica_wait": as_brokers(*waiting),
-                "unanswered": as_brokers(*waiting),
-                "request_timed_out": as_brokers(*waiting),
-                "leader_change": scope_of("left", culprits),
-                "broker_unreachable": as_brokers(*culprits),
-                "long_rebalance": as_brokers(*culprits),
-            },
-            rank=INCIDENT,
-        )  # fmt: skip
+        numbers = {
+            "silent": silent,
+            "waiting": [one for one in brokers if one not in silent],
+            "lasted_ns": lasted_ns,
+            "over": all(one.over for one in mine),
+            "lossy": lossy,
+            "clients": case.noted("clients"),
+            "apis": case.noted("apis"),
+        }
+        text = (
+            f"{listed([cluster.broker_text(one) for one in silent])} answered nothing for {duration(lasted_ns)},"
+            f"{span(case.first_ns, case.last_ns)}, though asked {case.count} times ({listed(case.noted('apis'))})"
+        )
+        harm = Harm(requests_late=case.count, seconds_down=lasted_ns / 1e9 if lasted_ns >= SEVERE_NS else 0.0)
+        about = [f"broker:{one}" for one in brokers]
+        return observation_of("broker_silent", text, case, about, numbers, HARMLESS if lossy else harm)
 
 
 def is_prompt(exchange: Exchange) -> bool:

@@ -1,4 +1,4 @@
-"""Writes that wait for replicas on other brokers: which broker went, as far as the capture shows it.
+"""Writes that wait for a second or more, and which brokers were gone or silent meanwhile.
 
 With acks=all, and for what coordinators store, a leader waits for all replicas in sync. One whose broker has gone is in
 sync until the controller fences it (``broker.session.timeout.ms``) or its lag is too old (``replica.lag.time.max.ms``),
@@ -9,14 +9,15 @@ meanwhile, it waits for the replicas that Metadata names, or for its own log: cl
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import client_of, clipped
-from kwiresniff.analysis.doctor.rule import INCIDENT, Rule, as_brokers, found
-from kwiresniff.analysis.doctor.selection import waited
-from kwiresniff.analysis.doctor.stalls import is_prompt
-from kwiresniff.analysis.doctor.wording import clock, duration, listed, span, times
+from kwiresniff.analysis.doctor.observation import HARMLESS, Harm, Observation, observation_of
+from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.observers.stalls import is_prompt
+from kwiresniff.analysis.doctor.selection import Selection, waited
+from kwiresniff.analysis.doctor.wording import counted, duration, listed, span
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.analysis.topic_parts import message_parts
@@ -29,29 +30,26 @@ from kwiresniff.base.api_keys import (
     TXN_OFFSET_COMMIT,
 )
 from kwiresniff.model import Exchange
-from kwiresniff.results.findings import Finding
 
 #: What is answered when all replicas in sync have it; a Produce with acks=1 is prompt.
-_STORED = frozenset({PRODUCE, OFFSET_COMMIT, TXN_OFFSET_COMMIT, END_TXN, INIT_PRODUCER_ID, ADD_PARTITIONS_TO_TXN})
+_STORED: Final = frozenset(
+    {PRODUCE, OFFSET_COMMIT, TXN_OFFSET_COMMIT, END_TXN, INIT_PRODUCER_ID, ADD_PARTITIONS_TO_TXN}
+)
 #: A write that waits for so long waits for more than its way to a replica and back.
-WAIT_NS = 1_000_000_000
-#: Fewer, and none of so long, is what a busy moment costs; of a broker that was seen to go less is enough.
-FEW = 3
-LONG_NS = 5_000_000_000
-GONE_NS = 2_000_000_000
+WAIT_NS: Final = 1_000_000_000
 #: Waits so shortly one after the other are one time of trouble.
-TOGETHER_NS = 2_000_000_000
+TOGETHER_NS: Final = 2_000_000_000
 #: A broker may have gone so long before the first of them, and an answer may come so shortly after the end of another
 #: connection.
-BEFORE_NS = 15_000_000_000
-ABOUT_NS = 100_000_000
+BEFORE_NS: Final = 15_000_000_000
+ABOUT_NS: Final = 100_000_000
 #: A leader that answered others for so long, while a write waited, did not stand still itself.
-ALIVE_NS = 500_000_000
+ALIVE_NS: Final = 500_000_000
 #: Partitions that are remembered of a write: those of one leader mostly have the same followers.
-MAX_WRITTEN = 20
+MAX_WRITTEN: Final = 20
 #: Waits that are remembered, and brokers of which is kept with each when they last answered.
-MAX_WAITS = 500
-MAX_HEARD = 20
+MAX_WAITS: Final = 500
+MAX_HEARD: Final = 20
 
 
 class _Wait(NamedTuple):
@@ -81,12 +79,20 @@ class _Trouble:
         self.others: list[int] = []
 
 
-class ReplicaWaitRule(Rule):
-    """Writes that wait for replicas, by what they wait for."""
+class WriteWaits(Observer):
+    """`writes_waited`: writes with acks=all, and what coordinators store, took a second or more, several brokers in one
+    time, or one while a broker was gone or silent, or with replicas that Metadata names.
 
-    codes = ("replica_wait",)
-    apis = None
-    selection = waited(WAIT_NS)
+    By the brokers that they may have waited for. Numbers: ``brokers`` (addresses that were written to), ``gone`` (pairs
+    of an address and when it closed its connections, after which it said nothing more until the longest wait was over),
+    ``still`` (addresses that took as long for what they can answer at once), ``others`` (nodes with the other replicas
+    of all that was written, of a leader that answered others meanwhile), ``times``, ``longest_ns``, ``clients``,
+    ``apis``.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("writes_waited",)
+    apis: ClassVar[frozenset[int] | None] = None
+    selection: ClassVar[Selection] = waited(WAIT_NS)
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -126,8 +132,8 @@ class ReplicaWaitRule(Rule):
         client = client_of(exchange)
         self._waits.append(_Wait(broker, client, exchange.api, packet, first_ns, ns, heard, answered_ns, written))
 
-    def findings(self) -> Iterator[Finding]:
-        """Waits for the same are one finding: where a broker was seen to go, or several waited for the same."""
+    def observations(self) -> Iterator[Observation]:
+        """Waits for the same are one observation: where a broker was seen to go, or several waited for the same."""
         cluster = self.context.cluster
         waits = sorted(self._waits, key=lambda one: (cluster.of(one.broker), one.first_ns))
         troubles: dict[tuple[str, ...], _Trouble] = {}
@@ -149,7 +155,7 @@ class ReplicaWaitRule(Rule):
                 trouble.gone |= gone
                 trouble.still = [] if gone else still
         for trouble in troubles.values():
-            yield self._finding(trouble)
+            yield self._observation(trouble)
 
     def _gone(self, together: list[_Wait]) -> dict[str, int]:
         """The brokers that closed their connections, when they did, and said nothing more until the longest wait was
@@ -187,59 +193,37 @@ class ReplicaWaitRule(Rule):
             others = nodes if others is None else others & nodes
         return sorted(others or ())
 
-    def _finding(self, trouble: _Trouble) -> Finding:
+    def _observation(self, trouble: _Trouble) -> Observation:
         cluster, case, waits = self.context.cluster, self.context.case(), trouble.waits
+        late_ns = 0
         for one in waits:
             case.add(one.packet, one.last_ns)
+            # Of Produce that is observed with the writes of its topic.
+            late_ns += one.last_ns - one.first_ns if one.api != "Produce" else 0
         case.first_ns = min(one.first_ns for one in waits)
         brokers = list(dict.fromkeys(one.broker for one in waits))
         clients = list(dict.fromkeys(one.client for one in waits))
         apis = list(dict.fromkeys(one.api for one in waits))
-        longest = max(one.last_ns - one.first_ns for one in waits)
-        culprits = [*trouble.gone, *trouble.still]
-        at = listed([cluster.broker_text(one) for one in brokers if one not in culprits])
-        how_often = f" {times(trouble.times)}" if trouble.times > 1 else ""
-        why = [
-            f"{cluster.broker_text(one)} closed its connections at {clock(ns)} and said nothing more"
-            for one, ns in trouble.gone.items()
-        ]
-        why += [f"{cluster.broker_text(one)} stood still" for one in trouble.still]
-        if trouble.others:
-            nodes = listed([cluster.node_text(cluster.of(brokers[0]), node) for node in trouble.others])
-            who = f"one of {nodes}" if len(trouble.others) > 1 else nodes
-            why.append(f"it answered others meanwhile, so {who} was slow to copy it, or its own disk to take it")
-        return found(
-            "replica_wait",
-            "warning" if case.count >= FEW or longest >= (GONE_NS if trouble.gone else LONG_NS) else "info",
-            listed([cluster.broker_text(one) for one in culprits]) or at,
-            f"{listed(apis)} waited up to {duration(longest)} at {at} for replicas on other brokers{how_often}"
-            f"{span(case.first_ns, case.last_ns)}: "
-            + ("; ".join(why) or "one that has replicas of them all was gone or stood still"),
-            "Writes with acks=all wait until a replica that is gone has left the ISR (broker.session.timeout.ms of the "
-            "controller, replica.lag.time.max.ms). See why its broker went or stood still: its log, pauses, disks. One "
-            "that is stopped in order takes leave first, and nobody waits. The leader's RemoteTimeMs is what it waited "
-            "for replicas, its LocalTimeMs what its own disk took.",
-            case,
-            {
-                "brokers": brokers,
-                "gone": list(trouble.gone),
-                "still": trouble.still,
-                "followers": trouble.others,
-                "longest_ns": longest,
-                "clients": clients,
-                "apis": apis,
-            },
-            clients=clients,
-            brokers=[*brokers, *culprits],
-            explains={
-                "slow": as_brokers(*brokers, *culprits),
-                "request_timed_out": as_brokers(*brokers),
-                "broker_unreachable": as_brokers(*culprits),
-                "closed_by_broker": as_brokers(*culprits),
-                "unanswered": as_brokers(*culprits),
-            },
-            rank=INCIDENT,
+        longest_ns = max(one.last_ns - one.first_ns for one in waits)
+        texts = listed([cluster.broker_text(one) for one in brokers])
+        numbers = {
+            "brokers": brokers,
+            "gone": [list(one) for one in trouble.gone.items()],
+            "still": trouble.still,
+            "others": trouble.others,
+            "times": trouble.times,
+            "longest_ns": longest_ns,
+            "clients": clients,
+            "apis": apis,
+        }
+        text = (
+            f"{counted(case.count, 'write')} ({listed(apis)}) at {texts} waited up to {duration(longest_ns)}"
+            f"{span(case.first_ns, case.last_ns)}"
         )
+        about = [*[f"client:{one}" for one in clients], *[f"broker:{one}" for one in (*brokers, *trouble.gone)]]
+        about += [f"broker:{one}" for one in trouble.still]
+        harm = Harm(requests_late=sum(one.api != "Produce" for one in waits), late_ns=late_ns) if late_ns else HARMLESS
+        return observation_of("writes_waited", text, case, about, numbers, harm)
 
 
 def _goes_on(cluster: str, other: str, wait: _Wait, last_ns: int) -> bool:
