@@ -65,8 +65,8 @@ class MetadataStorm(Cause):
         return Explanation(
             code="metadata_storm",
             subject=f"{clients[0]} and {counted(len(clients) - 1, 'other')}" if many else clients[0],
-            title=f"{asking} for metadata about every {duration(interval_ns)}, at regular intervals on connections that "
-            f"stand{good}: {sum(one.count for one in alike):,} requests in all",
+            title=f"{asking} for metadata about every {duration(interval_ns)}, at regular intervals on connections "
+            f"that stand{good}: {sum(one.count for one in alike):,} requests in all",
             remedy=f"That is their setting: raise {_MAX_AGE}; the default is 5 minutes. Clients learn of a new leader "
             "by the error of the old one, at once.",
             explained=tuple(alike),
