@@ -225,3 +225,60 @@ class TooManyMembers(Cause):
                 severity="info",
                 stands=numbers["members"] > numbers["partitions"],
             )
+
+
+class UnknownCodec(Cause):
+    """`zstd_not_known` (error): batches in zstd in the answers to a Fetch of before zstd (v10), and the client does not
+    ask for what is behind them. Must not be seen: that it does.
+    """
+
+    codes: ClassVar[tuple[str, ...]] = ("zstd_not_known",)
+    explains: ClassVar[tuple[str, ...]] = ("stuck_at_zstd",)
+
+    def weigh(self, observed: Observed) -> Iterator[Explanation]:
+        """By client and topic."""
+        for one in observed.of("stuck_at_zstd"):
+            numbers = one.numbers
+            software = f" ({listed(numbers['software'])})" if numbers["software"] else ""
+            yield Explanation(
+                code="zstd_not_known",
+                subject=one.name("client"),
+                title=f"is given batches of {listed(numbers['partitions'])} in zstd, which clients that ask by "
+                f"{listed(numbers['versions'])} do not know{software}: it does not come past them",
+                remedy="Update the client: zstd came with Fetch v10 (Kafka 2.1). Or let its producers use another "
+                "compression.type; what is written stays in zstd until retention deletes it.",
+                explained=(one,),
+                numbers={
+                    "topic": one.name("topic"),
+                    "partitions": numbers["partitions"],
+                    "versions": numbers["versions"],
+                },
+                severity="error",
+            )
+
+
+class SilentApplication(Cause):
+    """`not_polling` (warning): a member fetches and commits nothing for 10 s or more on connections that stand, and its
+    heartbeats go on: its application does not poll, or has paused its partitions. Must not be seen: fetches that find
+    nothing, errors, other partitions. That it falls behind is a symptom.
+    """
+
+    codes: ClassVar[tuple[str, ...]] = ("not_polling",)
+    explains: ClassVar[tuple[str, ...]] = ("not_polling",)
+
+    def weigh(self, observed: Observed) -> Iterator[Explanation]:
+        """By client."""
+        for one in observed.of("not_polling"):
+            client = one.name("client")
+            yield Explanation(
+                code="not_polling",
+                subject=client,
+                title=one.text.removeprefix(f"{client} "),
+                remedy="Its application does not poll, or has paused its partitions, and nobody else reads them "
+                "meanwhile: look at what it does with records (a call that hangs, a deadlock, a batch that takes long; "
+                "a thread dump shows it). After max.poll.interval.ms the group takes its partitions away.",
+                explained=(one,),
+                numbers=dict(one.numbers),
+                severity="warning",
+                explains={"consumer_lag": scope_of("client", [client])},
+            )

@@ -26,7 +26,7 @@ MAX_CONNECTIONS: Final = 20_000
 
 
 class QueueTimes(Observer):
-    """``queued``: Produce requests that waited behind their client's own requests on the same connection, longer than
+    """``queued``: most Produce requests of a client waited behind its own requests on the same connection, longer than
     for the broker and longer than producers linger by default.
 
     A broker reads the next request of a connection when it has answered the one before. What a quota mutes is not
@@ -39,6 +39,7 @@ class QueueTimes(Observer):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
+        self._all = context.tally()
         self._queued = context.tally()
         self._broker_ns: dict[Case, int] = {}
         #: By connection, the longest time that a request took the broker since one was not queued.
@@ -52,9 +53,11 @@ class QueueTimes(Observer):
         before_ns = self._longest_ns.get(number, 0) if exchange.queued else 0
         if number in self._longest_ns or len(self._longest_ns) < MAX_CONNECTIONS:
             self._longest_ns[number] = max(before_ns, took_ns)
+        client = self.context.client_of(exchange)
+        self._all.case(client).count += 1
         if exchange.queued <= max(took_ns, 2 * before_ns, LINGER_NS) or exchange.waiting:
             return
-        case = self._queued.case(self.context.client_of(exchange))
+        case = self._queued.case(client)
         case.add(*place_of(exchange), exchange.queued)
         case.note("brokers", [exchange.connection.broker])
         self._broker_ns[case] = self._broker_ns.get(case, 0) + (exchange.broker_ns or 0)
@@ -66,7 +69,7 @@ class QueueTimes(Observer):
     def observations(self) -> Iterator[Observation]:
         """One for each client."""
         for client, _, case in self._queued:
-            if case.count < ENOUGH:
+            if case.count < max(ENOUGH, self._all.case(client).count // 2):
                 continue
             queued_ns, broker_ns = case.total // case.count, self._broker_ns[case] // case.count
             yield observation_of(
