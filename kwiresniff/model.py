@@ -122,7 +122,8 @@ class Connection:
     ``client_id`` is that of the first request. ``closed_by`` is ``client`` or ``broker``, whoever sent the first FIN or
     RST, or empty; ``was_reset`` says that it was a RST. ``captured_twice`` counts those of the ``retransmits`` that
     came so soon after another segment that they may be copies made by the capture. ``unacknowledged`` is the last
-    segment with data that was sent again, if it never was acknowledged. ``largest_segments`` are the bytes of data in
+    segment with data that was sent again, if it never was acknowledged. ``recovered`` counts segments that were lost
+    before the capture point and sent again, ``largest_segments`` are the bytes of data in
     the largest segment. ``path_ns`` passed at the capture point between the SYN, sent once, and its answer: what
     packets take from there to the broker and back, None where that is not known. ``proxied`` says what a proxy's
     preamble tells: ``client`` and ``broker``, the real ones behind the proxy (``host:port`` or None), and ``by``, the
@@ -132,8 +133,8 @@ class Connection:
     STATE: ClassVar[tuple[str, ...]] = (
         "broker", "bytes", "captured_twice", "client", "client_id", "client_software", "closed_by", "closed_ns",
         "closed_packet", "exchanges", "first_ns", "first_packet", "handshake_rtt_ns", "handshake_seen", "id",
-        "largest_segments", "last_ns", "packets", "path_ns", "protocol", "proxied", "retransmits", "sasl",
-        "skipped_bytes", "syn_retransmits", "tls", "unacknowledged", "was_reset",
+        "largest_segments", "last_ns", "packets", "path_ns", "protocol", "proxied", "recovered", "retransmits",
+        "sasl", "skipped_bytes", "syn_retransmits", "tls", "unacknowledged", "was_reset",
     )  # fmt: skip
     __slots__ = STATE
 
@@ -148,6 +149,7 @@ class Connection:
         self.bytes = [0, 0]
         self.packets = [0, 0]
         self.largest_segments = [0, 0]
+        self.recovered = [0, 0]
         self.retransmits = [0, 0]
         self.captured_twice = 0
         self.unacknowledged: Unacknowledged | None = None

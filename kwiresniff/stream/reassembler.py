@@ -30,14 +30,15 @@ class Reassembler:
     handed on, -1 where that is not known. ``stream_offset`` is the place of ``next_seq`` in the order of the queue,
     which does not wrap. It means something only while anything waits, so what is read on a short way is not counted.
     ``largest`` is the largest number of bytes in one segment. ``captured_twice`` counts those of the ``retransmits``
-    that came too soon to be any.
+    that came too soon to be any. ``recovered`` counts segments that came so long after what follows them that they had
+    been lost before the capture point.
     ``resent`` is the last segment that was sent again: its sequence number, its bytes, how often, in which packet and
     when first.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
         "ack", "budget", "bytes", "captured_twice", "closed", "fin", "flow", "largest", "last_ns", "next_seq",
-        "packets", "queue", "resent", "retransmits", "stream_offset", "syn_seq",
+        "packets", "queue", "recovered", "resent", "retransmits", "stream_offset", "syn_seq",
     )  # fmt: skip
     __slots__ = STATE
 
@@ -54,6 +55,7 @@ class Reassembler:
         self.largest: i64 = 0
         self.retransmits: i64 = 0
         self.captured_twice: i64 = 0
+        self.recovered: i64 = 0
         self.resent: tuple[int, int, int, int, int] = (-1, 0, 0, 0, 0)
         self.last_ns = 0
         self.fin = False

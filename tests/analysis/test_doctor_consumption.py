@@ -54,10 +54,13 @@ def offsets(client: str, at_s: float, committed: int) -> Exchange:
     return exchange("OffsetFetch", 9, 8, client_id=client, request=request, response=response, start_ns=at(at_s))
 
 
-def commit(client: str, at_s: float, offset: int, joined_s: float, api: str = "OffsetCommit", key: int = 8) -> Exchange:
+def commit(
+    client: str, at_s: float, offset: int, joined_s: float, api: str = "OffsetCommit", key: int = 8, **more: Any
+) -> Exchange:
     topics = [{"name": "orders", "partitions": [{"partition_index": 0, "committed_offset": offset}]}]
     request = {"group_id": GROUP, "member_id": f"{client}-{joined_s}", "topics": topics}
-    return exchange(api, key, 8, client_id=client, request=request, response={"topics": []}, start_ns=at(at_s))
+    response: dict[str, Any] = {"topics": []}
+    return exchange(api, key, 8, client_id=client, request=request, response=response, start_ns=at(at_s), **more)
 
 
 def writes(first_s: float, last_s: float) -> list[Event]:
@@ -126,8 +129,9 @@ def test_a_group_that_nobody_is_in_while_its_topic_is_written_is_told_after_a_se
     """As long as a member that fell silent might come back, nothing is."""
     left = [join("a", 0), fetch("a", 1, codec="none"), leave("a", 20, 0)]
     assert codes(*left, *writes(21, 30)) == []
+    assert codes(*left, *writes(31, 38)) == [("group_deserted", "info")]
     (found,) = findings(*left, *writes(21, 40))
-    assert (found.code, found.severity, found.numbers["records"]) == ("group_deserted", "error", 190)
+    assert (found.code, found.severity, found.numbers["records"]) == ("group_deserted", "warning", 190)
     assert "a 10.0.0.5 left" in found.title and "orders" in found.title
 
 
@@ -151,7 +155,7 @@ def test_members_that_only_the_leader_was_told_of_are_in_the_group() -> None:
 def test_groups_that_are_remembered_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the limit a group is not looked at."""
     left = [join("a", 0), leave("a", 2, 0), *writes(3, 30)]
-    assert codes(*left) == [("group_deserted", "error")]
+    assert codes(*left) == [("group_deserted", "warning")]
     monkeypatch.setattr(subjects, "MAX_SUBJECTS", 0)
     assert codes(*left) == []
 
@@ -197,11 +201,15 @@ def test_short_runs_are_told_with_the_doubt_that_they_end_before_a_commit_is_due
         pytest.param([commit("export", 30, 100, 0)], id="commits in the end"),
         pytest.param([commit("export", 30, 100, 0, "TxnOffsetCommit", 28)], id="commits in a transaction"),
         pytest.param([offsets("export", 60, 100)], id="has committed offsets after all"),
+        pytest.param(
+            [commit("export", 30, 100, 0, errors=[("error_code", 25, "UNKNOWN_MEMBER_ID", False)], outcome="error")],
+            id="tries to, and is refused",
+        ),
     ],
 )
 def test_a_group_that_commits_is_not_told(more: list[Event]) -> None:
     """Whoever commits, and however."""
-    assert codes(*run(0, 0, 100), *run(20, 0, 120), *more) == []
+    assert "no_committed_offsets" not in [code for code, _ in codes(*run(0, 0, 100), *run(20, 0, 120), *more)]
 
 
 def test_one_start_is_none_too_many() -> None:
@@ -243,6 +251,10 @@ def test_members_without_partitions_are_counted() -> None:
             id="a member of Kafka Streams, which may have standby tasks",
         ),
         pytest.param([assigned("a", 0, [0]), assigned("b", 0, None)], id="one that was just assigned nothing"),
+        pytest.param(
+            [assigned("a", 0, [0, 1, 2]), assigned("b", 0, None), beat("b", 12)],
+            id="one to whom partitions are handed over step by step",
+        ),
     ],
 )
 def test_members_with_work_are_not_told(events: list[Event]) -> None:

@@ -51,6 +51,15 @@ def test_a_capture_that_has_packets_twice_shows_no_bad_network() -> None:
     assert codes(late) == [("retransmits", "warning")]
 
 
+def test_segments_lost_before_the_capture_point_count_by_direction() -> None:
+    """Beside the client nothing is seen twice of what was lost on its way there."""
+    on = closed(1, "client", packets=[200, 200], retransmits=[3, 0], recovered=[0, 20])
+    (found,) = findings(on)
+    assert (found.code, found.severity, found.subject) == ("retransmits", "warning", f"{on.client} {BROKER}")
+    assert found.numbers == {"per_thousand": 57, "to_broker": 3, "to_client": 20}
+    assert found.title.endswith("3 to the broker, 20 to the client")
+
+
 def stuck(number: int, opened_s: int, *, size: int = 1448, again: int = 5, back: int = 90) -> Connection:
     """A connection whose last segment did not arrive, from a second after it was opened on."""
     lost = Unacknowledged(0, size, again, 10 * number, START_NS + (opened_s + 1) * SECOND)

@@ -21,13 +21,21 @@ from kwiresniff.analysis.doctor.causes.connection_limits import ConnectionLimit
 from kwiresniff.analysis.doctor.causes.consumption import (
     DesertedGroup,
     NoCommittedOffsets,
+    SilentApplication,
     TooManyMembers,
+    UnknownCodec,
     UnreadableCodec,
 )
 from kwiresniff.analysis.doctor.causes.path import BrokenPath, LongPath, NarrowPath, SlowTransfer
 from kwiresniff.analysis.doctor.causes.patience import ShortTimeout
 from kwiresniff.analysis.doctor.causes.queues import OwnQueue
-from kwiresniff.analysis.doctor.causes.rebalances import LongRebalance, OutsideCommit, RebalanceStorm, RemovedMember
+from kwiresniff.analysis.doctor.causes.rebalances import (
+    FencedInstance,
+    LongRebalance,
+    OutsideCommit,
+    RebalanceStorm,
+    RemovedMember,
+)
 from kwiresniff.analysis.doctor.causes.replica_waits import ReplicaWait
 from kwiresniff.analysis.doctor.causes.replicas import (
     NotEnoughReplicas,
@@ -35,11 +43,11 @@ from kwiresniff.analysis.doctor.causes.replicas import (
     UnderReplicated,
     UnevenLeaders,
 )
+from kwiresniff.analysis.doctor.causes.segments import LateSyns, LossyPath
 from kwiresniff.analysis.doctor.causes.slow_brokers import CostlyTopic, SlowBroker
 from kwiresniff.analysis.doctor.causes.stalls import StalledBroker
 from kwiresniff.analysis.doctor.causes.throttling import Throttled
 from kwiresniff.analysis.doctor.causes.unanswered import ClosedByBroker, Unanswered
-from kwiresniff.analysis.doctor.codecs import CodecRule
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.controller_listener import ControllerListenerRule
 from kwiresniff.analysis.doctor.efficiency import EfficiencyRule
@@ -51,7 +59,7 @@ from kwiresniff.analysis.doctor.latency import LatencyRule
 from kwiresniff.analysis.doctor.leaders import LeaderRule
 from kwiresniff.analysis.doctor.listeners import ListenerRule
 from kwiresniff.analysis.doctor.missing_sasl import MissingSaslRule
-from kwiresniff.analysis.doctor.network import DamageRule, NetworkRule
+from kwiresniff.analysis.doctor.network import DamageRule
 from kwiresniff.analysis.doctor.not_kafka import NotKafkaRule
 from kwiresniff.analysis.doctor.observation import Observation
 from kwiresniff.analysis.doctor.observer import Observer
@@ -65,27 +73,29 @@ from kwiresniff.analysis.doctor.observers.metadata_requests import MetadataReque
 from kwiresniff.analysis.doctor.observers.opened_connections import OpenedConnections
 from kwiresniff.analysis.doctor.observers.path import LostData, PathTimes
 from kwiresniff.analysis.doctor.observers.patience import GivenUp
+from kwiresniff.analysis.doctor.observers.polling import SilentMembers
 from kwiresniff.analysis.doctor.observers.queues import QueueTimes
 from kwiresniff.analysis.doctor.observers.rebalances import Rebalances
 from kwiresniff.analysis.doctor.observers.replica_waits import WriteWaits
 from kwiresniff.analysis.doctor.observers.replicas import LeaderlessPartitions, MissingReplicas, RefusedWrites
 from kwiresniff.analysis.doctor.observers.restores import Restores
+from kwiresniff.analysis.doctor.observers.segments import ResentSegments
 from kwiresniff.analysis.doctor.observers.stalls import Silences
+from kwiresniff.analysis.doctor.observers.static_members import StaticMembers
 from kwiresniff.analysis.doctor.observers.throttling import Throttling
 from kwiresniff.analysis.doctor.observers.transfers import SlowTransfers
 from kwiresniff.analysis.doctor.observers.unanswered import ClosedInstead, UnansweredRequests
 from kwiresniff.analysis.doctor.observers.uncommitted_starts import UncommittedStarts
 from kwiresniff.analysis.doctor.observers.writes import Writes
+from kwiresniff.analysis.doctor.observers.zstd import UnknownZstd
 from kwiresniff.analysis.doctor.offsets import OffsetRule
 from kwiresniff.analysis.doctor.open_transactions import OpenTransactionRule
 from kwiresniff.analysis.doctor.partitions import HotPartitionRule
-from kwiresniff.analysis.doctor.polling import PollingRule
 from kwiresniff.analysis.doctor.quorum import QuorumRule
 from kwiresniff.analysis.doctor.rereads import RereadRule
 from kwiresniff.analysis.doctor.rule import Rule
 from kwiresniff.analysis.doctor.selection import Kind
 from kwiresniff.analysis.doctor.shared_address import SharedAddressRule
-from kwiresniff.analysis.doctor.static_members import StaticMemberRule
 from kwiresniff.analysis.doctor.streams_status import StreamsStatusRule
 from kwiresniff.analysis.doctor.tls import TlsRule
 from kwiresniff.analysis.doctor.topics import TopicRule
@@ -99,25 +109,24 @@ from kwiresniff.results.findings import Finding
 
 #: The observers of an examination.
 OBSERVERS: Final[tuple[type[Observer], ...]] = (
-    PathTimes, LostData, SlowTransfers, QueueTimes, UnansweredRequests, ClosedInstead, Departures, UncommittedStarts,
-    IdleMembers, HeldFetches, MetadataRequests, OpenedConnections, Rebalances, ClientLoads, Restores, MissingReplicas,
-    LeaderlessPartitions, RefusedWrites, Silences, Writes, WriteWaits, ResentBatches, Recompression, Throttling,
-    GivenUp, ClosedUnanswered,
+    PathTimes, LostData, ResentSegments, SlowTransfers, QueueTimes, UnansweredRequests, ClosedInstead, Departures,
+    UncommittedStarts, IdleMembers, HeldFetches, MetadataRequests, OpenedConnections, Rebalances, ClientLoads, Restores,
+    MissingReplicas, LeaderlessPartitions, RefusedWrites, Silences, Writes, WriteWaits, ResentBatches, Recompression,
+    Throttling, GivenUp, ClosedUnanswered, StaticMembers, UnknownZstd, SilentMembers,
 )  # fmt: skip
 #: The causes that are weighed.
 CAUSES: Final[tuple[type[Cause], ...]] = (
-    LongPath, NarrowPath, BrokenPath, SlowTransfer, OwnQueue, Unanswered, ClosedByBroker, UnreadableCodec,
-    DesertedGroup, NoCommittedOffsets, TooManyMembers, LateFetches, RebalanceStorm, LongRebalance, RemovedMember,
-    OutsideCommit, MetadataStorm, ConnectionChurn, AskingClients, StateRestored, UnderReplicated, UnevenLeaders,
+    LongPath, NarrowPath, BrokenPath, LossyPath, LateSyns, SlowTransfer, OwnQueue, Unanswered, ClosedByBroker,
+    UnreadableCodec, DesertedGroup, NoCommittedOffsets, TooManyMembers, LateFetches, RebalanceStorm, LongRebalance,
+    RemovedMember, OutsideCommit, MetadataStorm, ConnectionChurn, AskingClients, StateRestored, UnderReplicated,
     OfflinePartition, NotEnoughReplicas, StalledBroker, SlowBroker, CostlyTopic, ReplicaWait, RepeatedBatches,
-    Throttled, ShortTimeout, ConnectionLimit,
+    Throttled, ShortTimeout, ConnectionLimit, UnevenLeaders, UnknownCodec, SilentApplication, FencedInstance,
 )  # fmt: skip
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (
     ListenerRule, SharedAddressRule, ControllerListenerRule, NotKafkaRule, TlsRule, MissingSaslRule, AuthenticationRule,
     VersionRule, TruncationRule, LeaderRule, TopicRule, FencingRule, OpenTransactionRule, OffsetRule, StreamsStatusRule,
-    StaticMemberRule, RereadRule, PollingRule, LagRule, CodecRule, HotPartitionRule, QuorumRule, LatencyRule,
-    NetworkRule, DamageRule, EfficiencyRule,
+    RereadRule, LagRule, HotPartitionRule, QuorumRule, LatencyRule, DamageRule, EfficiencyRule,
 )  # fmt: skip
 
 #: No wait or transfer for which an observer is called is shorter.

@@ -1,4 +1,4 @@
-"""Findings on connections and packets: segments and SYNs sent twice, damaged batches, holes in the capture."""
+"""Findings on connections and packets: damaged batches, holes in the capture."""
 
 from __future__ import annotations
 
@@ -6,143 +6,13 @@ from collections.abc import Iterator
 
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import is_one_way
-from kwiresniff.analysis.doctor.evidence import client_of, client_text
-from kwiresniff.analysis.doctor.rule import ERROR, INCIDENT, SYMPTOM, WASTE, Rule, as_brokers, found
-from kwiresniff.analysis.doctor.wording import duration, listed, times
+from kwiresniff.analysis.doctor.evidence import client_of
+from kwiresniff.analysis.doctor.observers.segments import is_captured_twice
+from kwiresniff.analysis.doctor.rule import ERROR, INCIDENT, WASTE, Rule, found
+from kwiresniff.analysis.doctor.wording import counted, listed
 from kwiresniff.analysis.places import place_of
-from kwiresniff.base.flows import host_of
 from kwiresniff.model import Connection, Exchange, Problem
-from kwiresniff.results.findings import Explains, Finding
-
-#: The part of segments sent twice above which the network is bad.
-RETRANSMITS = 0.01
-ENOUGH_PACKETS = 1_000
-#: Below this part, some may be probes that TCP sends because an acknowledgement is late (RFC 8985, section 7).
-BAD_PER_THOUSAND = 20
-#: What is enough of a shorter connection to see that packets are lost all the time, and in which part they are then.
-SOME_RETRANSMITS = 10
-LOSSY = 0.03
-BOTH_WAYS = 2
-#: On a connection of any length the part and the number above which packets were lost for a while, and answers late.
-MANY_RETRANSMITS = 0.1
-FEW_PACKETS = 20
-FEW_RETRANSMITS = 5
-#: The part of packets that come again where a capture has all twice (of what it has, half is acknowledgements, which
-#: nobody counts), and the part of these that come at once.
-TWICE = 0.15
-AT_ONCE = 0.9
-#: The part of connections whose SYN was sent again above which something is wrong, when so many were sent again.
-SYN_RETRANSMITS = 0.05
-FEW_SYNS = 3
-
-
-class NetworkRule(Rule):
-    """Packets that are sent twice.
-
-    `retransmits` (warning; info below 2 %): more than 1 % of a connection's packets were sent twice, of one with fewer
-    than 1,000 3 %, at least ten and some of both ends, or 10 % and at least five: what else was late then was lost on
-    the way.
-
-    `syn_retransmits` (warning from 3 SYNs on, else info): connections came to be only at a later SYN.
-    """
-
-    codes = ("retransmits", "syn_retransmits")
-
-    def __init__(self, context: Context) -> None:
-        super().__init__(context)
-        self._opened = context.tally()
-        self._twice = context.tally()
-        self._syns = context.tally()
-        #: Connections on which packets came again, and those of them that the capture has twice.
-        self._resent = self._copied = 0
-
-    def connection(self, connection: Connection) -> None:
-        """One that has ended, and what was counted on it."""
-        packets, again = sum(connection.packets), sum(connection.retransmits)
-        self._resent += again > 0
-        if is_captured_twice(connection):
-            self._copied += 1
-            again = 0
-        client, place = (
-            client_text(connection.client_id, connection.client),
-            (connection.first_packet, connection.first_ns),
-        )
-        much = packets >= FEW_PACKETS and again >= max(FEW_RETRANSMITS, packets * MANY_RETRANSMITS)
-        # In one direction alone it may be a receiver that takes no more, and is asked again and again whether it does.
-        both = min(connection.retransmits) >= BOTH_WAYS
-        lossy = both and again >= max(SOME_RETRANSMITS, packets * LOSSY)
-        if much or lossy or (packets >= ENOUGH_PACKETS and again > packets * RETRANSMITS):
-            case = self._twice.case(f"{connection.client} {connection.broker}")
-            case.add(*place, again * 1000 // packets, until_ns=connection.last_ns)
-            case.note("clients", [client])
-            case.note("brokers", [connection.broker])
-            case.note("much", ["yes"] if much else [])
-        if connection.handshake_seen:
-            self._opened.case(client, connection.broker).add(*place)
-        if connection.syn_retransmits:
-            case = self._syns.case(connection.broker)
-            took_ns = connection.handshake_rtt_ns or 0
-            case.add(*place, took_ns)
-            case.total += connection.syn_retransmits - took_ns
-            case.note("clients", [client])
-            case.note("hosts", [host_of(connection.client)])
-
-    def findings(self) -> Iterator[Finding]:
-        """By connection and broker."""
-        opened: dict[str, int] = {}
-        for _, broker, case in self._opened:
-            opened[broker] = opened.get(broker, 0) + case.count
-        for ends, _, case in self._twice if self._copied * 2 < self._resent else ():
-            yield found(
-                "retransmits",
-                "warning" if case.most >= BAD_PER_THOUSAND else "info",
-                ends,
-                f"{case.most / 10:.1f} % of the packets are sent twice",
-                "The network between the two loses packets; or they are acknowledged so late that TCP sends them again "
-                "(tail loss probes), as when a machine is short of CPU.",
-                case,
-                {"per_thousand": case.most},
-                # Answers that were lost on the way are late without the broker's doing.
-                explains=_late(case.noted("brokers")) if case.noted("much") else {},
-                brokers=case.noted("brokers"),
-                rank=SYMPTOM,
-            )
-        for broker, _, case in self._syns:
-            if case.count < opened.get(broker, 0) * SYN_RETRANSMITS:
-                continue
-            took = f", which took {duration(case.most)} at most" if case.most else ""
-            yield found(
-                "syn_retransmits",
-                "warning" if case.total >= FEW_SYNS else "info",
-                broker,
-                f"answers SYNs late: for {case.count} of {max(opened.get(broker, 0), case.count)} connections they had "
-                f"to be sent again, {times(case.total)}{took}",
-                "The listener's queue of connections overflows (socket.listen.backlog.size, net.core.somaxconn; many "
-                "clients that reconnect at once), or packets are lost on the way.",
-                case,
-                {
-                    "retransmits": case.total,
-                    **({"longest_ns": case.most} if case.most else {}),
-                    "clients": case.noted("clients"),
-                    "connections": opened.get(broker, 0),
-                },
-                brokers=[broker],
-                rank=SYMPTOM,
-            )
-
-
-def _late(brokers: list[str]) -> Explains:
-    """What else a path that loses many packets makes of a broker."""
-    return dict.fromkeys(("slow", "unanswered", "syn_retransmits", "broker_stalled"), as_brokers(*brokers))
-
-
-def is_captured_twice(connection: Connection) -> bool:
-    """Whether the capture has the packets of a connection twice: many came again, and nearly all of these at once,
-    where TCP would have waited."""
-    if not connection.captured_twice:
-        return False
-    packets, again = sum(connection.packets), sum(connection.retransmits)
-    return connection.captured_twice >= max(packets * TWICE, again * AT_ONCE)
+from kwiresniff.results.findings import Finding
 
 
 def is_node(client: str) -> bool:
@@ -309,8 +179,8 @@ class DamageRule(Rule):
                 "one_way_capture",
                 "info",
                 "the capture",
-                f"{self._brokers_alone.count} connections have what reads like responses of brokers, and no packet of "
-                "the clients: what was asked, and so what they say, cannot be told",
+                f"what reads like responses of brokers is on {counted(self._brokers_alone.count, 'connection')}, and "
+                "no packet of the clients: what was asked, and so what they say, cannot be told",
                 _BOTH_WAYS,
                 self._brokers_alone,
                 {"connections": self._brokers_alone.count},

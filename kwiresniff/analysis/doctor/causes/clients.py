@@ -60,13 +60,13 @@ class MetadataStorm(Cause):
         clients = sorted(name for one in alike for name in one.named("client"))
         interval_ns = alike[len(alike) // 2].numbers["interval_ns"]
         many = len(clients) > 1
+        good = ", with good answers" if any(one.numbers["answered"] for one in alike) else ""
         asking = f"{len(clients)} clients ask" if many else "asks"
         return Explanation(
             code="metadata_storm",
             subject=f"{clients[0]} and {counted(len(clients) - 1, 'other')}" if many else clients[0],
-            title=f"{asking} for metadata about every {duration(interval_ns)}"
-            f", at regular intervals on connections that stand, with good answers: {sum(one.count for one in alike):,} "
-            "requests in all",
+            title=f"{asking} for metadata about every {duration(interval_ns)}, at regular intervals on connections "
+            f"that stand{good}: {sum(one.count for one in alike):,} requests in all",
             remedy=f"That is their setting: raise {_MAX_AGE}; the default is 5 minutes. Clients learn of a new leader "
             "by the error of the old one, at once.",
             explained=tuple(alike),

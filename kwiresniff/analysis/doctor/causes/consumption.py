@@ -13,6 +13,8 @@ from kwiresniff.results.findings import scope_of
 
 #: Codecs that every client library brings along.
 _BUILT_IN: Final = frozenset({"none", "gzip"})
+#: What is written to a topic meanwhile below which nobody may have been meant to read it.
+MANY_RECORDS: Final = 100
 #: What else it looks like when members come and go at once.
 _SYMPTOMS: Final = ("rebalances", "member_removed", "long_rebalance", "no_progress", "group_deserted")
 #: A member that leaves may be back, or the next one there, after so long.
@@ -99,9 +101,10 @@ class UnreadableCodec(Cause):
 
 
 class DesertedGroup(Cause):
-    """`group_deserted` (error): the last member of a group left or was gone, none has come for longer than the group
-    waits for one that fell silent (`session.timeout.ms`), and its topics are written. Must not be seen: a member that
-    joins. A deployment that stops the old instances long before it starts the new ones looks the same.
+    """`group_deserted` (error where members were gone without leaving, warning where they left, info below 100
+    records): nobody has been in a group for longer than it waits for a member that fell silent (`session.timeout.ms`),
+    and its topics are written. Must not be seen: a member that joins. A consumer that was stopped in order, for good,
+    looks the same.
     """
 
     codes: ClassVar[tuple[str, ...]] = ("group_deserted",)
@@ -111,22 +114,25 @@ class DesertedGroup(Cause):
         """By group."""
         for one in observed.of("group_deserted"):
             numbers = one.numbers
-            group, clients, patience_ns = numbers["group"], numbers["members"], numbers["patience_ns"]
-            early = observed.about([f"group:{group}"], "left_at_first_records")
+            group, clients, records = numbers["group"], listed(numbers["members"]), numbers["records"]
+            vanished = listed(numbers["vanished"])
+            topics, patience_ns = listed(numbers["topics"]), numbers["patience_ns"]
+            how = f"{vanished} closed the connection without leaving" if vanished else f"{clients} left"
             yield Explanation(
                 code="group_deserted",
                 subject=f"group {group}",
-                title=f"has no members since {clock(one.first_ns)}, when {listed(clients)} left; "
-                f"{counted(numbers['records'], 'record')} were written to {listed(numbers['topics'])} in the "
-                f"{duration(numbers['lasted_ns'])} since, and nobody consumes them",
-                remedy=f"See why {listed(clients)} ended, in its own log, and start it again before retention deletes "
-                "what it has not read.",
+                title=f"has no members since {clock(one.first_ns)}, when {how}; {counted(records, 'record')} were "
+                f"written to {topics} in the {duration(numbers['lasted_ns'])} since, and nobody consumes them",
+                remedy=f"See why {clients} ended, in its own log, and start it again before retention deletes what it "
+                "has not read.",
                 explained=(one,),
                 supports=(f"nobody joined for longer than the session timeout ({duration(patience_ns)})",),
-                contradicts=tuple(f"{each.text}" for each in early),
-                doubt="It may have been stopped in order.",
-                numbers={"group": group, "topics": numbers["topics"][:100], "records": numbers["records"]},
-                severity="error",
+                contradicts=()
+                if numbers["lasted_ns"] > patience_ns
+                else (f"a member may be back within the session timeout ({duration(patience_ns)})",),
+                doubt="" if vanished else "It may have been stopped in order.",
+                numbers={"group": group, "topics": numbers["topics"][:100], "records": records},
+                severity="info" if records < MANY_RECORDS else "error" if vanished else "warning",
                 stands=numbers["lasted_ns"] > patience_ns,
             )
 
@@ -148,6 +154,13 @@ class NoCommittedOffsets(Cause):
             numbers, clients, topics = one.numbers, one.named("client"), one.named("topic")
             group = numbers["group"]
             is_short = numbers["longest_run_ns"] < COMMIT_INTERVAL_NS
+            contradicts = [
+                f"{client} left for being longer between polls than max.poll.interval.ms, before it could commit"
+                for each in observed.about([f"group:{group}"], "generations")
+                for client, *_ in (*each.numbers["overslept"], *each.numbers["returned"])
+            ]
+            if numbers["refused"]:
+                contradicts.append(f"{counted(numbers['refused'], 'commit')} of the group were refused")
             if numbers["doubled"]:
                 what = (
                     f"each of {numbers['starts']} starts reads {listed(topics)} again: {numbers['records']:,} records "
@@ -171,6 +184,8 @@ class NoCommittedOffsets(Cause):
                     f"OffsetFetch was answered with no offset {times(one.count)}",
                     f"the longest run read for {duration(numbers['longest_run_ns'])}",
                 ),
+                contradicts=tuple(contradicts),
+                stands=not contradicts,
                 doubt="Each run may just end before its first commit (auto.commit.interval.ms is 5 s by default)."
                 if is_short
                 else "",
@@ -208,4 +223,62 @@ class TooManyMembers(Cause):
                 doubt="They may be kept in reserve.",
                 numbers=dict(numbers),
                 severity="info",
+                stands=numbers["members"] > numbers["partitions"],
+            )
+
+
+class UnknownCodec(Cause):
+    """`zstd_not_known` (error): batches in zstd in the answers to a Fetch of before zstd (v10), and the client does not
+    ask for what is behind them. Must not be seen: that it does.
+    """
+
+    codes: ClassVar[tuple[str, ...]] = ("zstd_not_known",)
+    explains: ClassVar[tuple[str, ...]] = ("stuck_at_zstd",)
+
+    def weigh(self, observed: Observed) -> Iterator[Explanation]:
+        """By client and topic."""
+        for one in observed.of("stuck_at_zstd"):
+            numbers = one.numbers
+            software = f" ({listed(numbers['software'])})" if numbers["software"] else ""
+            yield Explanation(
+                code="zstd_not_known",
+                subject=one.name("client"),
+                title=f"is given batches of {listed(numbers['partitions'])} in zstd, which clients that ask by "
+                f"{listed(numbers['versions'])} do not know{software}: it does not come past them",
+                remedy="Update the client: zstd came with Fetch v10 (Kafka 2.1). Or let its producers use another "
+                "compression.type; what is written stays in zstd until retention deletes it.",
+                explained=(one,),
+                numbers={
+                    "topic": one.name("topic"),
+                    "partitions": numbers["partitions"],
+                    "versions": numbers["versions"],
+                },
+                severity="error",
+            )
+
+
+class SilentApplication(Cause):
+    """`not_polling` (warning): a member fetches and commits nothing for 10 s or more on connections that stand, and its
+    heartbeats go on: its application does not poll, or has paused its partitions. Must not be seen: fetches that find
+    nothing, errors, other partitions. That it falls behind is a symptom.
+    """
+
+    codes: ClassVar[tuple[str, ...]] = ("not_polling",)
+    explains: ClassVar[tuple[str, ...]] = ("not_polling",)
+
+    def weigh(self, observed: Observed) -> Iterator[Explanation]:
+        """By client."""
+        for one in observed.of("not_polling"):
+            client = one.name("client")
+            yield Explanation(
+                code="not_polling",
+                subject=client,
+                title=one.text.removeprefix(f"{client} "),
+                remedy="Its application does not poll, or has paused its partitions, and nobody else reads them "
+                "meanwhile: look at what it does with records (a call that hangs, a deadlock, a batch that takes long; "
+                "a thread dump shows it). After max.poll.interval.ms the group takes its partitions away.",
+                explained=(one,),
+                numbers=dict(one.numbers),
+                severity="warning",
+                explains={"consumer_lag": scope_of("client", [client])},
             )

@@ -201,3 +201,35 @@ class OutsideCommit(Cause):
                 severity="warning",
                 rank=ERROR,
             )
+
+
+class FencedInstance(Cause):
+    """`fenced_instance_id` (error): clients share a `group.instance.id` and throw each other out. The rebalances of
+    their group are symptoms.
+    """
+
+    codes: ClassVar[tuple[str, ...]] = ("fenced_instance_id",)
+    explains: ClassVar[tuple[str, ...]] = ("fenced_instance",)
+
+    def weigh(self, observed: Observed) -> Iterator[Explanation]:
+        """By group and instance, with all that claim to be it."""
+        for one in observed.of("fenced_instance"):
+            numbers, group, clients = one.numbers, one.name("group"), one.numbers["clients"]
+            instance = numbers["group_instance_id"]
+            by = f"{listed(clients)} share" if len(clients) > 1 else f"{listed(clients)} is not alone with"
+            yield Explanation(
+                code="fenced_instance_id",
+                subject=f"group {group}",
+                title=f"{listed(numbers['errors'])}: {by} group.instance.id {instance or '(not in the request)'}; the "
+                f"one that joins throws the other out, {times(one.count)}",
+                remedy="Give each instance a group.instance.id of its own: two of them are alive with the same.",
+                explained=(one,),
+                numbers={
+                    "error": numbers["errors"][0],
+                    "group_instance_id": instance or None,
+                    "clients": clients,
+                    "concerns": [*numbers["apis"], f"group {group}"],
+                },
+                severity="error",
+                explains=dict.fromkeys(("rebalances", "member_removed"), scope_of("group", [group])),
+            )

@@ -69,7 +69,7 @@ class _Reader:
 class _Group:
     """A group: its members by their ids, its topics, who left it for good, and since when nobody is in it."""
 
-    __slots__ = ("case", "empty_ns", "last", "members", "patience_ms", "topics", "written")
+    __slots__ = ("case", "empty_ns", "last", "members", "patience_ms", "topics", "vanished", "written")
 
     def __init__(self, case: Case) -> None:
         self.members: dict[str, str] = {}
@@ -78,6 +78,7 @@ class _Group:
         self.case = case
         self.empty_ns = 0
         self.last: dict[str, None] = {}
+        self.vanished: dict[str, None] = {}
         self.written = 0
 
 
@@ -86,8 +87,9 @@ class Departures(Observer):
     member left soon after its first records, and committed nothing behind them.
 
     Numbers of the first: ``records`` written since, ``lasted_ns``, ``patience_ns`` (the session timeout), ``members``
-    that left; of the second: ``codecs`` of what it was given, ``longest_ns`` until it left, whether it ``is_gone``, or
-    ``went_on`` later. Nobody in a group costs something once members that fell silent would have had to be back.
+    that left, those of them that ``vanished`` without doing so; of the second: ``codecs`` of what it was given,
+    ``longest_ns`` until it left, whether it ``is_gone``, or ``went_on`` later. Nobody in a group costs something once
+    members that fell silent would have had to be back.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("group_deserted", "left_at_first_records")
@@ -133,6 +135,8 @@ class Departures(Observer):
         if known is not None and connection.closed_by == "client":
             group = self._groups.get(known[0])
             if group is not None and known[1] in group.members:
+                if group.members[known[1]]:
+                    group.vanished[group.members[known[1]]] = None
                 self._gone(group, known[1], connection.closed_packet, connection.closed_ns)
 
     # -- who is in ------------------------------------------------------------------------------------------------
@@ -154,6 +158,7 @@ class Departures(Observer):
                 return
             group.members[member_id] = client
             group.last.pop(client, None)
+            group.vanished.pop(client, None)
             self._begin(group_id, client)
         self._on[exchange.connection.id] = group_id, member_id
         if exchange.api_key == OFFSET_COMMIT:
@@ -309,6 +314,7 @@ class Departures(Observer):
                 "group": group_id,
                 "topics": topics,
                 "members": list(group.last),
+                "vanished": [one for one in group.last if one in group.vanished],
                 "records": group.written,
                 "lasted_ns": lasted_ns,
                 "patience_ns": patience_ns,

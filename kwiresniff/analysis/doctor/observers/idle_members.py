@@ -57,9 +57,10 @@ class IdleMembers(Observer):
         packet, ns = place_of(exchange)
         group_id = clipped(field_text(request.get("group_id")))
         if exchange.api_key == JOIN_GROUP:
-            if answer.get("members"):  # a new generation: what was assigned in the one before is over
-                for member in self._groups.get(group_id, {}).values():
-                    member.partitions, member.since_ns = 0, 0
+            told = {clipped(field_text(one.get("member_id"))) for one in answer.get("members") or ()}
+            members = self._groups.get(group_id, {})
+            if told:  # the leader is told who is in the new generation
+                self._groups[group_id] = {name: one for name, one in members.items() if name in told}
             return
         partitions = _assigned(exchange.api_key, answer)
         member_id = clipped(field_text(answer.get("member_id")) or field_text(request.get("member_id")))

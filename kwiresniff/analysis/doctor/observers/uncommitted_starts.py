@@ -43,21 +43,21 @@ class _Partition:
 class _Group:
     """A group without committed offsets: its starts, and what its members read."""
 
-    __slots__ = ("begun_ns", "case", "is_committed", "longest_ns", "partitions", "records")
+    __slots__ = ("begun_ns", "case", "is_committed", "longest_ns", "partitions", "records", "refused")
 
     def __init__(self, case: Case) -> None:
         self.case = case
         self.is_committed = False
         self.partitions: dict[tuple[str, int], _Partition] = {}
         self.begun_ns = self.longest_ns = 0
-        self.records = 0
+        self.records = self.refused = 0
 
 
 class UncommittedStarts(Observer):
     """``uncommitted_starts``: a group starts again and again without a committed offset, and commits none.
 
     Numbers: ``starts``, ``records`` given in all, ``existing`` different ones, ``doubled`` of them given before,
-    ``skipped`` between where one start ended and the next began, ``longest_run_ns``.
+    ``skipped`` between where one start ended and the next began, commits ``refused``, ``longest_run_ns``.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("uncommitted_starts",)
@@ -76,14 +76,16 @@ class UncommittedStarts(Observer):
                 self._read(group, exchange)
             return
         request, response = exchange.request, exchange.response
-        if exchange.errors or request is None or response is None:
+        if request is None or response is None or (exchange.errors and exchange.api_key == OFFSET_FETCH):
             return
         if exchange.api_key == OFFSET_FETCH:
             for group_id, body in groups_in(response.body or {}, request):
                 self._start(exchange, clipped(group_id), body)
         else:
             known = self._groups.get(clipped(field_text((request.body or {}).get("group_id"))))
-            if known is not None:
+            if known is not None and exchange.errors:
+                known.refused += 1
+            elif known is not None:
                 known.is_committed = True
 
     def _start(self, exchange: Exchange, group_id: str, body: Body) -> None:
@@ -149,6 +151,7 @@ class UncommittedStarts(Observer):
                     "existing": existing,
                     "doubled": doubled,
                     "skipped": skipped,
+                    "refused": group.refused,
                     "longest_run_ns": group.longest_ns,
                 },
                 Harm(records_doubled=doubled, records_unread=skipped),
