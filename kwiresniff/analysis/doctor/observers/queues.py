@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, Final
 
+from kwiresniff.analysis.body_entities import throttle_ms_of
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case
 from kwiresniff.analysis.doctor.observation import Harm, Observation, observation_of
@@ -18,6 +19,8 @@ from kwiresniff.model import Connection, Exchange
 LINGER_NS: Final = 5_000_000
 #: Requests of which the average says something.
 ENOUGH: Final = 20
+#: Stands for how long a broker takes no further request of a client that it throttles: longer than any wait.
+MUTED_NS: Final = 1 << 60
 #: Connections of which is remembered how long the requests took that others queued behind.
 MAX_CONNECTIONS: Final = 20_000
 
@@ -44,7 +47,9 @@ class QueueTimes(Observer):
 
     def exchange(self, exchange: Exchange) -> None:
         """Takes one that was queued and not throttled."""
-        number, took_ns = exchange.connection.id, exchange.broker_ns or 0
+        number, took_ns, response = exchange.connection.id, exchange.broker_ns or 0, exchange.response
+        if response is not None and throttle_ms_of(response) > 0:
+            took_ns = MUTED_NS
         before_ns = self._longest_ns.get(number, 0) if exchange.queued else 0
         if number in self._longest_ns or len(self._longest_ns) < MAX_CONNECTIONS:
             self._longest_ns[number] = max(before_ns, took_ns)
