@@ -67,7 +67,7 @@ class RebalanceStorm(Cause):
                 subject=f"group {group}",
                 title="; ".join([title, *reasons]),
                 remedy=remedy,
-                explained=(one, *observed.about([f"group:{group}"], "long_rebalance", "member_removed")),
+                explained=(one, *observed.about([f"group:{group}"], *_follows(numbers))),
                 supports=(one.text, *reasons),
                 numbers={
                     "protocol": kind,
@@ -82,6 +82,12 @@ class RebalanceStorm(Cause):
                 severity="warning",
                 explains={"unanswered": scope_of("group", [group])},
             )
+
+
+def _follows(numbers: dict[str, Any]) -> tuple[str, ...]:
+    """What follows from it: who is put out for polling too late can commit nothing, and reads the same again."""
+    late = numbers["overslept"] or numbers["returned"]
+    return "long_rebalance", "member_removed", *(["uncommitted_starts"] if late else [])
 
 
 def _is_storm(one: Observation) -> bool:
