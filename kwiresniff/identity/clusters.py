@@ -38,7 +38,7 @@ MAX_NODES: Final = 1_024
 #: which is done anew when one of them is new.
 MAX_PAIRS: Final = 2_048
 #: Bytes of addresses, cluster ids and client instances; beyond them addresses are still told apart, but not joined.
-MAX_NAME_BYTES: Final = 8 << 20
+MAX_NAME_BYTES: Final = 4 << 20
 #: Changes of an address to another cluster that are remembered.
 MAX_CHANGES: Final = 100
 #: Connections of which it is remembered what their last exchange was taken for; one takes the place of another.
