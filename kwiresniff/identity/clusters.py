@@ -43,6 +43,8 @@ MAX_NAME_BYTES: Final = 4 << 20
 MAX_CHANGES: Final = 100
 #: Connections of which it is remembered what their last exchange was taken for; one takes the place of another.
 MAX_RECENT: Final = 512
+#: Characters of a client id that is remembered there: no client's is longer, but a forged one may be as long as a frame.
+MAX_ID_CHARS: Final = 255
 #: An entry of a dict, with the tuple or list that stands there.
 _ENTRY_BYTES: Final = 200
 
@@ -150,7 +152,8 @@ class Clusters:
             or recent.client_id != exchange.client_id
         ):
             node = self._meet(exchange)
-            self._recent[place] = _Recent(connection, exchange.client_id, node, self._version)
+            if exchange.client_id is None or len(exchange.client_id) <= MAX_ID_CHARS:
+                self._recent[place] = _Recent(connection, exchange.client_id, node, self._version)
         else:
             node = recent.node
         self._last, self._last_node = exchange, node
