@@ -43,7 +43,7 @@ MAX_NAME_BYTES: Final = 4 << 20
 MAX_CHANGES: Final = 100
 #: Connections of which it is remembered what their last exchange was taken for; one takes the place of another.
 MAX_RECENT: Final = 512
-#: Characters of a client id that is remembered there: no client's is longer, but a forged one may be as long as a frame.
+#: Characters of a client id that is remembered there. Those of clients are shorter; a forged one is as long as a frame.
 MAX_ID_CHARS: Final = 255
 #: An entry of a dict, with the tuple or list that stands there.
 _ENTRY_BYTES: Final = 200
