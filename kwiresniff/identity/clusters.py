@@ -167,6 +167,10 @@ class Clusters:
             node = parents[node]
         return node
 
+    def addresses(self) -> list[str]:
+        """The addresses that are known."""
+        return list(self._nodes)
+
     def node_at(self, address: str) -> int:
         """The node of an address now, ``_OTHERS`` for one that is not known."""
         found = self._nodes.get(address)
