@@ -20,7 +20,8 @@ def cluster_of(clusters: Clusters, exchange: Exchange) -> int:
             for topic in message_parts(exchange.response):
                 for part in topic.partitions:
                     if part.high_watermark >= 0:
-                        clusters.logs.served(node, topic.name, part.index, part.high_watermark)
+                        ns = exchange.response.last_ns
+                        clusters.logs.served(node, topic.name, part.index, part.high_watermark, ns)
     return node
 
 

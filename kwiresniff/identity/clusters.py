@@ -38,11 +38,13 @@ MAX_NODES: Final = 1_024
 #: which is done anew when one of them is new.
 MAX_PAIRS: Final = 2_048
 #: Bytes of addresses, cluster ids and client instances; beyond them addresses are still told apart, but not joined.
-MAX_NAME_BYTES: Final = 8 << 20
+MAX_NAME_BYTES: Final = 4 << 20
 #: Changes of an address to another cluster that are remembered.
 MAX_CHANGES: Final = 100
 #: Connections of which it is remembered what their last exchange was taken for; one takes the place of another.
 MAX_RECENT: Final = 512
+#: Characters of a client id that is remembered there. Those of clients are shorter; a forged one is as long as a frame.
+MAX_ID_CHARS: Final = 255
 #: An entry of a dict, with the tuple or list that stands there.
 _ENTRY_BYTES: Final = 200
 
@@ -150,7 +152,8 @@ class Clusters:
             or recent.client_id != exchange.client_id
         ):
             node = self._meet(exchange)
-            self._recent[place] = _Recent(connection, exchange.client_id, node, self._version)
+            if exchange.client_id is None or len(exchange.client_id) <= MAX_ID_CHARS:
+                self._recent[place] = _Recent(connection, exchange.client_id, node, self._version)
         else:
             node = recent.node
         self._last, self._last_node = exchange, node
@@ -163,6 +166,10 @@ class Clusters:
             parents[node] = parents[parents[node]]
             node = parents[node]
         return node
+
+    def addresses(self) -> list[str]:
+        """The addresses that are known."""
+        return list(self._nodes)
 
     def node_at(self, address: str) -> int:
         """The node of an address now, ``_OTHERS`` for one that is not known."""

@@ -3,7 +3,8 @@
 A log has one end. Where one broker gives out offsets again that another has given out, either the log was truncated
 (an unclean leader election), or there are two logs. Then the other broker goes on where it was, as if nothing had
 happened: that contradicts a truncation. A batch that its producer sends again after a leader change is answered with
-its first offset and counts for nothing.
+its first offset and counts for nothing. Consumers that read from a follower (KIP-392) are given an older high
+watermark, but not one that the leader had left behind before ``FOLLOWS_NS``.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ MAX_BATCHES: Final = 5
 #: Contradictions in which a broker went on somewhere behind its log's end: once that may have been another
 #: election, between which nobody was seen to write.
 ENOUGH: Final = 2
+#: A follower that is further behind is out of sync, and not read from: the default of replica.lag.time.max.ms before
+#: Kafka 2.5, a third of what it is since.
+FOLLOWS_NS: Final = 10_000_000_000
 _END_BYTES: Final = 1_000
 
 
@@ -29,13 +33,16 @@ class _End:
     """How far the log of a partition goes at one broker.
 
     ``passed_over`` are the nodes that gave its offsets out again; ``batches`` the last of idempotent producers, by the
-    client's host with id, epoch and sequence.
+    client's host with id, epoch and sequence. It went as far as ``settled`` a time of ``FOLLOWS_NS`` ago, and as far as
+    ``marked`` at ``marked_ns``.
     """
 
-    __slots__ = ("batches", "offset", "passed_over")
+    __slots__ = ("batches", "marked", "marked_ns", "offset", "passed_over", "settled")
 
     def __init__(self) -> None:
         self.offset = -1
+        self.marked = self.settled = -1
+        self.marked_ns = 0
         self.passed_over: set[int] = set()
         self.batches: list[tuple[str, bytes]] = []
 
@@ -64,6 +71,7 @@ class LogEnds:
         behind = base + records
         if base < end.offset:  # truncated, or made anew
             end.offset = behind
+            end.marked = end.settled = -1
             end.passed_over.clear()
             return
         self._goes_on(ends, node, base)
@@ -72,14 +80,19 @@ class LogEnds:
             if other != node and base < its.offset:
                 its.passed_over.add(node)
 
-    def served(self, node: int, topic: str, index: int, high_watermark: int) -> None:
-        """A broker has answered a consumer with the high watermark of a partition."""
+    def served(self, node: int, topic: str, index: int, high_watermark: int, ns: int) -> None:
+        """A broker has answered a consumer with the high watermark of a partition at ``ns``."""
         ends = self._ends(topic, index)
         end = None if ends is None else self._end(ends, node)
         if ends is None or end is None or high_watermark < end.offset:
             return
         self._goes_on(ends, node, high_watermark)
         end.offset = high_watermark
+        if ns - end.marked_ns >= FOLLOWS_NS:
+            end.settled, end.marked, end.marked_ns = end.marked, high_watermark, ns
+        for other, its in ends.items():
+            if other != node and its.settled > high_watermark:
+                its.passed_over.add(node)
 
     def _goes_on(self, ends: dict[int, _End], node: int, offset: int) -> None:
         """A broker's log goes on at ``offset``, which is not before its end."""

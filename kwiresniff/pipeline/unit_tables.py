@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from kwiresniff.analysis.audit import audit
 from kwiresniff.analysis.clients import Inventory
 from kwiresniff.analysis.topic_traffic import TopicTraffic
+from kwiresniff.identity.clusters import Clusters
 from kwiresniff.model import Connection, Event, Exchange, Problem, Sink
 from kwiresniff.pipeline import table_writer
 from kwiresniff.pipeline.aggregate import Aggregates
@@ -29,9 +30,10 @@ class UnitTables(Sink):
         self._aggregates = Aggregates(wanted) if {"latency", "topic_latency", "errors"} & wanted else None
         self._entities = Entities(rows.topic_name)
         self._inventory: Inventory | None = None
+        clusters = Clusters()
         if {"clients", "audit"} & wanted:
-            self._inventory = Inventory()
-        self._topics = TopicTraffic(rows.topic_name) if "topics" in wanted else None
+            self._inventory = Inventory(clusters=clusters)
+        self._topics = TopicTraffic(rows.topic_name, clusters) if "topics" in wanted else None
         self._records = "records" in wanted
         self._buffer_bytes = table_writer.BUFFER_BYTES
 

@@ -8,6 +8,7 @@ from kwiresniff.identity import log_ends
 from kwiresniff.identity.log_ends import LogEnds
 
 A, B = 1, 2
+SECOND = 1_000_000_000
 _NOBODY = ("10.0.0.5", b"")
 
 
@@ -26,10 +27,20 @@ def test_a_truncated_log_is_one() -> None:
     logs = LogEnds()
     logs.appended(A, "orders", 0, 100, 1, _NOBODY)
     logs.appended(B, "orders", 0, 90, 1, _NOBODY)
-    logs.served(A, "orders", 0, 91)
+    logs.served(A, "orders", 0, 91, 0)
     logs.appended(B, "orders", 0, 91, 60, _NOBODY)
     logs.appended(A, "orders", 0, 151, 1, _NOBODY)
     assert not logs.apart
+
+
+def test_consumers_of_two_logs_are_given_high_watermarks_that_no_follower_has() -> None:
+    """One is at 43 when the other was at 4,960 long before; a follower is behind for moments only (KIP-392)."""
+    for behind, apart in ((4_917, {(A, B)}), (2, set())):
+        logs = LogEnds()
+        for second in range(40):
+            logs.served(A, "orders", 0, 4_960 + second, second * SECOND)
+            logs.served(B, "orders", 0, 4_960 + second - behind, second * SECOND)
+        assert logs.apart == apart
 
 
 def test_a_leader_that_moves_leaves_one_log() -> None:
