@@ -6,7 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from kwiresniff.analysis.audit import audit
 from kwiresniff.analysis.clients import Inventory
+from kwiresniff.analysis.named import client_with_names
 from kwiresniff.analysis.topic_traffic import TopicTraffic
+from kwiresniff.identity.addresses import AddressBook
 from kwiresniff.identity.clusters import Clusters
 from kwiresniff.model import Connection, Event, Exchange, Problem, Sink
 from kwiresniff.pipeline import table_writer
@@ -33,6 +35,7 @@ class UnitTables(Sink):
         clusters = Clusters()
         if {"clients", "audit"} & wanted:
             self._inventory = Inventory(clusters=clusters)
+        self._book = AddressBook()
         self._topics = TopicTraffic(rows.topic_name, clusters) if "topics" in wanted else None
         self._records = "records" in wanted
         self._buffer_bytes = table_writer.BUFFER_BYTES
@@ -81,6 +84,7 @@ class UnitTables(Sink):
             if aggregates.full():
                 self._take(aggregates)
         if self._inventory is not None:
+            self._book.exchange(exchange)
             self._inventory.exchange_about(exchange, entities.topics, entities.groups, entities.transactional_ids)
         if self._topics is not None:
             self._topics.exchange(exchange)
@@ -101,7 +105,8 @@ class UnitTables(Sink):
             self._writer.add(table, row)
 
     def _take_clients(self, inventory: Inventory) -> None:
-        rows, clients, target = self._rows, inventory.clients(), self._target
+        clients = [client_with_names(client, self._book) for client in inventory.clients()]
+        rows, target = self._rows, self._target
         if "clients" in self._wanted:
             self._put("clients", map(rows.client, clients))
         if target is not None and "audit" in self._wanted:

@@ -22,7 +22,7 @@ from kwiresniff.render.groups import GroupWriter
 from kwiresniff.render.one_line import topic_columns
 from kwiresniff.render.producer_blocks import ProducerWriter
 from kwiresniff.render.topic_blocks import TopicWriter
-from tests.identity.test_clusters import A, C, metadata, on
+from tests.support.brokers import A, C, metadata, on
 from tests.support.exchanges import START_NS
 
 MS = 1_000_000

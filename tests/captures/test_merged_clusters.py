@@ -83,7 +83,7 @@ def _without_places(value: Any) -> Any:
 def told_by(segments: Iterable[Segment]) -> set[str]:
     """The cluster ids that a recording tells."""
     clusters = Clusters()
-    for event in Analyzer("bodies", digests=True).analyze(segments):
+    for event in Analyzer(Needs("bodies", digests=True)).analyze(segments):
         if isinstance(event, Exchange):
             clusters.of(event)
     return {clusters.id_at(address) for address in clusters.addresses()}

@@ -46,6 +46,7 @@ _SPARKLESS = {
     "clients": ["clients", CAPTURE],
     "audit": ["audit", CAPTURE, "--target", "4.0"],
     "topics": ["topics", CAPTURE],
+    "flows": ["flows", CAPTURE],
     "groups": ["groups", CAPTURE],
     "doctor": ["doctor", CAPTURE],
     "producers": ["producers", CAPTURE],

@@ -8,7 +8,7 @@ from kwiresniff.identity import held_events
 from kwiresniff.identity.clusters import Clusters
 from kwiresniff.identity.held_events import HeldEvents
 from kwiresniff.model import Connection, EventList, Exchange, Problem
-from tests.identity.test_clusters import A, B, C, fetch, metadata
+from tests.support.brokers import A, B, C, fetch, metadata
 
 
 class Taken(EventList):

@@ -84,7 +84,7 @@ def test_a_message_that_breaks_off_is_read_once_for_what_is_wrong_and_for_its_tr
     wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1))
     tags = b"\0" if api_key == 3 else b""
     wire.up(request(api_key, version, 2, body[:-1], tags=tags)).down(response(2, tags + b"\0"))
-    found = events(wire.close(), depth="records", trees=True)
+    found = events(wire.close(), depth="records", shown=True)
     _, cut = exchanges(found)
     assert cut.request is not None
     assert [problem.code for problem in cut.problems if (problem.details or {})["direction"] == "request"] == [

@@ -13,14 +13,14 @@ from kwiresniff.results.findings import scope_of
 
 
 class UnreachableNode(Cause):
-    """`advertised_listener` (error; warning where only one other broker is in the capture): one broker of several
+    """`broker_not_dialled` (error; warning where only one other broker is in the capture): one broker of several
     advertises an address that its clients do not reach, not even with a SYN: a name that does not resolve where they
     run, mostly. They work with the others, ask for the leaders of their partitions again and again, and what that
     broker leads or coordinates gets nothing. Must not be seen: a connection to it, tried or made, and an address that
     the name could stand for. A capture that has only some of the brokers looks the same.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ()  # that of ``ListenerRule``
+    codes: ClassVar[tuple[str, ...]] = ("broker_not_dialled",)
     explains: ClassVar[tuple[str, ...]] = ("broker_not_dialled",)
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
@@ -35,7 +35,7 @@ class UnreachableNode(Cause):
             asked = sum(one.numbers["asked"] for one in seen)
             one_other = len(working) == 1
             yield Explanation(
-                code="advertised_listener",
+                code="broker_not_dialled",
                 subject=self.context.cluster.broker_text(address),
                 title=f"Metadata names {address}, which {listed(clients)} never dials, not even with a SYN, though "
                 f"told {times(asked)}: a name that does not resolve there, or advertised.listeners that are wrong; "
