@@ -18,6 +18,7 @@ from kwiresniff.analysis.groups import GroupTimeline
 from kwiresniff.analysis.producer_ledger import ProducerLedger
 from kwiresniff.analysis.sinks import CallingSink
 from kwiresniff.analysis.topic_traffic import TopicTraffic
+from kwiresniff.base.needs import Needs
 from kwiresniff.export import json_line
 from kwiresniff.export.clients import client_json
 from kwiresniff.export.findings import finding_json
