@@ -42,7 +42,7 @@ class RebalanceStorm(Cause):
     """
 
     codes: ClassVar[tuple[str, ...]] = ("rebalances",)
-    explains: ClassVar[tuple[str, ...]] = ("generations", "long_rebalance", "member_removed")
+    explains: ClassVar[tuple[str, ...]] = ("generations", "long_rebalance", "member_removed", "uncommitted_starts")
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
         """By group."""
@@ -67,7 +67,7 @@ class RebalanceStorm(Cause):
                 subject=f"group {group}",
                 title="; ".join([title, *reasons]),
                 remedy=remedy,
-                explained=(one, *observed.about([f"group:{group}"], "long_rebalance", "member_removed")),
+                explained=(one, *observed.about([f"group:{group}"], *_symptoms(numbers))),
                 supports=(one.text, *reasons),
                 numbers={
                     "protocol": kind,
@@ -82,6 +82,12 @@ class RebalanceStorm(Cause):
                 severity="warning",
                 explains={"unanswered": scope_of("group", [group])},
             )
+
+
+def _symptoms(numbers: dict[str, Any]) -> list[str]:
+    """What else is seen of a group that rebalances; who leaves while it works has not committed what it did."""
+    late = numbers["overslept"] or numbers["returned"]
+    return ["long_rebalance", "member_removed", *(["uncommitted_starts"] if late else [])]
 
 
 def _is_storm(one: Observation) -> bool:
