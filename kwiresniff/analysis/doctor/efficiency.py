@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import Case, Tally, client_text
+from kwiresniff.analysis.doctor.evidence import Case, Tally, client_text, is_cut
 from kwiresniff.analysis.doctor.rule import INCIDENT, WASTE, Rule, as_clients, found
 from kwiresniff.analysis.doctor.wording import times
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMBER_BYTES
@@ -100,7 +100,7 @@ class EfficiencyRule(Rule):
                 self._unasked[number] = request.last_ns, request.size_bytes
         elif api_key == FETCH and response is not None and not exchange.errors and _is_read(response):
             self._counted(FETCH, self._fetches, subject).count += 1
-            if not _brings_records(response):
+            if not (exchange.problems and is_cut(exchange, "response")) and not _brings_records(response):
                 case = self._empty.case(subject)
                 case.add(packet, ns, exchange.waiting == "long poll")
                 if case.count <= FEW:

@@ -118,11 +118,11 @@ OBSERVERS: Final[tuple[type[Observer], ...]] = (
 #: The causes that are weighed.
 CAUSES: Final[tuple[type[Cause], ...]] = (
     LongPath, NarrowPath, BrokenPath, LossyPath, LateSyns, SlowTransfer, OwnQueue, Unanswered, ClosedByBroker,
-    UnreadableCodec, UnknownCodec, SilentApplication, UnreadableRecord, SlowConsumer, SmallFetches, DesertedGroup,
-    NoCommittedOffsets, TooManyMembers, LateFetches, FencedInstance, RebalanceStorm, LongRebalance, RemovedMember,
-    OutsideCommit, MetadataStorm, ConnectionChurn, AskingClients, StateRestored, UnderReplicated, OfflinePartition,
-    NotEnoughReplicas, StalledBroker, SlowBroker, CostlyTopic, ReplicaWait, RepeatedBatches, Throttled,
-    ShortTimeout, ConnectionLimit, UnevenLeaders,
+    UnreadableCodec, DesertedGroup, NoCommittedOffsets, TooManyMembers, LateFetches, RebalanceStorm, LongRebalance,
+    RemovedMember, OutsideCommit, MetadataStorm, ConnectionChurn, AskingClients, StateRestored, UnderReplicated,
+    OfflinePartition, NotEnoughReplicas, StalledBroker, SlowBroker, CostlyTopic, ReplicaWait, RepeatedBatches,
+    Throttled, ShortTimeout, ConnectionLimit, UnevenLeaders, UnknownCodec, SilentApplication, FencedInstance,
+    UnreadableRecord, SlowConsumer, SmallFetches,
 )  # fmt: skip
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (

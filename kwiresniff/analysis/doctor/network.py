@@ -9,7 +9,7 @@ from kwiresniff.analysis.doctor.endings import is_one_way
 from kwiresniff.analysis.doctor.evidence import client_of
 from kwiresniff.analysis.doctor.observers.segments import is_captured_twice
 from kwiresniff.analysis.doctor.rule import ERROR, INCIDENT, WASTE, Rule, found
-from kwiresniff.analysis.doctor.wording import listed
+from kwiresniff.analysis.doctor.wording import counted, listed
 from kwiresniff.analysis.places import place_of
 from kwiresniff.model import Connection, Exchange, Problem
 from kwiresniff.results.findings import Finding
@@ -179,8 +179,8 @@ class DamageRule(Rule):
                 "one_way_capture",
                 "info",
                 "the capture",
-                f"{self._brokers_alone.count} connections have what reads like responses of brokers, and no packet of "
-                "the clients: what was asked, and so what they say, cannot be told",
+                f"what reads like responses of brokers is on {counted(self._brokers_alone.count, 'connection')}, and "
+                "no packet of the clients: what was asked, and so what they say, cannot be told",
                 _BOTH_WAYS,
                 self._brokers_alone,
                 {"connections": self._brokers_alone.count},
