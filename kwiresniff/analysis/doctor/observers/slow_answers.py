@@ -117,9 +117,13 @@ class SlowAnswers(Observer):
             )
 
     def _is_replicated(self, produce: Exchange) -> bool:
-        """Whether a Produce waits for other replicas: none that answers when the leader has the records, or has one."""
+        """Whether a Produce waits for other replicas: with acks=all, where its partitions are known to have no others
+        it does not."""
         request = produce.request
-        if request is None or (request.digest.acks if request.digest else (request.body or {}).get("acks")) != -1:
+        if request is None:
+            return False
+        digest = request.digest
+        if (digest.acks if digest is not None else (request.body or {}).get("acks")) != -1:
             return False
         cluster = self.context.cluster.of(produce.connection.broker)
         parts = (
