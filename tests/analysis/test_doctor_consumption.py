@@ -201,15 +201,20 @@ def test_short_runs_are_told_with_the_doubt_that_they_end_before_a_commit_is_due
         pytest.param([commit("export", 30, 100, 0)], id="commits in the end"),
         pytest.param([commit("export", 30, 100, 0, "TxnOffsetCommit", 28)], id="commits in a transaction"),
         pytest.param([offsets("export", 60, 100)], id="has committed offsets after all"),
-        pytest.param(
-            [commit("export", 30, 100, 0, errors=[("error_code", 25, "UNKNOWN_MEMBER_ID", False)], outcome="error")],
-            id="tries to, and is refused",
-        ),
     ],
 )
 def test_a_group_that_commits_is_not_told(more: list[Event]) -> None:
     """Whoever commits, and however."""
     assert "no_committed_offsets" not in [code for code, _ in codes(*run(0, 0, 100), *run(20, 0, 120), *more)]
+
+
+def test_commits_that_are_refused_are_told_as_that() -> None:
+    """The answer to them is the reason, and has a finding of its own."""
+    denied = [("topics[0].partitions[0].error_code", 29, "TOPIC_AUTHORIZATION_FAILED", False)]
+    told = findings(*run(0, 0, 100), *run(20, 0, 120), commit("export", 30, 100, 0, errors=denied, outcome="error"))
+    (found,) = [one for one in told if one.code == "no_committed_offsets"]
+    assert "its commits are refused (1 of them)" in found.title
+    assert "topic_authorization_failed" in [one.code for one in told]
 
 
 def test_one_start_is_none_too_many() -> None:

@@ -42,7 +42,7 @@ class RebalanceStorm(Cause):
     """
 
     codes: ClassVar[tuple[str, ...]] = ("rebalances",)
-    explains: ClassVar[tuple[str, ...]] = ("generations", "long_rebalance", "member_removed")
+    explains: ClassVar[tuple[str, ...]] = ("generations", "long_rebalance", "member_removed", "uncommitted_starts")
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
         """By group."""
@@ -67,7 +67,7 @@ class RebalanceStorm(Cause):
                 subject=f"group {group}",
                 title="; ".join([title, *reasons]),
                 remedy=remedy,
-                explained=(one, *observed.about([f"group:{group}"], "long_rebalance", "member_removed")),
+                explained=(one, *observed.about([f"group:{group}"], *_follows(numbers))),
                 supports=(one.text, *reasons),
                 numbers={
                     "protocol": kind,
@@ -82,6 +82,12 @@ class RebalanceStorm(Cause):
                 severity="warning",
                 explains={"unanswered": scope_of("group", [group])},
             )
+
+
+def _follows(numbers: dict[str, Any]) -> tuple[str, ...]:
+    """What follows from it: who is put out for polling too late can commit nothing, and reads the same again."""
+    late = numbers["overslept"] or numbers["returned"]
+    return "long_rebalance", "member_removed", *(["uncommitted_starts"] if late else [])
 
 
 def _is_storm(one: Observation) -> bool:
@@ -117,10 +123,7 @@ def _reasons(numbers: dict[str, Any], *, alone: bool) -> tuple[list[str], str]:
     ]
     remedies = [_POLLS.format(who=listed([one[0] for one in late]))] if late else []
     remedies += [_SESSIONS.format(who=listed([one[0] for one in removed]))] if removed else []
-    if (
-        numbers["leaves"] > len(numbers["overslept"]) + sum(count for _, count, _ in numbers["returned"])
-        or not remedies
-    ):
+    if numbers["restarts"] or not remedies:
         remedies += [_RESTARTS + ("" if alone else _HELPS.get(numbers["protocol"], ""))]
     return reasons, " ".join(remedies)
 
