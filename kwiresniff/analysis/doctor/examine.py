@@ -49,6 +49,7 @@ from kwiresniff.analysis.doctor.causes.slow_answers import SlowAnswer
 from kwiresniff.analysis.doctor.causes.slow_brokers import CostlyTopic, SlowBroker
 from kwiresniff.analysis.doctor.causes.stalls import StalledBroker
 from kwiresniff.analysis.doctor.causes.throttling import Throttled
+from kwiresniff.analysis.doctor.causes.truncations import UncleanElection
 from kwiresniff.analysis.doctor.causes.unanswered import ClosedByBroker, Unanswered
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.controller_listener import ControllerListenerRule
@@ -87,6 +88,7 @@ from kwiresniff.analysis.doctor.observers.stalls import Silences
 from kwiresniff.analysis.doctor.observers.static_members import StaticMembers
 from kwiresniff.analysis.doctor.observers.throttling import Throttling
 from kwiresniff.analysis.doctor.observers.transfers import SlowTransfers
+from kwiresniff.analysis.doctor.observers.truncations import Truncations
 from kwiresniff.analysis.doctor.observers.unanswered import ClosedInstead, UnansweredRequests
 from kwiresniff.analysis.doctor.observers.uncommitted_starts import UncommittedStarts
 from kwiresniff.analysis.doctor.observers.writes import Writes
@@ -102,7 +104,6 @@ from kwiresniff.analysis.doctor.streams_status import StreamsStatusRule
 from kwiresniff.analysis.doctor.tls import TlsRule
 from kwiresniff.analysis.doctor.topics import TopicRule
 from kwiresniff.analysis.doctor.transactions import FencingRule
-from kwiresniff.analysis.doctor.truncations import TruncationRule
 from kwiresniff.analysis.doctor.versions import VersionRule
 from kwiresniff.analysis.late_names import renamer
 from kwiresniff.base.api_keys import API_VERSIONS, FETCH, METADATA, PRODUCE
@@ -115,7 +116,7 @@ OBSERVERS: Final[tuple[type[Observer], ...]] = (
     Departures, UncommittedStarts, IdleMembers, HeldFetches, MetadataRequests, OpenedConnections, Rebalances,
     ClientLoads, Restores, MissingReplicas, LeaderlessPartitions, RefusedWrites, Silences, Writes, WriteWaits,
     ResentBatches, Recompression, Throttling, GivenUp, ClosedUnanswered, StaticMembers, UnknownZstd, SilentMembers,
-    Rereads, Lags,
+    Rereads, Lags, Truncations,
 )  # fmt: skip
 #: The causes that are weighed.
 CAUSES: Final[tuple[type[Cause], ...]] = (
@@ -124,12 +125,12 @@ CAUSES: Final[tuple[type[Cause], ...]] = (
     LongRebalance, RemovedMember, OutsideCommit, MetadataStorm, ConnectionChurn, AskingClients, StateRestored,
     UnderReplicated, OfflinePartition, NotEnoughReplicas, StalledBroker, SlowBroker, CostlyTopic, ReplicaWait,
     RepeatedBatches, Throttled, ShortTimeout, ConnectionLimit, UnevenLeaders, UnknownCodec, SilentApplication,
-    FencedInstance, UnreadableRecord, SlowConsumer, SmallFetches,
+    FencedInstance, UnreadableRecord, SlowConsumer, SmallFetches, UncleanElection,
 )  # fmt: skip
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (
     ListenerRule, SharedAddressRule, ControllerListenerRule, NotKafkaRule, TlsRule, MissingSaslRule, AuthenticationRule,
-    VersionRule, TruncationRule, LeaderRule, TopicRule, FencingRule, OpenTransactionRule, OffsetRule, StreamsStatusRule,
+    VersionRule, LeaderRule, TopicRule, FencingRule, OpenTransactionRule, OffsetRule, StreamsStatusRule,
     HotPartitionRule, QuorumRule, DamageRule, EfficiencyRule,
 )  # fmt: skip
 
