@@ -101,6 +101,17 @@ def test_metadata_now_and_then_is_none_too_much() -> None:
     assert codes(*(metadata(number * 0.01) for number in range(10))) == []
 
 
+def test_many_clients_that_ask_each_second_ask_often_together() -> None:
+    """Four of them do so 4 times a second, eight 8 times."""
+    asked = [
+        metadata(number + client * 0.1, f"cart-{client}", connection(1 + client))
+        for number in range(30)
+        for client in range(8)
+    ]
+    assert codes(*asked) == [("metadata_storm", "warning")]
+    assert codes(*(one for one in asked if one.connection.id <= 4)) == []
+
+
 # -- new connections -------------------------------------------------------------------------------------------------
 
 
