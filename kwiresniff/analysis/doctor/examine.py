@@ -26,6 +26,7 @@ from kwiresniff.analysis.doctor.causes.consumption import (
     UnknownCodec,
     UnreadableCodec,
 )
+from kwiresniff.analysis.doctor.causes.leaders import LeaderChange, OldLeader
 from kwiresniff.analysis.doctor.causes.path import BrokenPath, LongPath, NarrowPath, SlowTransfer
 from kwiresniff.analysis.doctor.causes.patience import ShortTimeout
 from kwiresniff.analysis.doctor.causes.progress import SlowConsumer, SmallFetches, UnreadableRecord
@@ -57,7 +58,6 @@ from kwiresniff.analysis.doctor.efficiency import EfficiencyRule
 from kwiresniff.analysis.doctor.endings import Endings
 from kwiresniff.analysis.doctor.errors import ErrorRule
 from kwiresniff.analysis.doctor.judgement import Judgement, judged
-from kwiresniff.analysis.doctor.leaders import LeaderRule
 from kwiresniff.analysis.doctor.listeners import ListenerRule
 from kwiresniff.analysis.doctor.missing_sasl import MissingSaslRule
 from kwiresniff.analysis.doctor.network import DamageRule
@@ -71,6 +71,7 @@ from kwiresniff.analysis.doctor.observers.departures import Departures
 from kwiresniff.analysis.doctor.observers.held_fetches import HeldFetches
 from kwiresniff.analysis.doctor.observers.idle_members import IdleMembers
 from kwiresniff.analysis.doctor.observers.lag import Lags
+from kwiresniff.analysis.doctor.observers.leaders import LeaderMoves
 from kwiresniff.analysis.doctor.observers.metadata_requests import MetadataRequests
 from kwiresniff.analysis.doctor.observers.opened_connections import OpenedConnections
 from kwiresniff.analysis.doctor.observers.path import LostData, PathTimes
@@ -116,7 +117,7 @@ OBSERVERS: Final[tuple[type[Observer], ...]] = (
     Departures, UncommittedStarts, IdleMembers, HeldFetches, MetadataRequests, OpenedConnections, Rebalances,
     ClientLoads, Restores, MissingReplicas, LeaderlessPartitions, RefusedWrites, Silences, Writes, WriteWaits,
     ResentBatches, Recompression, Throttling, GivenUp, ClosedUnanswered, StaticMembers, UnknownZstd, SilentMembers,
-    Rereads, Lags, Truncations,
+    Rereads, Lags, Truncations, LeaderMoves,
 )  # fmt: skip
 #: The causes that are weighed.
 CAUSES: Final[tuple[type[Cause], ...]] = (
@@ -125,12 +126,13 @@ CAUSES: Final[tuple[type[Cause], ...]] = (
     LongRebalance, RemovedMember, OutsideCommit, MetadataStorm, ConnectionChurn, AskingClients, StateRestored,
     UnderReplicated, OfflinePartition, NotEnoughReplicas, StalledBroker, SlowBroker, CostlyTopic, ReplicaWait,
     RepeatedBatches, Throttled, ShortTimeout, ConnectionLimit, UnevenLeaders, UnknownCodec, SilentApplication,
-    FencedInstance, UnreadableRecord, SlowConsumer, SmallFetches, UncleanElection,
+    FencedInstance, UnreadableRecord, SlowConsumer, SmallFetches, UncleanElection, LeaderChange,
+    OldLeader,
 )  # fmt: skip
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (
     ListenerRule, SharedAddressRule, ControllerListenerRule, NotKafkaRule, TlsRule, MissingSaslRule, AuthenticationRule,
-    VersionRule, LeaderRule, TopicRule, FencingRule, OpenTransactionRule, OffsetRule, StreamsStatusRule,
+    VersionRule, TopicRule, FencingRule, OpenTransactionRule, OffsetRule, StreamsStatusRule,
     HotPartitionRule, QuorumRule, DamageRule, EfficiencyRule,
 )  # fmt: skip
 
