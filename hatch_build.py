@@ -33,7 +33,7 @@ COMPILED = (
     "kwiresniff/analysis/doctor/cluster.py",
     "kwiresniff/analysis/doctor/connection_notes.py",
     "kwiresniff/analysis/doctor/context.py",
-    "kwiresniff/analysis/doctor/efficiency.py",
+    "kwiresniff/analysis/doctor/observers/efficiency.py",
     "kwiresniff/analysis/doctor/evidence.py",
     "kwiresniff/analysis/doctor/examine.py",
     "kwiresniff/analysis/doctor/latency.py",
