@@ -150,6 +150,19 @@ def test_a_topic_whose_leader_compresses_again_says_what_was_sent_and_what_is_st
         assert "replica" not in one.remedy
 
 
+def test_recompression_explains_late_writes_where_no_other_topic_tells() -> None:
+    """Rather than the broker's disk, or replicas that are not there; not where another topic is late as well."""
+    alone = topic("led", 2, 2)
+    late = writes("led", 2, 700 * MILLISECOND, codec="gzip")
+    reads = [
+        fetched("led", (SECOND + number * SECOND // 2) // MILLISECOND, "zstd", 20 * SECOND) for number in range(30)
+    ]
+    first = findings(alone, *late, *reads)[0]
+    assert (first.code, first.severity, first.numbers["longest_ns"]) == ("recompression", "warning", 700 * MILLISECOND)
+    both = found("recompression", alone, topic("same", 2, 2), *late, *writes("same", 2, 600 * MILLISECOND), *reads)
+    assert both is not None and both.numbers["longest_ns"] is None
+
+
 def test_recompression_that_makes_nothing_late_is_good_to_know() -> None:
     """It costs the broker's CPU, and nobody waits."""
     reads = [fetched("led", (SECOND + number * SECOND // 2) // MILLISECOND, "lz4", 20 * SECOND) for number in range(30)]

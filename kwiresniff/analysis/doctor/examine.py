@@ -45,9 +45,11 @@ from kwiresniff.analysis.doctor.causes.replicas import (
     UnevenLeaders,
 )
 from kwiresniff.analysis.doctor.causes.segments import LateSyns, LossyPath
+from kwiresniff.analysis.doctor.causes.slow_answers import SlowAnswer
 from kwiresniff.analysis.doctor.causes.slow_brokers import CostlyTopic, SlowBroker
 from kwiresniff.analysis.doctor.causes.stalls import StalledBroker
 from kwiresniff.analysis.doctor.causes.throttling import Throttled
+from kwiresniff.analysis.doctor.causes.truncations import UncleanElection
 from kwiresniff.analysis.doctor.causes.unanswered import ClosedByBroker, Unanswered
 from kwiresniff.analysis.doctor.causes.waste import (
     EmptyFetches,
@@ -62,7 +64,6 @@ from kwiresniff.analysis.doctor.controller_listener import ControllerListenerRul
 from kwiresniff.analysis.doctor.endings import Endings
 from kwiresniff.analysis.doctor.errors import ErrorRule
 from kwiresniff.analysis.doctor.judgement import Judgement, judged
-from kwiresniff.analysis.doctor.latency import LatencyRule
 from kwiresniff.analysis.doctor.leaders import LeaderRule
 from kwiresniff.analysis.doctor.listeners import ListenerRule
 from kwiresniff.analysis.doctor.missing_sasl import MissingSaslRule
@@ -90,10 +91,12 @@ from kwiresniff.analysis.doctor.observers.replicas import LeaderlessPartitions, 
 from kwiresniff.analysis.doctor.observers.rereads import Rereads
 from kwiresniff.analysis.doctor.observers.restores import Restores
 from kwiresniff.analysis.doctor.observers.segments import ResentSegments
+from kwiresniff.analysis.doctor.observers.slow_answers import SlowAnswers
 from kwiresniff.analysis.doctor.observers.stalls import Silences
 from kwiresniff.analysis.doctor.observers.static_members import StaticMembers
 from kwiresniff.analysis.doctor.observers.throttling import Throttling
 from kwiresniff.analysis.doctor.observers.transfers import SlowTransfers
+from kwiresniff.analysis.doctor.observers.truncations import Truncations
 from kwiresniff.analysis.doctor.observers.unanswered import ClosedInstead, UnansweredRequests
 from kwiresniff.analysis.doctor.observers.uncommitted_starts import UncommittedStarts
 from kwiresniff.analysis.doctor.observers.writes import Writes
@@ -109,7 +112,6 @@ from kwiresniff.analysis.doctor.streams_status import StreamsStatusRule
 from kwiresniff.analysis.doctor.tls import TlsRule
 from kwiresniff.analysis.doctor.topics import TopicRule
 from kwiresniff.analysis.doctor.transactions import FencingRule
-from kwiresniff.analysis.doctor.truncations import TruncationRule
 from kwiresniff.analysis.doctor.versions import VersionRule
 from kwiresniff.analysis.late_names import renamer
 from kwiresniff.base.api_keys import API_VERSIONS, FETCH, METADATA, PRODUCE
@@ -118,26 +120,27 @@ from kwiresniff.results.findings import Finding
 
 #: The observers of an examination.
 OBSERVERS: Final[tuple[type[Observer], ...]] = (
-    PathTimes, LostData, ResentSegments, SlowTransfers, QueueTimes, UnansweredRequests, ClosedInstead, Departures,
-    UncommittedStarts, IdleMembers, HeldFetches, MetadataRequests, OpenedConnections, Rebalances, ClientLoads, Restores,
-    MissingReplicas, LeaderlessPartitions, RefusedWrites, Silences, Writes, WriteWaits, ResentBatches, Recompression,
-    Throttling, GivenUp, ClosedUnanswered, StaticMembers, UnknownZstd, SilentMembers, Rereads, Lags, RequestSizes,
+    PathTimes, LostData, SlowAnswers, ResentSegments, SlowTransfers, QueueTimes, UnansweredRequests, ClosedInstead,
+    Departures, UncommittedStarts, IdleMembers, HeldFetches, MetadataRequests, OpenedConnections, Rebalances,
+    ClientLoads, Restores, MissingReplicas, LeaderlessPartitions, RefusedWrites, Silences, Writes, WriteWaits,
+    ResentBatches, Recompression, Throttling, GivenUp, ClosedUnanswered, StaticMembers, UnknownZstd, SilentMembers,
+    Rereads, Lags, Truncations, RequestSizes,
 )  # fmt: skip
 #: The causes that are weighed.
 CAUSES: Final[tuple[type[Cause], ...]] = (
-    LongPath, NarrowPath, BrokenPath, LossyPath, LateSyns, SlowTransfer, OwnQueue, Unanswered, ClosedByBroker,
-    UnreadableCodec, DesertedGroup, NoCommittedOffsets, TooManyMembers, LateFetches, RebalanceStorm, LongRebalance,
-    RemovedMember, OutsideCommit, MetadataStorm, ConnectionChurn, AskingClients, StateRestored, UnderReplicated,
-    OfflinePartition, NotEnoughReplicas, StalledBroker, SlowBroker, CostlyTopic, ReplicaWait, RepeatedBatches,
-    Throttled, ShortTimeout, ConnectionLimit, UnevenLeaders, UnknownCodec, SilentApplication, FencedInstance,
-    UnreadableRecord, SlowConsumer, SmallFetches, SingleCommits, SmallBatches, EmptyFetches, UnheardWrites,
-    NoAcknowledgement, OldFormat,
+    LongPath, NarrowPath, BrokenPath, SlowAnswer, LossyPath, LateSyns, SlowTransfer, OwnQueue, Unanswered,
+    ClosedByBroker, UnreadableCodec, DesertedGroup, NoCommittedOffsets, TooManyMembers, LateFetches, RebalanceStorm,
+    LongRebalance, RemovedMember, OutsideCommit, MetadataStorm, ConnectionChurn, AskingClients, StateRestored,
+    UnderReplicated, OfflinePartition, NotEnoughReplicas, StalledBroker, SlowBroker, CostlyTopic, ReplicaWait,
+    RepeatedBatches, Throttled, ShortTimeout, ConnectionLimit, UnevenLeaders, UnknownCodec, SilentApplication,
+    FencedInstance, UnreadableRecord, SlowConsumer, SmallFetches, UncleanElection, SingleCommits, SmallBatches,
+    EmptyFetches, UnheardWrites, NoAcknowledgement, OldFormat,
 )  # fmt: skip
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (
     ListenerRule, SharedAddressRule, ControllerListenerRule, NotKafkaRule, TlsRule, MissingSaslRule, AuthenticationRule,
-    VersionRule, TruncationRule, LeaderRule, TopicRule, FencingRule, OpenTransactionRule, OffsetRule, StreamsStatusRule,
-    HotPartitionRule, QuorumRule, LatencyRule, DamageRule,
+    VersionRule, LeaderRule, TopicRule, FencingRule, OpenTransactionRule, OffsetRule, StreamsStatusRule,
+    HotPartitionRule, QuorumRule, DamageRule,
 )  # fmt: skip
 
 #: No wait or transfer for which an observer is called is shorter.
