@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from kwiresniff.analysis.doctor import subjects
+from kwiresniff.analysis.doctor.observers import departures, idle_members, uncommitted_starts
 from kwiresniff.model import Event, Exchange
 from tests.support.exchanges import START_NS, connection, exchange
 from tests.support.incidents import SECOND, codes, findings
@@ -264,4 +266,31 @@ def test_members_without_partitions_are_counted() -> None:
 )
 def test_members_with_work_are_not_told(events: list[Event]) -> None:
     """Nobody is idle for any time here, as far as it shows."""
+    assert codes(*events) == []
+
+
+# -- limits ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("module", "limit", "events"),
+    [
+        pytest.param(departures, "MAX_MEMBERS", [*crash("a", 0), *writes(4, 10)], id="members that leave"),
+        pytest.param(departures, "MAX_TOPICS", [*crash("a", 0), *writes(4, 10)], id="topics of a group"),
+        pytest.param(
+            idle_members, "MAX_MEMBERS", [assigned("a", 0, [0]), assigned("b", 0, None), beat("b", 12)],
+            id="members that are assigned something",
+        ),
+        pytest.param(
+            uncommitted_starts, "MAX_PARTITIONS", [*run(0, 0, 100), *run(20, 0, 120)], id="partitions that are read",
+        ),
+        pytest.param(uncommitted_starts, "MAX_CLIENTS", [*run(0, 0, 100), *run(20, 0, 120)], id="clients of groups"),
+    ],
+)  # fmt: skip
+def test_what_is_beyond_a_limit_is_not_observed(
+    monkeypatch: pytest.MonkeyPatch, module: ModuleType, limit: str, events: list[Event]
+) -> None:
+    """With room for it there is a finding, without none."""
+    assert codes(*events) != []
+    monkeypatch.setattr(module, limit, 0)
     assert codes(*events) == []

@@ -9,8 +9,8 @@ import pytest
 from kwiresniff.analysis.doctor import evidence
 from kwiresniff.analysis.doctor.cluster import Cluster
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.efficiency import EfficiencyRule
 from kwiresniff.analysis.doctor.observers import slow_answers
+from kwiresniff.analysis.doctor.observers.efficiency import RequestSizes
 from kwiresniff.analysis.memory_budget import MemoryBudget
 from kwiresniff.model import Body, Problem
 from tests.support.exchanges import START_NS, connection, exchange
@@ -104,7 +104,7 @@ def test_connections_with_unacknowledged_records_are_remembered_within_the_budge
         assert one.request is not None and one.request.body is not None
         one.request.body["acks"] = 0
     context = Context()
-    rule, budget = EfficiencyRule(context), context.budget
+    rule, budget = RequestSizes(context), context.budget
     rule.exchange(sent[0])  # it has what it counts of the client from here on
     before = budget.held_bytes
     tracemalloc.start()

@@ -52,9 +52,16 @@ from kwiresniff.analysis.doctor.causes.stalls import StalledBroker
 from kwiresniff.analysis.doctor.causes.throttling import Throttled
 from kwiresniff.analysis.doctor.causes.truncations import UncleanElection
 from kwiresniff.analysis.doctor.causes.unanswered import ClosedByBroker, Unanswered
+from kwiresniff.analysis.doctor.causes.waste import (
+    EmptyFetches,
+    NoAcknowledgement,
+    OldFormat,
+    SingleCommits,
+    SmallBatches,
+    UnheardWrites,
+)
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.controller_listener import ControllerListenerRule
-from kwiresniff.analysis.doctor.efficiency import EfficiencyRule
 from kwiresniff.analysis.doctor.endings import Endings
 from kwiresniff.analysis.doctor.errors import ErrorRule
 from kwiresniff.analysis.doctor.judgement import Judgement, judged
@@ -68,6 +75,7 @@ from kwiresniff.analysis.doctor.observers.batches import Recompression, ResentBa
 from kwiresniff.analysis.doctor.observers.client_loads import ClientLoads
 from kwiresniff.analysis.doctor.observers.connection_limits import ClosedUnanswered
 from kwiresniff.analysis.doctor.observers.departures import Departures
+from kwiresniff.analysis.doctor.observers.efficiency import RequestSizes
 from kwiresniff.analysis.doctor.observers.held_fetches import HeldFetches
 from kwiresniff.analysis.doctor.observers.idle_members import IdleMembers
 from kwiresniff.analysis.doctor.observers.lag import Lags
@@ -117,7 +125,7 @@ OBSERVERS: Final[tuple[type[Observer], ...]] = (
     Departures, UncommittedStarts, IdleMembers, HeldFetches, MetadataRequests, OpenedConnections, Rebalances,
     ClientLoads, Restores, MissingReplicas, LeaderlessPartitions, RefusedWrites, Silences, Writes, WriteWaits,
     ResentBatches, Recompression, Throttling, GivenUp, ClosedUnanswered, StaticMembers, UnknownZstd, SilentMembers,
-    Rereads, Lags, Truncations, LeaderMoves,
+    Rereads, Lags, Truncations, LeaderMoves, RequestSizes,
 )  # fmt: skip
 #: The causes that are weighed.
 CAUSES: Final[tuple[type[Cause], ...]] = (
@@ -126,14 +134,14 @@ CAUSES: Final[tuple[type[Cause], ...]] = (
     LongRebalance, RemovedMember, OutsideCommit, MetadataStorm, ConnectionChurn, AskingClients, StateRestored,
     UnderReplicated, OfflinePartition, NotEnoughReplicas, StalledBroker, SlowBroker, CostlyTopic, ReplicaWait,
     RepeatedBatches, Throttled, ShortTimeout, ConnectionLimit, UnevenLeaders, UnknownCodec, SilentApplication,
-    FencedInstance, UnreadableRecord, SlowConsumer, SmallFetches, UncleanElection, LeaderChange,
-    OldLeader,
+    FencedInstance, UnreadableRecord, SlowConsumer, SmallFetches, UncleanElection, LeaderChange, OldLeader,
+    SingleCommits, SmallBatches, EmptyFetches, UnheardWrites, NoAcknowledgement, OldFormat,
 )  # fmt: skip
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (
     ListenerRule, SharedAddressRule, ControllerListenerRule, NotKafkaRule, TlsRule, MissingSaslRule, AuthenticationRule,
-    VersionRule, TopicRule, FencingRule, OpenTransactionRule, OffsetRule, StreamsStatusRule,
-    HotPartitionRule, QuorumRule, DamageRule, EfficiencyRule,
+    VersionRule, TopicRule, FencingRule, OpenTransactionRule, OffsetRule, StreamsStatusRule, HotPartitionRule,
+    QuorumRule, DamageRule,
 )  # fmt: skip
 
 #: No wait or transfer for which an observer is called is shorter.
