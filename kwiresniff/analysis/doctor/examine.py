@@ -28,6 +28,7 @@ from kwiresniff.analysis.doctor.causes.consumption import (
     UnknownCodec,
     UnreadableCodec,
 )
+from kwiresniff.analysis.doctor.causes.leaders import LeaderChange, OldLeader
 from kwiresniff.analysis.doctor.causes.listeners import UnreachableNode
 from kwiresniff.analysis.doctor.causes.path import BrokenPath, LongPath, NarrowPath, SlowTransfer
 from kwiresniff.analysis.doctor.causes.patience import ShortTimeout
@@ -49,19 +50,26 @@ from kwiresniff.analysis.doctor.causes.replicas import (
 )
 from kwiresniff.analysis.doctor.causes.segments import LateSyns, LossyPath
 from kwiresniff.analysis.doctor.causes.shared_groups import SharedGroup
+from kwiresniff.analysis.doctor.causes.slow_answers import SlowAnswer
 from kwiresniff.analysis.doctor.causes.slow_brokers import CostlyTopic, SlowBroker
 from kwiresniff.analysis.doctor.causes.stalls import StalledBroker
 from kwiresniff.analysis.doctor.causes.throttling import Throttled
+from kwiresniff.analysis.doctor.causes.truncations import UncleanElection
 from kwiresniff.analysis.doctor.causes.unanswered import ClosedByBroker, Unanswered
 from kwiresniff.analysis.doctor.causes.unread import HangingConsumer, IdleReader, PartitionNotRead
+from kwiresniff.analysis.doctor.causes.waste import (
+    EmptyFetches,
+    NoAcknowledgement,
+    OldFormat,
+    SingleCommits,
+    SmallBatches,
+    UnheardWrites,
+)
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.controller_listener import ControllerListenerRule
-from kwiresniff.analysis.doctor.efficiency import EfficiencyRule
 from kwiresniff.analysis.doctor.endings import Endings
 from kwiresniff.analysis.doctor.errors import ErrorRule
 from kwiresniff.analysis.doctor.judgement import Judgement, judged
-from kwiresniff.analysis.doctor.latency import LatencyRule
-from kwiresniff.analysis.doctor.leaders import LeaderRule
 from kwiresniff.analysis.doctor.listeners import ListenerRule
 from kwiresniff.analysis.doctor.missing_sasl import MissingSaslRule
 from kwiresniff.analysis.doctor.network import DamageRule
@@ -73,9 +81,11 @@ from kwiresniff.analysis.doctor.observers.client_loads import ClientLoads
 from kwiresniff.analysis.doctor.observers.clusters import ClusterChanges
 from kwiresniff.analysis.doctor.observers.connection_limits import ClosedUnanswered
 from kwiresniff.analysis.doctor.observers.departures import Departures
+from kwiresniff.analysis.doctor.observers.efficiency import RequestSizes
 from kwiresniff.analysis.doctor.observers.held_fetches import HeldFetches
 from kwiresniff.analysis.doctor.observers.idle_members import IdleMembers
 from kwiresniff.analysis.doctor.observers.lag import Lags
+from kwiresniff.analysis.doctor.observers.leaders import LeaderMoves
 from kwiresniff.analysis.doctor.observers.metadata_requests import MetadataRequests
 from kwiresniff.analysis.doctor.observers.opened_connections import OpenedConnections
 from kwiresniff.analysis.doctor.observers.path import LostData, PathTimes
@@ -88,11 +98,13 @@ from kwiresniff.analysis.doctor.observers.replicas import LeaderlessPartitions, 
 from kwiresniff.analysis.doctor.observers.rereads import Rereads
 from kwiresniff.analysis.doctor.observers.restores import Restores
 from kwiresniff.analysis.doctor.observers.segments import ResentSegments
+from kwiresniff.analysis.doctor.observers.slow_answers import SlowAnswers
 from kwiresniff.analysis.doctor.observers.stalls import Silences
 from kwiresniff.analysis.doctor.observers.static_members import StaticMembers
 from kwiresniff.analysis.doctor.observers.subscriptions import Subscriptions
 from kwiresniff.analysis.doctor.observers.throttling import Throttling
 from kwiresniff.analysis.doctor.observers.transfers import SlowTransfers
+from kwiresniff.analysis.doctor.observers.truncations import Truncations
 from kwiresniff.analysis.doctor.observers.unanswered import ClosedInstead, UnansweredRequests
 from kwiresniff.analysis.doctor.observers.uncommitted_starts import UncommittedStarts
 from kwiresniff.analysis.doctor.observers.undialled import UndialledBrokers
@@ -110,7 +122,6 @@ from kwiresniff.analysis.doctor.streams_status import StreamsStatusRule
 from kwiresniff.analysis.doctor.tls import TlsRule
 from kwiresniff.analysis.doctor.topics import TopicRule
 from kwiresniff.analysis.doctor.transactions import FencingRule
-from kwiresniff.analysis.doctor.truncations import TruncationRule
 from kwiresniff.analysis.doctor.versions import VersionRule
 from kwiresniff.analysis.late_names import renamer
 from kwiresniff.base.api_keys import API_VERSIONS, FETCH, METADATA, PRODUCE
@@ -121,27 +132,29 @@ from kwiresniff.results.findings import Finding
 
 #: The observers of an examination.
 OBSERVERS: Final[tuple[type[Observer], ...]] = (
-    PathTimes, LostData, ResentSegments, SlowTransfers, QueueTimes, UnansweredRequests, ClosedInstead, Departures,
-    UncommittedStarts, IdleMembers, HeldFetches, MetadataRequests, OpenedConnections, Rebalances, ClientLoads,
-    Restores, MissingReplicas, LeaderlessPartitions, RefusedWrites, Silences, Writes, WriteWaits, ResentBatches,
-    Recompression, Throttling, GivenUp, ClosedUnanswered, StaticMembers, UnknownZstd, SilentMembers, Rereads, Lags,
-    ClusterChanges, UndialledBrokers, Subscriptions, UnreadPartitions,
+    PathTimes, LostData, SlowAnswers, ResentSegments, SlowTransfers, QueueTimes, UnansweredRequests, ClosedInstead,
+    Departures, UncommittedStarts, IdleMembers, HeldFetches, MetadataRequests, OpenedConnections, Rebalances,
+    ClientLoads, Restores, MissingReplicas, LeaderlessPartitions, RefusedWrites, Silences, Writes, WriteWaits,
+    ResentBatches, Recompression, Throttling, GivenUp, ClosedUnanswered, StaticMembers, UnknownZstd, SilentMembers,
+    Rereads, Lags, Truncations, LeaderMoves, RequestSizes, ClusterChanges, UndialledBrokers, Subscriptions,
+    UnreadPartitions,
 )  # fmt: skip
 #: The causes that are weighed.
 CAUSES: Final[tuple[type[Cause], ...]] = (
-    LongPath, NarrowPath, BrokenPath, LossyPath, LateSyns, SlowTransfer, OwnQueue, Unanswered, ClosedByBroker,
-    UnreadableCodec, DesertedGroup, NoCommittedOffsets, TooManyMembers, LateFetches, RebalanceStorm, LongRebalance,
-    RemovedMember, OutsideCommit, MetadataStorm, ConnectionChurn, AskingClients, StateRestored, UnderReplicated,
-    OfflinePartition, NotEnoughReplicas, StalledBroker, SlowBroker, CostlyTopic, ReplicaWait, RepeatedBatches,
-    Throttled, ShortTimeout, ConnectionLimit, UnevenLeaders, UnknownCodec, SilentApplication, FencedInstance,
-    UnreadableRecord, SlowConsumer, SmallFetches, ClusterChanged, UnreachableNode, SharedGroup, PartitionNotRead,
-    IdleReader, HangingConsumer,
+    LongPath, NarrowPath, BrokenPath, SlowAnswer, LossyPath, LateSyns, SlowTransfer, OwnQueue, Unanswered,
+    ClosedByBroker, UnreadableCodec, DesertedGroup, NoCommittedOffsets, TooManyMembers, LateFetches, RebalanceStorm,
+    LongRebalance, RemovedMember, OutsideCommit, MetadataStorm, ConnectionChurn, AskingClients, StateRestored,
+    UnderReplicated, OfflinePartition, NotEnoughReplicas, StalledBroker, SlowBroker, CostlyTopic, ReplicaWait,
+    RepeatedBatches, Throttled, ShortTimeout, ConnectionLimit, UnevenLeaders, UnknownCodec, SilentApplication,
+    FencedInstance, UnreadableRecord, SlowConsumer, SmallFetches, UncleanElection, LeaderChange, OldLeader,
+    SingleCommits, SmallBatches, EmptyFetches, UnheardWrites, NoAcknowledgement, OldFormat, ClusterChanged,
+    UnreachableNode, SharedGroup, PartitionNotRead, IdleReader, HangingConsumer,
 )  # fmt: skip
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (
     ListenerRule, SharedAddressRule, ControllerListenerRule, NotKafkaRule, TlsRule, MissingSaslRule,
-    AuthenticationRule, VersionRule, TruncationRule, LeaderRule, TopicRule, FencingRule, OpenTransactionRule,
-    OffsetRule, StreamsStatusRule, HotPartitionRule, QuorumRule, LatencyRule, DamageRule, EfficiencyRule,
+    AuthenticationRule, VersionRule, TopicRule, FencingRule, OpenTransactionRule, OffsetRule, StreamsStatusRule,
+    HotPartitionRule, QuorumRule, DamageRule,
 )  # fmt: skip
 
 #: No wait or transfer for which an observer is called is shorter.

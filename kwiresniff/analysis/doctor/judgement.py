@@ -32,6 +32,8 @@ MAX_SYMPTOMS = 20
 
 #: Sentences on what was observed that a finding keeps.
 MAX_OBSERVED = 20
+#: Whom an observation is about, the first of these kinds that it has.
+_SUBJECTS = ("group", "client", "broker", "topic", "user", "producer", "host", "connection")
 #: What to do about what no cause explains.
 _UNEXPLAINED = (
     "None of the known causes explains this. See the packets, and the logs of the clients and brokers named here, at "
@@ -114,7 +116,7 @@ def _finding_of(explanation: Explanation) -> Finding:
         subject=explanation.subject,
         title=explanation.title,
         remedy=explanation.remedy,
-        count=sum(one.count for one in explained),
+        count=sum(one.count for one in explained if one.kind == explained[0].kind),
         evidence=tuple(sorted(places, key=lambda place: place[1])[:MAX_EVIDENCE]),
         numbers=explanation.numbers,
         first_ns=min((one.first_ns for one in explained if one.first_ns), default=0),
@@ -139,7 +141,7 @@ def _beaten(explanation: Explanation, winner: Explanation) -> Finding:
 
 def _left_over(one: Observation) -> Finding:
     """What no cause explains, told as it was observed."""
-    names = sorted(entity.partition(":")[2] for entity in one.about)
+    names = next((found for kind in _SUBJECTS if (found := one.named(kind))), [])
     return Finding(
         code=one.kind,
         severity=one.harm.severity(),

@@ -159,8 +159,8 @@ class NoCommittedOffsets(Cause):
                 for each in observed.about([f"group:{group}"], "generations")
                 for client, *_ in (*each.numbers["overslept"], *each.numbers["returned"])
             ]
-            if numbers["refused"]:
-                contradicts.append(f"{counted(numbers['refused'], 'commit')} of the group were refused")
+            refused = numbers["refused"]
+            commits = f"its commits are refused ({refused:,} of them)" if refused else "commits nothing"
             if numbers["doubled"]:
                 what = (
                     f"each of {numbers['starts']} starts reads {listed(topics)} again: {numbers['records']:,} records "
@@ -175,8 +175,11 @@ class NoCommittedOffsets(Cause):
             yield Explanation(
                 code="no_committed_offsets",
                 subject=f"group {group}",
-                title=f"has no committed offsets and commits nothing ({listed(clients)}): {what}",
-                remedy="Let it commit: enable.auto.commit=true, or a commit after each batch that was processed "
+                title=f"has no committed offsets and {commits} ({listed(clients)}): {what}",
+                remedy="See what its commits are answered with. Until they succeed every start begins where "
+                "auto.offset.reset says."
+                if refused
+                else "Let it commit: enable.auto.commit=true, or a commit after each batch that was processed "
                 "(commitSync, commit()). Until then every start begins where auto.offset.reset says.",
                 explained=(one,),
                 supports=(
@@ -185,7 +188,6 @@ class NoCommittedOffsets(Cause):
                     f"the longest run read for {duration(numbers['longest_run_ns'])}",
                 ),
                 contradicts=tuple(contradicts),
-                stands=not contradicts,
                 doubt="Each run may just end before its first commit (auto.commit.interval.ms is 5 s by default)."
                 if is_short
                 else "",

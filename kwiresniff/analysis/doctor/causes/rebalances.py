@@ -42,7 +42,7 @@ class RebalanceStorm(Cause):
     """
 
     codes: ClassVar[tuple[str, ...]] = ("rebalances",)
-    explains: ClassVar[tuple[str, ...]] = ("generations", "long_rebalance", "member_removed")
+    explains: ClassVar[tuple[str, ...]] = ("generations", "long_rebalance", "member_removed", "uncommitted_starts")
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
         """By group."""
@@ -123,10 +123,7 @@ def _reasons(numbers: dict[str, Any], *, alone: bool) -> tuple[list[str], str]:
     ]
     remedies = [_POLLS.format(who=listed([one[0] for one in late]))] if late else []
     remedies += [_SESSIONS.format(who=listed([one[0] for one in removed]))] if removed else []
-    if (
-        numbers["leaves"] > len(numbers["overslept"]) + sum(count for _, count, _ in numbers["returned"])
-        or not remedies
-    ):
+    if numbers["restarts"] or not remedies:
         remedies += [_RESTARTS + ("" if alone else _HELPS.get(numbers["protocol"], ""))]
     return reasons, " ".join(remedies)
 

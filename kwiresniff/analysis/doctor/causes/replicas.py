@@ -59,10 +59,11 @@ class UnderReplicated(Cause):
         if most is not None and numbers["short"] > 1:
             details.append(f"node {most[0]} leads {most[1]} of these {numbers['short']} partitions")
         addresses = [address for node in absent if (address := cluster.address(cluster_id, node))]
+        be = "is" if numbers["short"] == 1 else "are"
         return Explanation(
             code="under_replicated",
             subject=listed([texts[node] for node in missing]),
-            title=f"{numbers['short']} of {counted(numbers['of'], 'partition')} are under-replicated"
+            title=f"{numbers['short']} of {counted(numbers['of'], 'partition')} {be} under-replicated"
             f"{span(one.first_ns, one.last_ns)}: {'; '.join(parts)}",
             remedy=_FAILED if failed else _ABSENT if absent else _LAGGING,
             explained=(one,),
