@@ -271,10 +271,6 @@ class EventSource:
         if self._plugin_sink is not None:
             self._plugin_sink.report()
 
-    def late_problems(self) -> Iterator[Problem]:
-        """What went wrong in plugins since the last event, as when ``doctor`` asks them for what they have found."""
-        yield from self._problems.counted(self.plugins.take_problems())
-
     def exit_code(self, code: int = 0) -> int:
         """The exit code of a finished command: ``code``, or 1 when a capture was unreadable or --strict says so."""
         return FAILED if self._counted.unreadable or (self.options.strict and self.problems) else code

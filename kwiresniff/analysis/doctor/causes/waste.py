@@ -14,8 +14,8 @@ from kwiresniff.results.findings import scope_of
 #: A member may commit so often in a second before it is waste.
 COMMITS_PER_SECOND: Final = 30.0
 #: How often in a second a client produces, and records in each request, below which batching is off. What comes more
-#: rarely than a sensible ``linger.ms`` lasts would find nothing to go along with.
-PRODUCES_PER_SECOND: Final = 30.0
+#: rarely than ``linger.ms`` lasts, 5 ms by default, would find nothing to go along with.
+PRODUCES_PER_SECOND: Final = 200.0
 FEW_RECORDS: Final = 2.0
 #: The part of fetches that brings nothing, and how many in a second, above which polling is too eager.
 EMPTY_FETCHES: Final = 0.9
@@ -62,7 +62,7 @@ class SingleCommits(Cause):
 
 class SmallBatches(Cause):
     """`small_batches` (warning): fewer than 2 records in a request, over 500 requests and more, of which there are more
-    than 30 a second.
+    than 200 a second.
     """
 
     codes: ClassVar[tuple[str, ...]] = ("small_batches",)
