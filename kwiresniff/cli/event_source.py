@@ -144,7 +144,7 @@ class EventSource:
         self._narrowed = narrowed
         self._limited: Limited | None = None
         self._plugin_sink: PluginSink | None = None
-        self._chain(Sink())
+        self._chain(Sink())  # for counts before anything is read
 
     @property
     def live(self) -> bool:
