@@ -160,7 +160,7 @@ class EventSource:
         self._plugin_sink: PluginSink | None = None
         self.clusters = Clusters()
         self._held: HeldEvents | None = None
-        self._chain(Sink())
+        self._chain(Sink())  # for counts before anything is read
 
     def _opened(self, captures: Sequence[str]) -> CaptureSet:
         """The captures, whose names of addresses are known already if the filter asks for names."""
