@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
@@ -65,7 +66,12 @@ def test_acks_are_read_behind_the_transactional_id(version: int) -> None:
     """The id comes first from version 3 on, in compact form from 9 on; of a request cut before them they are -1."""
     for transactional_id in (None, "", "t" * 200):
         for acks in (-1, 0, 1):
-            body = {"transactional_id": transactional_id, "acks": acks, "timeout_ms": 1, "topic_data": []}
+            body: dict[str, Any] = {
+                "transactional_id": transactional_id,
+                "acks": acks,
+                "timeout_ms": 1,
+                "topic_data": [],
+            }
             raw = encoder(PRODUCE, version, "request")(body)
             facts, end = api_facts(PRODUCE, version), len(raw) - 4 - 4 + (2 if version >= 9 else 0)
             assert acks_of_produce(facts, b"head" + raw, 4) == acks
