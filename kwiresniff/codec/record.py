@@ -52,7 +52,8 @@ def _decode_record(
     data: bytes, pos: int, end: int, base_offset: int, base_timestamp: int, budget: RecordBudget
 ) -> tuple[dict[str, Any], int]:
     """One record with every check, and its end. Raises DecodeError."""
-    length, _, timestamp_delta, offset_delta, key, value, headers = record_fields(data, pos, end, budget)
+    # As a list: compiled, an error in a generator that is unpacked becomes a ValueError.
+    length, _, timestamp_delta, offset_delta, key, value, headers = list(record_fields(data, pos, end, budget))
     record = {
         "offset": wrapped(base_offset + offset_delta[4]),
         "timestamp": wrapped(base_timestamp + timestamp_delta[4]),

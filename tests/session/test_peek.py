@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
 from kwiresniff.codec import decoder, encoder
 from kwiresniff.errors import DecodeError
-from kwiresniff.model import Body, Connection, Exchange, Message
+from kwiresniff.model import Connection, Exchange, Message
 from kwiresniff.session.apis import api_facts
 from kwiresniff.session.peek import acks_of_produce, software_of
 
@@ -65,7 +66,7 @@ def test_acks_are_read_behind_the_transactional_id(version: int) -> None:
     """The id comes first from version 3 on, in compact form from 9 on; of a request cut before them they are -1."""
     for transactional_id in (None, "", "t" * 200):
         for acks in (-1, 0, 1):
-            body: Body = {
+            body: dict[str, Any] = {
                 "transactional_id": transactional_id,
                 "acks": acks,
                 "timeout_ms": 1,
