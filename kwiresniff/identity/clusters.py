@@ -100,7 +100,7 @@ class Clusters:
         self._node_of_id: dict[str, int] = {}
         self._nodes: dict[str, int] = {}  # by address
         self._first_nodes: dict[str, int] = {}  # the node of an address when it was met
-        self._told: dict[str, tuple[int, int]] = {}  # addresses that told a cluster id, of which node, and when
+        self._told: dict[str, int] = {}  # when an address told a cluster id last
         self._hosts: dict[str, list[int]] = {}  # nodes by the host of their addresses
         self._moved: set[tuple[str, str]] = set()  # cluster ids that addresses had and have
         self._own: dict[int, int] = {}  # by connection, where an address has more than one cluster
@@ -289,17 +289,17 @@ class Clusters:
             self._node_of_id[cluster_id] = known
             self._version += 1
         known = self.root(known)
-        told = self._told.get(address)
+        told_ns = self._told.get(address)
         if before and before != cluster_id:
-            if told is not None:
-                self._change(address, before, cluster_id, told[1], message)
+            if told_ns is not None:
+                self._change(address, before, cluster_id, told_ns, message)
             self._nodes[address] = known
             self._version += 1
         else:
             self._join(root, known)
             known = self.root(known)
-        if told is not None or self._admit():
-            self._told[address] = known, message.last_ns
+        if told_ns is not None or self._admit():
+            self._told[address] = message.last_ns
         if address in self._shared and (connection.id in self._own or self._admit()):
             self._own[connection.id] = known
 
@@ -307,7 +307,8 @@ class Clusters:
         """An address has another cluster id than before. Where it has had this one already, clusters share it, and who
         speaks to which of them is known by connection."""
         self._shared.add(address)
-        self._moved.add((before, after))
+        if len(self._moved) < MAX_PAIRS:
+            self._moved.add((before, after))
         if any(one.address == address and {one.before, one.after} == {before, after} for one in self.changes):
             return
         if len(self.changes) < MAX_CHANGES:
