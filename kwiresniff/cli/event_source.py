@@ -10,7 +10,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from kwiresniff.analysis.body_entities import record_sets
-from kwiresniff.analysis.cluster_evidence import cluster_of
+from kwiresniff.analysis.cluster_evidence import learn_cluster
 from kwiresniff.analysis.filter import compile_filter
 from kwiresniff.analysis.redact import Redactor
 from kwiresniff.analysis.sinks import CaptureEvents, Counted, Limited, Observed, WholeEvents
@@ -250,7 +250,7 @@ class EventSource:
             sink = self._plugin_sink = PluginSink(sink, self.plugins, self.topic_name, decode=self.redactor is None)
         sink = chosen(sink, matches=self._matches if self._narrowed else None, redactor=self.redactor)
         if self._tells_clusters:
-            sink = self._held = HeldEvents(sink, self.clusters, partial(cluster_of, self.clusters))
+            sink = self._held = HeldEvents(sink, self.clusters, partial(learn_cluster, self.clusters))
         self._entry = CaptureEvents(sink, self._captures.problems, self._captures.files)
         return self._entry
 

@@ -85,12 +85,14 @@ class Clusters:
     """Learns from exchanges which brokers are one cluster.
 
     ``changes`` are addresses that became another cluster. ``logs`` are to be shown what brokers append and serve while
-    ``is_watching`` (``analysis.cluster_evidence``).
+    ``is_watching`` (``analysis.cluster_evidence``). ``is_ahead`` says that everything is learned from exchanges before
+    analyses ask for them.
     """
 
     def __init__(self) -> None:
         self.changes: list[ClusterChange] = []
         self.logs = LogEnds()
+        self.is_ahead = False
         self._version = 0
         self._roots = 0
         self._held_bytes = 0
@@ -128,13 +130,22 @@ class Clusters:
         self._last, self._last_node = exchange, self.root(node)
 
     def is_new(self, exchange: Exchange) -> bool:
-        """Whether ``of`` has not just been asked for an exchange."""
-        return exchange is not self._last
+        """Whether something is to be learned from an exchange that is asked for."""
+        return exchange is not self._last and not self.is_ahead
 
     def of(self, exchange: Exchange) -> int:
         """The node that an exchange is counted under, once what it says has been learned."""
         if exchange is self._last:
             return self._last_node
+        if not self.is_ahead:
+            return self.learn(exchange)
+        recent = self._recent[exchange.connection.id % MAX_RECENT]
+        if recent is not None and recent.connection is exchange.connection:
+            return self.root(recent.node)
+        return self.node_at(exchange.connection.broker)
+
+    def learn(self, exchange: Exchange) -> int:
+        """Learns from an exchange, and returns its node."""
         api_key = exchange.api_key
         if api_key in LEARNED_FROM:
             self._learn(exchange)

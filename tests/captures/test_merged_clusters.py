@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kwiresniff.analysis.clients import Inventory
-from kwiresniff.analysis.cluster_evidence import cluster_of
+from kwiresniff.analysis.cluster_evidence import learn_cluster
 from kwiresniff.analysis.doctor import Doctors
 from kwiresniff.analysis.groups import GroupTimeline
 from kwiresniff.analysis.producer_ledger import ProducerLedger
@@ -61,7 +61,7 @@ def said(segments: Iterable[Segment]) -> Counter[bytes]:
         if isinstance(event, Connection):
             inventory.connection(event)
 
-    held = HeldEvents(CallingSink(take, take_other), clusters, partial(cluster_of, clusters))
+    held = HeldEvents(CallingSink(take, take_other), clusters, partial(learn_cluster, clusters))
     analyzer.give_to(held)
     for _ in chain(analyzer.read(feed_of(segments)), analyzer.end()):
         pass
