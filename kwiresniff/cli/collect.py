@@ -47,6 +47,7 @@ def end(source: EventSource, finished: bool, messages: Messages, *left_out: str,
             print(f"kwiresniff: {what}", file=sys.stderr)
     if not finished:
         return INTERRUPTED
+    source.report_problems()  # of plugins that were asked for what they have found
     messages.end()
     if told and not source.options.quiet:
         print(f"kwiresniff: {told}", file=sys.stderr)

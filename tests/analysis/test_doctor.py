@@ -104,6 +104,8 @@ def test_deliberate_waits_and_queues_are_not_slow() -> None:
     assert (found.code, found.severity, found.count) == ("own_queue", "info", 50)
     assert found.numbers == {"mean_queued_ns": 5 * SECOND - 1, "mean_broker_ns": 1}
     assert findings(*held, *behind[:19]) == []
+    muted = exchange("Produce", 0, 9, queued=0, held=0, on=behind[0].connection, response={"throttle_time_ms": 1})
+    assert "own_queue" not in [one.code for one in findings(muted, *behind)]
     stalled = exchange("Produce", 0, 9, latency_ns=4 * SECOND, queued=0, held=0, on=behind[0].connection)
     assert "own_queue" not in [one.code for one in findings(stalled, *behind)]
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
 import pytest
 
-from kwiresniff.analysis.doctor.observers import client_loads, held_fetches
+from kwiresniff.analysis.doctor.observers import client_loads, held_fetches, metadata_requests, restores
 from kwiresniff.model import Connection, Event, Exchange
 from tests.support.exchanges import START_NS, connection, exchange
 from tests.support.incidents import SECOND, codes, findings
@@ -99,6 +100,17 @@ def test_metadata_now_and_then_is_none_too_much() -> None:
     """Twice a second is no storm, and a few at once are a start."""
     assert codes(*(metadata(number * 0.5) for number in range(60))) == []
     assert codes(*(metadata(number * 0.01) for number in range(10))) == []
+
+
+def test_many_clients_that_ask_each_second_ask_often_together() -> None:
+    """Four of them do so 4 times a second, eight 8 times."""
+    asked = [
+        metadata(number + client * 0.1, f"cart-{client}", connection(1 + client))
+        for number in range(30)
+        for client in range(8)
+    ]
+    assert codes(*asked) == [("metadata_storm", "warning")]
+    assert codes(*(one for one in asked if one.connection.id <= 4)) == []
 
 
 # -- new connections -------------------------------------------------------------------------------------------------
@@ -275,3 +287,27 @@ def test_a_changelog_that_is_read_from_its_beginning_is_good_to_know() -> None:
     assert (found.code, found.severity, found.numbers["records"]) == ("state_restored", "info", 200)
     assert codes(restored(0, 50), restored(1, 150)) == []
     assert codes(restored(0, 0, "orders"), restored(1, 100, "orders")) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "limit", "events"),
+    [
+        pytest.param(restores, "MAX_PARTITIONS", [restored(0, 0), restored(1, 100)], id="changelogs"),
+        pytest.param(client_loads, "MAX_LOADS", in_order(*writes(20, range(5, 10)), *polled(5, 10)), id="clients"),
+        pytest.param(client_loads, "MAX_CONNECTIONS", in_order(*writes(9, range(0)), *polled(5, 9)), id="connections"),
+    ],
+)
+def test_what_is_beyond_a_limit_is_not_observed(
+    monkeypatch: pytest.MonkeyPatch, module: ModuleType, limit: str, events: list[Event]
+) -> None:
+    """With room for it there is a finding, without none."""
+    assert codes(*events) != []
+    monkeypatch.setattr(module, limit, 0)
+    assert codes(*events) == []
+
+
+def test_intervals_are_judged_by_the_first_of_them_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Too few are none."""
+    monkeypatch.setattr(metadata_requests, "MAX_GAPS", 5)
+    (found,) = findings(*(metadata(number * 0.1) for number in range(40)))
+    assert "at no regular interval" in found.title

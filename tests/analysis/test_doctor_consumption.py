@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from kwiresniff.analysis.doctor import subjects
+from kwiresniff.analysis.doctor.observers import departures, idle_members, uncommitted_starts
 from kwiresniff.model import Event, Exchange
 from tests.support.exchanges import START_NS, connection, exchange
 from tests.support.incidents import SECOND, codes, findings
@@ -201,15 +203,20 @@ def test_short_runs_are_told_with_the_doubt_that_they_end_before_a_commit_is_due
         pytest.param([commit("export", 30, 100, 0)], id="commits in the end"),
         pytest.param([commit("export", 30, 100, 0, "TxnOffsetCommit", 28)], id="commits in a transaction"),
         pytest.param([offsets("export", 60, 100)], id="has committed offsets after all"),
-        pytest.param(
-            [commit("export", 30, 100, 0, errors=[("error_code", 25, "UNKNOWN_MEMBER_ID", False)], outcome="error")],
-            id="tries to, and is refused",
-        ),
     ],
 )
 def test_a_group_that_commits_is_not_told(more: list[Event]) -> None:
     """Whoever commits, and however."""
     assert "no_committed_offsets" not in [code for code, _ in codes(*run(0, 0, 100), *run(20, 0, 120), *more)]
+
+
+def test_commits_that_are_refused_are_told_as_that() -> None:
+    """The answer to them is the reason, and has a finding of its own."""
+    denied = [("topics[0].partitions[0].error_code", 29, "TOPIC_AUTHORIZATION_FAILED", False)]
+    told = findings(*run(0, 0, 100), *run(20, 0, 120), commit("export", 30, 100, 0, errors=denied, outcome="error"))
+    (found,) = [one for one in told if one.code == "no_committed_offsets"]
+    assert "its commits are refused (1 of them)" in found.title
+    assert "topic_authorization_failed" in [one.code for one in told]
 
 
 def test_one_start_is_none_too_many() -> None:
@@ -259,4 +266,31 @@ def test_members_without_partitions_are_counted() -> None:
 )
 def test_members_with_work_are_not_told(events: list[Event]) -> None:
     """Nobody is idle for any time here, as far as it shows."""
+    assert codes(*events) == []
+
+
+# -- limits ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("module", "limit", "events"),
+    [
+        pytest.param(departures, "MAX_MEMBERS", [*crash("a", 0), *writes(4, 10)], id="members that leave"),
+        pytest.param(departures, "MAX_TOPICS", [*crash("a", 0), *writes(4, 10)], id="topics of a group"),
+        pytest.param(
+            idle_members, "MAX_MEMBERS", [assigned("a", 0, [0]), assigned("b", 0, None), beat("b", 12)],
+            id="members that are assigned something",
+        ),
+        pytest.param(
+            uncommitted_starts, "MAX_PARTITIONS", [*run(0, 0, 100), *run(20, 0, 120)], id="partitions that are read",
+        ),
+        pytest.param(uncommitted_starts, "MAX_CLIENTS", [*run(0, 0, 100), *run(20, 0, 120)], id="clients of groups"),
+    ],
+)  # fmt: skip
+def test_what_is_beyond_a_limit_is_not_observed(
+    monkeypatch: pytest.MonkeyPatch, module: ModuleType, limit: str, events: list[Event]
+) -> None:
+    """With room for it there is a finding, without none."""
+    assert codes(*events) != []
+    monkeypatch.setattr(module, limit, 0)
     assert codes(*events) == []

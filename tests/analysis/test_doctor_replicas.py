@@ -57,7 +57,7 @@ def test_a_replica_that_has_just_left_is_good_to_know(lasted_s: int, severity: s
 def test_a_replica_that_is_in_sync_elsewhere_may_be_new() -> None:
     """A reassignment adds replicas that have to catch up."""
     found = under_replicated(metadata(short(0, [1, 2]), short(1, [1, 2, 3])))
-    assert found is not None and "1 of 2 partitions" in found.title
+    assert found is not None and "1 of 2 partitions is under-replicated" in found.title
     assert any("reassignment" in one for one in found.details)
 
 

@@ -56,7 +56,7 @@ def test_a_slow_broker_is_found_as_leader_and_as_replica() -> None:
     assert (one.subject, one.numbers["node"]) == ("node 2 (10.0.0.2:9092)", 2)
     assert (one.numbers["leads"], one.numbers["follows"]) == (["led"], ["followed"])
     assert (one.numbers["late"], one.numbers["writes"], one.numbers["writes_without"]) == (60, 60, 30)
-    assert "apart, without a replica on it, is not late" in one.title
+    assert "apart, written without it, is not late" in one.title
     assert one.count == 60 and one.first_ns == START_NS + SECOND + 10_000
     assert "RemoteTimeMs" in one.remedy and "LocalTimeMs" in one.remedy
 
@@ -148,6 +148,19 @@ def test_a_topic_whose_leader_compresses_again_says_what_was_sent_and_what_is_st
         assert (one.severity, one.numbers["produced"], one.numbers["fetched"]) == ("warning", ["gzip"], ["zstd"])
         assert "compression.type=zstd" in one.remedy and "same there is not late" in one.title
         assert "replica" not in one.remedy
+
+
+def test_recompression_explains_late_writes_where_no_other_topic_tells() -> None:
+    """Rather than the broker's disk, or replicas that are not there; not where another topic is late as well."""
+    alone = topic("led", 2, 2)
+    late = writes("led", 2, 700 * MILLISECOND, codec="gzip")
+    reads = [
+        fetched("led", (SECOND + number * SECOND // 2) // MILLISECOND, "zstd", 20 * SECOND) for number in range(30)
+    ]
+    first = findings(alone, *late, *reads)[0]
+    assert (first.code, first.severity, first.numbers["longest_ns"]) == ("recompression", "warning", 700 * MILLISECOND)
+    both = found("recompression", alone, topic("same", 2, 2), *late, *writes("same", 2, 600 * MILLISECOND), *reads)
+    assert both is not None and both.numbers["longest_ns"] is None
 
 
 def test_recompression_that_makes_nothing_late_is_good_to_know() -> None:

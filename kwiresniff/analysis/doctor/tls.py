@@ -181,7 +181,7 @@ class TlsRule(Rule):
 
     def _closed_soon(self, subject: str, case: Case) -> Finding:
         broker = next(iter(case.noted("brokers")), "")
-        churns = case.count >= ENOUGH_CONNECTIONS and case.count / max(case.seconds / 60, 1.0) > CONNECTIONS_PER_MINUTE
+        churns = case.count >= ENOUGH_CONNECTIONS and case.count > CONNECTIONS_PER_MINUTE * case.seconds / 60
         return found(
             "tls_closed",
             "warning" if churns else "info",

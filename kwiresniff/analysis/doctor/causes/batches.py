@@ -27,7 +27,8 @@ class RepeatedBatches(Cause):
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
         """By client and topic."""
         for one in observed.of("batch_sent_again"):
-            if one.numbers["records_doubled"] or one.numbers["given_up_ns"]:
+            # Where the capture lacks anything of what brokers sent, the answers may be among it.
+            if one.numbers["records_doubled"] or (one.numbers["given_up_ns"] and not self.context.gaps):
                 yield self._explanation(one, self._waits(observed, one))
 
     def _waits(self, observed: Observed, one: Observation) -> list[Observation]:

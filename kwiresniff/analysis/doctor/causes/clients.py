@@ -26,11 +26,11 @@ _MAX_AGE: Final = (
 
 
 class MetadataStorm(Cause):
-    """`metadata_storm` (warning): clients ask for metadata more than 5 times a second. Why is told by when they do, on
-    which connections, and by the answers: at regular intervals on connections that stand with good answers it is
-    `metadata.max.age.ms`; with errors in the answers a topic or a leader is missing; after failed requests they look
-    for a leader or a coordinator; otherwise the application asks. What is asked on new connections each time is a
-    symptom of those (`connection_churn`).
+    """`metadata_storm` (warning): a client, or those that ask at the same interval together, ask for metadata more than
+    5 times a second. Why is told by when they do, on which connections, and by the answers: at regular intervals on
+    connections that stand with good answers it is `metadata.max.age.ms`; with errors in the answers a topic or a leader
+    is missing; after failed requests they look for a leader or a coordinator; otherwise the application asks. What is
+    asked on new connections each time is a symptom of those (`connection_churn`).
     """
 
     codes: ClassVar[tuple[str, ...]] = ("metadata_storm",)
@@ -41,32 +41,31 @@ class MetadataStorm(Cause):
         regular: list[Observation] = []
         for one in observed.of("metadata_requests"):
             numbers = one.numbers
-            if numbers["per_second"] <= METADATA_PER_SECOND:
-                continue
             few_connections = numbers["connections"] * 2 < one.count
             told = numbers["with_errors"] + numbers["after_failures"]
             if numbers["interval_ns"] and few_connections and told * 10 < one.count:
                 regular.append(one)
-            else:
+            elif numbers["per_second"] > METADATA_PER_SECOND:
                 yield self._other(one, on_new=not few_connections)
         regular.sort(key=lambda one: int(one.numbers["interval_ns"]))
         while regular:
             limit_ns = regular[0].numbers["interval_ns"] * ALIKE
             count = sum(one.numbers["interval_ns"] <= limit_ns for one in regular)
-            yield self._regular(regular[:count])
-            regular = regular[count:]
+            alike, regular = regular[:count], regular[count:]
+            if sum(one.numbers["per_second"] for one in alike) > METADATA_PER_SECOND:
+                yield self._regular(alike)
 
     def _regular(self, alike: list[Observation]) -> Explanation:
         clients = sorted(name for one in alike for name in one.named("client"))
         interval_ns = alike[len(alike) // 2].numbers["interval_ns"]
         many = len(clients) > 1
+        good = ", with good answers" if any(one.numbers["answered"] for one in alike) else ""
         asking = f"{len(clients)} clients ask" if many else "asks"
         return Explanation(
             code="metadata_storm",
             subject=f"{clients[0]} and {counted(len(clients) - 1, 'other')}" if many else clients[0],
-            title=f"{asking} for metadata about every {duration(interval_ns)}"
-            f", at regular intervals on connections that stand, with good answers: {sum(one.count for one in alike):,} "
-            "requests in all",
+            title=f"{asking} for metadata about every {duration(interval_ns)}, at regular intervals on connections "
+            f"that stand{good}: {sum(one.count for one in alike):,} requests in all",
             remedy=f"That is their setting: raise {_MAX_AGE}; the default is 5 minutes. Clients learn of a new leader "
             "by the error of the old one, at once.",
             explained=tuple(alike),

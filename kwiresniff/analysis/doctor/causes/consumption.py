@@ -159,8 +159,8 @@ class NoCommittedOffsets(Cause):
                 for each in observed.about([f"group:{group}"], "generations")
                 for client, *_ in (*each.numbers["overslept"], *each.numbers["returned"])
             ]
-            if numbers["refused"]:
-                contradicts.append(f"{counted(numbers['refused'], 'commit')} of the group were refused")
+            refused = numbers["refused"]
+            commits = f"its commits are refused ({refused:,} of them)" if refused else "commits nothing"
             if numbers["doubled"]:
                 what = (
                     f"each of {numbers['starts']} starts reads {listed(topics)} again: {numbers['records']:,} records "
@@ -175,8 +175,11 @@ class NoCommittedOffsets(Cause):
             yield Explanation(
                 code="no_committed_offsets",
                 subject=f"group {group}",
-                title=f"has no committed offsets and commits nothing ({listed(clients)}): {what}",
-                remedy="Let it commit: enable.auto.commit=true, or a commit after each batch that was processed "
+                title=f"has no committed offsets and {commits} ({listed(clients)}): {what}",
+                remedy="See what its commits are answered with. Until they succeed every start begins where "
+                "auto.offset.reset says."
+                if refused
+                else "Let it commit: enable.auto.commit=true, or a commit after each batch that was processed "
                 "(commitSync, commit()). Until then every start begins where auto.offset.reset says.",
                 explained=(one,),
                 supports=(
@@ -185,7 +188,6 @@ class NoCommittedOffsets(Cause):
                     f"the longest run read for {duration(numbers['longest_run_ns'])}",
                 ),
                 contradicts=tuple(contradicts),
-                stands=not contradicts,
                 doubt="Each run may just end before its first commit (auto.commit.interval.ms is 5 s by default)."
                 if is_short
                 else "",
@@ -224,4 +226,61 @@ class TooManyMembers(Cause):
                 numbers=dict(numbers),
                 severity="info",
                 stands=numbers["members"] > numbers["partitions"],
+            )
+
+
+class UnknownCodec(Cause):
+    """`zstd_not_known` (error): batches in zstd in the answers to a Fetch of before zstd (v10), and the client does not
+    ask for what is behind them. Must not be seen: that it does.
+    """
+
+    codes: ClassVar[tuple[str, ...]] = ("zstd_not_known",)
+    explains: ClassVar[tuple[str, ...]] = ("stuck_at_zstd",)
+
+    def weigh(self, observed: Observed) -> Iterator[Explanation]:
+        """By client and topic."""
+        for one in observed.of("stuck_at_zstd"):
+            numbers = one.numbers
+            software = f" ({listed(numbers['software'])})" if numbers["software"] else ""
+            yield Explanation(
+                code="zstd_not_known",
+                subject=one.name("client"),
+                title=f"is given batches of {listed(numbers['partitions'])} in zstd, which clients that ask by "
+                f"{listed(numbers['versions'])} do not know{software}: it does not come past them",
+                remedy="Update the client: zstd came with Fetch v10 (Kafka 2.1). Or let its producers use another "
+                "compression.type; what is written stays in zstd until retention deletes it.",
+                explained=(one,),
+                numbers={
+                    "topic": one.name("topic"),
+                    "partitions": numbers["partitions"],
+                    "versions": numbers["versions"],
+                },
+                severity="error",
+            )
+
+
+class SilentApplication(Cause):
+    """`not_polling` (warning): a member fetches and commits nothing for 10 s or more on connections that stand, and its
+    heartbeats go on: its application does not poll, or has paused its partitions. Must not be seen: fetches that find
+    nothing, errors, other partitions. That it falls behind is a symptom.
+    """
+
+    codes: ClassVar[tuple[str, ...]] = ("not_polling",)
+    explains: ClassVar[tuple[str, ...]] = ("not_polling",)
+
+    def weigh(self, observed: Observed) -> Iterator[Explanation]:
+        """By client."""
+        for one in observed.of("not_polling"):
+            client = one.name("client")
+            yield Explanation(
+                code="not_polling",
+                subject=client,
+                title=one.text.removeprefix(f"{client} "),
+                remedy="Its application does not poll, or has paused its partitions, and nobody else reads them "
+                "meanwhile: look at what it does with records (a call that hangs, a deadlock, a batch that takes long; "
+                "a thread dump shows it). After max.poll.interval.ms the group takes its partitions away.",
+                explained=(one,),
+                numbers=dict(one.numbers),
+                severity="warning",
+                explains={"consumer_lag": scope_of("client", [client])},
             )

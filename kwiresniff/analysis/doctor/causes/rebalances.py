@@ -42,7 +42,7 @@ class RebalanceStorm(Cause):
     """
 
     codes: ClassVar[tuple[str, ...]] = ("rebalances",)
-    explains: ClassVar[tuple[str, ...]] = ("generations", "long_rebalance", "member_removed")
+    explains: ClassVar[tuple[str, ...]] = ("generations", "long_rebalance", "member_removed", "uncommitted_starts")
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
         """By group."""
@@ -67,7 +67,7 @@ class RebalanceStorm(Cause):
                 subject=f"group {group}",
                 title="; ".join([title, *reasons]),
                 remedy=remedy,
-                explained=(one, *observed.about([f"group:{group}"], "long_rebalance", "member_removed")),
+                explained=(one, *observed.about([f"group:{group}"], *_follows(numbers))),
                 supports=(one.text, *reasons),
                 numbers={
                     "protocol": kind,
@@ -82,6 +82,12 @@ class RebalanceStorm(Cause):
                 severity="warning",
                 explains={"unanswered": scope_of("group", [group])},
             )
+
+
+def _follows(numbers: dict[str, Any]) -> tuple[str, ...]:
+    """What follows from it: who is put out for polling too late can commit nothing, and reads the same again."""
+    late = numbers["overslept"] or numbers["returned"]
+    return "long_rebalance", "member_removed", *(["uncommitted_starts"] if late else [])
 
 
 def _is_storm(one: Observation) -> bool:
@@ -117,10 +123,7 @@ def _reasons(numbers: dict[str, Any], *, alone: bool) -> tuple[list[str], str]:
     ]
     remedies = [_POLLS.format(who=listed([one[0] for one in late]))] if late else []
     remedies += [_SESSIONS.format(who=listed([one[0] for one in removed]))] if removed else []
-    if (
-        numbers["leaves"] > len(numbers["overslept"]) + sum(count for _, count, _ in numbers["returned"])
-        or not remedies
-    ):
+    if numbers["restarts"] or not remedies:
         remedies += [_RESTARTS + ("" if alone else _HELPS.get(numbers["protocol"], ""))]
     return reasons, " ".join(remedies)
 
@@ -200,4 +203,36 @@ class OutsideCommit(Cause):
                 numbers={"error": errors[0], "group": group},
                 severity="warning",
                 rank=ERROR,
+            )
+
+
+class FencedInstance(Cause):
+    """`fenced_instance_id` (error): clients share a `group.instance.id` and throw each other out. The rebalances of
+    their group are symptoms.
+    """
+
+    codes: ClassVar[tuple[str, ...]] = ("fenced_instance_id",)
+    explains: ClassVar[tuple[str, ...]] = ("fenced_instance",)
+
+    def weigh(self, observed: Observed) -> Iterator[Explanation]:
+        """By group and instance, with all that claim to be it."""
+        for one in observed.of("fenced_instance"):
+            numbers, group, clients = one.numbers, one.name("group"), one.numbers["clients"]
+            instance = numbers["group_instance_id"]
+            by = f"{listed(clients)} share" if len(clients) > 1 else f"{listed(clients)} is not alone with"
+            yield Explanation(
+                code="fenced_instance_id",
+                subject=f"group {group}",
+                title=f"{listed(numbers['errors'])}: {by} group.instance.id {instance or '(not in the request)'}; the "
+                f"one that joins throws the other out, {times(one.count)}",
+                remedy="Give each instance a group.instance.id of its own: two of them are alive with the same.",
+                explained=(one,),
+                numbers={
+                    "error": numbers["errors"][0],
+                    "group_instance_id": instance or None,
+                    "clients": clients,
+                    "concerns": [*numbers["apis"], f"group {group}"],
+                },
+                severity="error",
+                explains=dict.fromkeys(("rebalances", "member_removed"), scope_of("group", [group])),
             )

@@ -48,7 +48,8 @@ class UnderReplicated(Cause):
         if lagging:
             names = listed([texts[node] for node in lagging])
             parts.append(f"{names} {_is(lagging)} missing from the ISR, and in the list of brokers")
-        failed = [texts[node] for node in lagging if node in numbers["offline"]]
+        grave = not numbers["was_whole"] or one.last_ns - one.first_ns >= LAG_NS
+        failed = [texts[node] for node in lagging if grave and node in numbers["offline"]]
         if failed:
             parts.append(f"replicas of {listed(failed)} are offline though the broker is there: a log directory failed")
         left = f"{counted(least, 'replica')} in sync {'are' if least != 1 else 'is'} left"
@@ -58,10 +59,11 @@ class UnderReplicated(Cause):
         if most is not None and numbers["short"] > 1:
             details.append(f"node {most[0]} leads {most[1]} of these {numbers['short']} partitions")
         addresses = [address for node in absent if (address := cluster.address(cluster_id, node))]
+        be = "is" if numbers["short"] == 1 else "are"
         return Explanation(
             code="under_replicated",
             subject=listed([texts[node] for node in missing]),
-            title=f"{numbers['short']} of {counted(numbers['of'], 'partition')} are under-replicated"
+            title=f"{numbers['short']} of {counted(numbers['of'], 'partition')} {be} under-replicated"
             f"{span(one.first_ns, one.last_ns)}: {'; '.join(parts)}",
             remedy=_FAILED if failed else _ABSENT if absent else _LAGGING,
             explained=(one,),
@@ -77,7 +79,7 @@ class UnderReplicated(Cause):
                 "leads": numbers["leads"],
             },
             details=tuple(details),
-            severity="info" if numbers["was_whole"] and one.last_ns - one.first_ns < LAG_NS else "warning",
+            severity="warning" if grave else "info",
             scope=scope_of("left", addresses),
             explains={"broker_unreachable": as_brokers(*addresses)},
         )

@@ -125,9 +125,7 @@ class SlowBroker(Cause):
         roles += [f"has a replica of {listed(stored)}"] if stored else []
         without = [one for one in trouble.logs if not one.numbers["late"] and node not in _nodes_of(one)]
         topics = listed([one.name("topic") for one in without])
-        beside = (
-            f"; {topics}, without a replica on it, {'is' if len(without) == 1 else 'are'} not late" if without else ""
-        )
+        beside = f"; {topics}, written without it, {'is' if len(without) == 1 else 'are'} not late" if without else ""
         brokers = list(dict.fromkeys([*([address] if address else []), *[one.numbers["leader"] for one in late]]))
         contradicts = [] if others.count else ["no write without it is in the capture, to compare it with"]
         went = [ns for ns in cluster.closings(address) if first_ns <= ns <= last_ns]
@@ -199,8 +197,9 @@ class CostlyTopic(Cause):
 
     `recompression` (warning where writes are late by it, else info): the leader of a topic decompresses each batch and
     compresses it again, because the topic's ``compression.type`` is not what its producers use. Seen must be another
-    codec of batches as they were fetched than as they were produced, at the same offsets. Batches that are converted to
-    an older format for old consumers are not compared.
+    codec of batches as they were fetched than as they were produced, at the same offsets; it is why writes are late
+    where those to no other topic at that leader are. Batches that are converted to an older format for old consumers
+    are not compared.
     """
 
     codes: ClassVar[tuple[str, ...]] = ("recompression", "slow_topic")
@@ -211,11 +210,20 @@ class CostlyTopic(Cause):
         troubles = list(_troubles(observed, self.context.cluster))
         recompressed = {one.name("topic"): one for one in observed.of("recompressed")}
         own = [(late, trouble) for trouble in troubles for late in trouble.own_topics()]
-        for topic, one in recompressed.items():
-            yield self._explanation(one, [(late, of) for late, of in own if late.name("topic") == topic])
+        for one in recompressed.values():
+            yield self._explanation(one, [pair for trouble in troubles for pair in self._late(one, trouble, own)])
         for late, trouble in own:
             if late.name("topic") not in recompressed:
                 yield self._slow_topic(late, trouble)
+
+    def _late(
+        self, one: Observation, trouble: _Trouble, own: list[tuple[Observation, _Trouble]]
+    ) -> list[tuple[Observation, _Trouble]]:
+        """The late writes to a recompressed topic: those that are its own, or where no other topic is late there."""
+        mine = [late for late in trouble.late if late.name("topic") == one.name("topic")]
+        others = {late.numbers["leader"] for late in trouble.late if late not in mine}
+        alone = [late for late in mine if late.numbers["leader"] not in others]
+        return [(late, trouble) for late in mine if (late, trouble) in own or late in alone]
 
     def _slow_topic(self, late: Observation, trouble: _Trouble) -> Explanation:
         topic, leader, others = late.name("topic"), late.numbers["leader"], trouble.other_topics(late)
@@ -255,7 +263,8 @@ class CostlyTopic(Cause):
         longest_ns = max((each.numbers["longest_ns"] for each in late), default=None)
         if longest_ns is not None:
             count = f"{sum(each.count for each in late)} of {late[0].numbers['writes']} writes"
-            title += f"; {count} took it up to {duration(longest_ns)}, while {listed(list(others))} there is not late"
+            title += f"; {count} took it up to {duration(longest_ns)}"
+            title += f", while {listed(list(others))} there is not late" if others else ""
         brokers = one.numbers["leaders"]
         return Explanation(
             code="recompression",
@@ -266,6 +275,7 @@ class CostlyTopic(Cause):
             "(compression.zstd.level, compression.gzip.level) costs the most.",
             explained=(one, *late),
             supports=(one.text, *[each.text for each in (*late, *others.values())]),
+            contradicts=() if others or not late else ("no other topic was written there, to compare it with",),
             numbers={
                 "produced": produced,
                 "fetched": fetched,

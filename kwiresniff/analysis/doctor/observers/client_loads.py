@@ -20,12 +20,14 @@ from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.wording import duration, listed
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMBER_BYTES, text_bytes
 from kwiresniff.base.api_keys import API_VERSIONS, FIND_COORDINATOR, METADATA, OFFSET_FETCH, PRODUCE
-from kwiresniff.base.placeholders import NO_CLIENT_ID
+from kwiresniff.base.placeholders import NO_CLIENT_ID, OTHERS
 from kwiresniff.model import Connection, Exchange
 
 #: Kinds of clients that are remembered, and their connections.
 MAX_LOADS = 500
 MAX_CONNECTIONS = 20_000
+#: APIs of each that are counted apart; Kafka has fewer than a hundred.
+MAX_APIS = 100
 #: Parts of the time of a capture in which requests are counted apart; when there are as many, two become one.
 MAX_PARTS: Final = 256
 FIRST_PART_NS: Final = 250_000_000
@@ -93,7 +95,8 @@ class ClientLoads(Observer):
             return
         load, api_key = line.load, exchange.api_key
         load.case.add(request.first_packet, request.first_ns)
-        load.apis[exchange.api] = load.apis.get(exchange.api, 0) + 1
+        api = exchange.api if exchange.api in load.apis or len(load.apis) < MAX_APIS else OTHERS
+        load.apis[api] = load.apis.get(api, 0) + 1
         load.asked += api_key in _ASKS or "List" in exchange.api or "Describe" in exchange.api
         if not line.is_counted and api_key not in _ANYWHERE:
             line.is_counted = True

@@ -35,9 +35,10 @@ from kwiresniff.base.field_values import field_number, field_text
 from kwiresniff.digest import PartitionDigest
 from kwiresniff.model import Body, Connection, Exchange
 
-#: Members of all groups together, and topics of a group, that are remembered.
+#: Members of all groups together, and of a group topics and clients that have left, that are remembered.
 MAX_MEMBERS = 10_000
 MAX_TOPICS = 100
+MAX_LEFT = 100
 #: Partitions of a reader whose first offset is remembered, to see whether a commit is behind it.
 MAX_PARTITIONS = 50
 #: Before it has read for so long, a consumer with Kafka's defaults commits nothing (``auto.commit.interval.ms``).
@@ -135,9 +136,10 @@ class Departures(Observer):
         if known is not None and connection.closed_by == "client":
             group = self._groups.get(known[0])
             if group is not None and known[1] in group.members:
-                if group.members[known[1]]:
-                    group.vanished[group.members[known[1]]] = None
+                client = group.members[known[1]]
                 self._gone(group, known[1], connection.closed_packet, connection.closed_ns)
+                if client in group.last:
+                    group.vanished[client] = None
 
     # -- who is in ------------------------------------------------------------------------------------------------
 
@@ -189,7 +191,7 @@ class Departures(Observer):
         topic = clipped(topic)
         if topic in group.topics or len(group.topics) >= MAX_TOPICS:
             return
-        if self.context.budget.admit(ENTRY_BYTES + text_bytes(topic)):
+        if self.context.budget.admit(3 * ENTRY_BYTES + text_bytes(topic)):
             group.topics[topic] = None
 
     # -- what they read -------------------------------------------------------------------------------------------
@@ -200,13 +202,15 @@ class Departures(Observer):
             return
         if reader.progressed or (reader.read_ns and not self._is_soon(reader, exchange)):
             return  # what it reads from here on does not matter
+        budget = self.context.budget
         for topic, part in self.context.brought(exchange):
             if not reader.read_ns and exchange.response is not None:
                 reader.read_ns = exchange.response.first_ns
             reader.records += part.records
             reader.codecs.update(dict.fromkeys(_codecs(part)))
-            if len(reader.firsts) < MAX_PARTITIONS:
-                reader.firsts.setdefault((topic, part.index), part.first_offset)
+            place = topic, part.index
+            if place not in reader.firsts and len(reader.firsts) < MAX_PARTITIONS and budget.admit(2 * ENTRY_BYTES):
+                reader.firsts[place] = part.first_offset
             group = self._groups.get(reader.group)
             if group is not None:
                 self._about(group, topic)
@@ -243,7 +247,7 @@ class Departures(Observer):
 
     def _gone(self, group: _Group, member_id: str, packet: int, ns: int) -> None:
         client = group.members.pop(member_id)
-        if client and len(group.last) < MAX_TOPICS:
+        if client and len(group.last) < MAX_LEFT and self.context.budget.admit(2 * ENTRY_BYTES):
             group.last[client] = None
         group.case.add(packet, ns)
         reader = self._readers.get(client)

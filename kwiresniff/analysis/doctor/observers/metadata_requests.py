@@ -27,7 +27,17 @@ ALIKE: Final = 1.25
 class _Client:
     """The Metadata requests of a client."""
 
-    __slots__ = ("after_failures", "case", "connections", "first_on", "gaps_ns", "has_failed", "last_ns", "with_errors")
+    __slots__ = (
+        "after_failures",
+        "answered",
+        "case",
+        "connections",
+        "first_on",
+        "gaps_ns",
+        "has_failed",
+        "last_ns",
+        "with_errors",
+    )
 
     def __init__(self, case: Case) -> None:
         self.case = case
@@ -38,6 +48,7 @@ class _Client:
         self.with_errors = 0
         self.after_failures = 0
         self.has_failed = False
+        self.answered = 0
 
     def interval_ns(self) -> int:
         """The time between two requests where most have about the same and it fills the time; 0 where not."""
@@ -53,8 +64,9 @@ class _Client:
 class MetadataRequests(Observer):
     """``metadata_requests``: a client asks for Metadata again and again.
 
-    Numbers: ``per_second``, ``interval_ns`` where it is always about the same, ``connections``, how many answers came
-    ``with_errors`` and how many requests ``after_failures`` of others, with the names of both.
+    Numbers: ``per_second``, ``interval_ns`` where it is always about the same, ``connections``, how many were
+    ``answered``, how many answers came ``with_errors`` and how many requests ``after_failures`` of others, with the
+    names of both.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("metadata_requests",)
@@ -82,6 +94,7 @@ class MetadataRequests(Observer):
             known.first_on += 1
             if len(known.connections) < MAX_CONNECTIONS and self.context.budget.admit(ENTRY_BYTES):
                 known.connections.add(number)
+        known.answered += exchange.response is not None
         if exchange.errors:
             known.with_errors += 1
             known.case.note("errors", [name for _, _, name, _ in exchange.errors])
@@ -91,13 +104,13 @@ class MetadataRequests(Observer):
         known.has_failed = False
 
     def failure(self, exchange: Exchange) -> None:
-        """A client whose request failed asks who the leader is, or the coordinator."""
-        if exchange.api_key == METADATA:
+        """A client whose request was answered with an error asks who the leader is, or the coordinator."""
+        if exchange.api_key == METADATA or not exchange.errors or exchange.is_negotiation:
             return
         known = self._clients.get(self.context.client_of(exchange))
         if known is not None:
             known.has_failed = True
-            known.case.note("failures", [name for _, _, name, _ in exchange.errors] or ["no answer"])
+            known.case.note("failures", [name for _, _, name, _ in exchange.errors])
 
     def observations(self) -> Iterator[Observation]:
         """By client."""
@@ -118,6 +131,7 @@ class MetadataRequests(Observer):
                     "per_second": round(rate, 1),
                     "interval_ns": gap_ns,
                     "connections": known.first_on,
+                    "answered": known.answered,
                     "with_errors": known.with_errors,
                     "after_failures": known.after_failures,
                     "errors": case.noted("errors"),

@@ -103,13 +103,13 @@ class Group:
 
 
 class Rebalances(Observer):
-    """``generations``: those of a group while the capture looked, with what each client in it did;
-    ``long_rebalance``: a join took 10 s or more; ``member_removed``: a client learned that its group goes on without
-    it; ``commit_from_outside``: a client that is no member commits for a group that has members.
+    """``generations``: those of a group while the capture looked, with what each client in it did; ``long_rebalance``:
+    a join took 10 s or more; ``member_removed``: a client learned that its group goes on without it;
+    ``commit_from_outside``: a client that is no member commits for a group that has members.
 
     Numbers of the first: ``generations``, ``joins``, ``leaves``, ``removals``, ``returns`` of members that were there
-    before, ``largest`` as its leaders were told, and lists of those that ``overslept``, ``returned``, or were
-    ``removed``.
+    before, ``restarts`` (departures without a reason that shows), ``largest`` as its leaders were told, and lists of
+    those that ``overslept``, ``returned``, or were ``removed``.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("generations", "long_rebalance", "member_removed", "commit_from_outside")
@@ -347,6 +347,7 @@ def _generations(group_id: str, group: Group) -> Observation:
             "leaves": sum(member.left for _, member in members),
             "removals": sum(member.removed for _, member in members),
             "returns": sum(max(member.joined - 1, 0) for _, member in members),
+            "restarts": sum(one.left for _, one in members if not one.overslept_ns and not one.returned),
             "overslept": [
                 (client, member.overslept_ns, member.interval_ms * 1_000_000)
                 for client, member in members

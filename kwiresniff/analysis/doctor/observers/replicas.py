@@ -57,9 +57,9 @@ class MissingReplicas(Observer):
     apis: ClassVar[frozenset[int] | None] = frozenset({METADATA, DESCRIBE_TOPIC_PARTITIONS})
 
     def exchange(self, exchange: Exchange) -> None:
-        """Learns brokers, replicas and in-sync replicas."""
+        """Learns brokers, replicas and in-sync replicas; of an answer that is cut off the end of a list is missing."""
         body = exchange.response.body if exchange.response is not None else None
-        if not body:
+        if not body or exchange.problems:
             return
         cluster_id = self.context.cluster.of(exchange.connection.broker)
         self.context.replicas.learn(cluster_id, body, self.context.topic_of, place_of(exchange))

@@ -6,11 +6,13 @@ A broker of before 4.0 refuses such a fetch, or converts the records; since then
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import client_of, clipped, is_replica
-from kwiresniff.analysis.doctor.rule import INCIDENT, Rule, found
-from kwiresniff.analysis.doctor.selection import fetches_before
+from kwiresniff.analysis.doctor.observation import Harm, Observation, observation_of
+from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.selection import Selection, fetches_before
 from kwiresniff.analysis.doctor.wording import listed
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
@@ -19,7 +21,6 @@ from kwiresniff.base.api_keys import FETCH
 from kwiresniff.base.batch_layout import CODEC_NAMES
 from kwiresniff.digest import PartitionDigest, TopicDigest
 from kwiresniff.model import Exchange, Message
-from kwiresniff.results.findings import Finding
 
 #: The first version of Fetch whose clients know zstd.
 ZSTD_SINCE = 10
@@ -33,16 +34,16 @@ MAX_PARTITIONS = 2_000
 READ = 1 << 63
 
 
-class CodecRule(Rule):
-    """Consumers that stop at batches in zstd.
+class UnknownZstd(Observer):
+    """``stuck_at_zstd``: a consumer that asks by versions from before zstd was given batches in it, and has not asked
+    for what is behind them.
 
-    `zstd_not_known` (error): batches in zstd in the answers to a Fetch of before zstd (v10), and the client does not
-    ask for what is behind them.
+    Numbers: ``partitions``, ``versions`` of its fetches, its ``software``.
     """
 
-    codes = ("zstd_not_known",)
-    apis = frozenset({FETCH})
-    selection = fetches_before(ZSTD_SINCE)
+    kinds: ClassVar[tuple[str, ...]] = ("stuck_at_zstd",)
+    apis: ClassVar[frozenset[int] | None] = frozenset({FETCH})
+    selection: ClassVar[Selection] = fetches_before(ZSTD_SINCE)
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -79,8 +80,8 @@ class CodecRule(Rule):
             if software:
                 case.note("software", [f"{software.get('name')} {software.get('version')}".strip()])
 
-    def findings(self) -> Iterator[Finding]:
-        """By client and topic, where the client has not asked for what is behind."""
+    def observations(self) -> Iterator[Observation]:
+        """By client and topic."""
         for client, topic, case in self._cases:
             stuck = [
                 f"{topic}-{index}"
@@ -89,21 +90,15 @@ class CodecRule(Rule):
             ]
             if not stuck or (case.count == 1 and self.context.end_ns - case.last_ns < LATER_NS):
                 continue
-            asks = listed(case.noted("versions"))
-            software = f" ({listed(case.noted('software'))})" if case.noted("software") else ""
-            yield found(
-                "zstd_not_known",
-                "error",
-                client,
-                f"is given batches of {listed(stuck)} in zstd, which clients that ask by {asks} do not know{software}: "
-                "it does not come past them",
-                "Update the client: zstd came with Fetch v10 (Kafka 2.1). Or let its producers use another "
-                "compression.type; what is written stays in zstd until retention deletes it.",
+            versions = case.noted("versions")
+            yield observation_of(
+                "stuck_at_zstd",
+                f"{client} was given batches of {listed(stuck)} in zstd by {listed(versions)}, and has not asked for "
+                "what is behind them",
                 case,
-                {"topic": topic, "partitions": stuck[:100], "versions": case.noted("versions")},
-                clients=[client],
-                topics=[topic],
-                rank=INCIDENT,
+                {f"client:{client}", f"topic:{topic}"},
+                {"partitions": stuck[:100], "versions": versions, "software": case.noted("software")},
+                Harm(requests_failed=case.count),
             )
 
 

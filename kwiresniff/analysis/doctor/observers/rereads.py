@@ -8,20 +8,21 @@ the records that come again it is, the capture does not say: the first of them i
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 from kwiresniff.analysis.doctor.commits import PartitionOfClient
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, clipped
+from kwiresniff.analysis.doctor.observation import Harm, Observation, observation_of
+from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.observers.uncommitted_starts import groups_in
-from kwiresniff.analysis.doctor.rule import INCIDENT, Rule, as_clients, found
+from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.wording import duration, listed
-from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.analysis.topic_parts import message_parts, parts_of
 from kwiresniff.base.api_keys import FETCH, OFFSET_COMMIT, OFFSET_FETCH
 from kwiresniff.digest import PartitionDigest
 from kwiresniff.model import Body, Connection, Exchange, Message
-from kwiresniff.results.findings import Finding, scope_of
 
 #: Returns to one offset from which on it is no accident: a rebalance or a lost answer makes one or two.
 MANY_RETURNS = 3
@@ -49,27 +50,27 @@ class _Client:
 
     __slots__ = ("assignments", "group")
 
-    def __init__(self, group: str) -> None:
-        self.group = group
+    def __init__(self) -> None:
+        self.group = ""
         self.assignments = 0
 
 
-class RereadRule(Rule):
-    """Consumers that read the same records again and again. What is committed it notes for other rules as well.
+class Rereads(Observer):
+    """``read_again``: a consumer goes back to one offset of a partition 3 times or more, by itself or where its group
+    stands, and nothing behind it is committed. What it goes back to because of a rebalance does not count.
 
-    `no_progress` (warning): a consumer goes back to the same records 3 times or more, and commits nothing behind them:
-    it seeks back, or ends and is started again where its group stands, because of a record that it cannot process. With
-    partitions and offsets; its rebalances are symptoms. What is read again because of a rebalance is told as that.
+    Numbers: ``group``, ``topic``, ``partitions`` and the ``offsets`` in them, ``returns`` of the partition with the
+    most.
     """
 
-    codes = ("no_progress",)
-    apis = frozenset({FETCH, OFFSET_COMMIT, OFFSET_FETCH})
+    kinds: ClassVar[tuple[str, ...]] = ("read_again",)
+    apis: ClassVar[frozenset[int] | None] = frozenset({FETCH, OFFSET_COMMIT, OFFSET_FETCH})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._readers: dict[PartitionOfClient, _Reader] = {}
+        self._readers: Subjects[PartitionOfClient, _Reader] = Subjects(context.budget, _Reader, 3, MAX_READ)
         self._on: dict[int, set[_Reader]] = {}  # each reader is in one of them
-        self._clients: dict[str, _Client] = {}
+        self._clients: Subjects[str, _Client] = Subjects(context.budget, _Client, 2, MAX_CLIENTS)
 
     def exchange(self, exchange: Exchange) -> None:
         """Looks at where a consumer begins, what it commits, and what it gets."""
@@ -79,8 +80,9 @@ class RereadRule(Rule):
         client = self.context.client_of(exchange)
         if exchange.api_key == OFFSET_FETCH:
             for group, body in groups_in(response.body or {}, request):
-                known = self._client(client, group)
+                known = self._clients.of(client)
                 if known is not None:
+                    known.group = known.group or clipped(group)
                     known.assignments += 1
                 for key, offset in self._offsets(client, body):
                     self.context.commits.learn(key, offset)
@@ -106,7 +108,7 @@ class RereadRule(Rule):
             if first_offset < 0:
                 continue
             key = client, name, part.index
-            reader = self._readers.get(key) or self._new(key)
+            reader = self._readers.of(key)
             if reader is None:
                 return
             if first_offset < reader.end:
@@ -114,13 +116,6 @@ class RereadRule(Rule):
                     asked = self._asked(exchange.request)
                 self._back(reader, key, exchange, asked.get((name, part.index), first_offset))
             self._got(reader, client, exchange.connection.id, part)
-
-    def _new(self, key: PartitionOfClient) -> _Reader | None:
-        size = CONTAINER_BYTES + 3 * ENTRY_BYTES + text_bytes(key[0], key[1])
-        if len(self._readers) >= MAX_READ or not self.context.budget.admit(size):
-            return None
-        reader = self._readers[key] = _Reader()
-        return reader
 
     def _back(self, reader: _Reader, key: PartitionOfClient, exchange: Exchange, target: int) -> None:
         """A consumer went back by itself, on its connection, or began anew where its group stands.
@@ -164,65 +159,37 @@ class RereadRule(Rule):
                 if part.offset >= 0:
                     yield (client, name, part.index), part.offset
 
-    def _client(self, client: str, group: str) -> _Client | None:
-        known = self._clients.get(client)
-        if known is None:
-            group = clipped(group)
-            size = CONTAINER_BYTES + ENTRY_BYTES + text_bytes(client, group)
-            if len(self._clients) >= MAX_CLIENTS or not self.context.budget.admit(size):
-                return None
-            known = self._clients[client] = _Client(group)
-        return known
-
     def _assignments(self, client: str) -> int:
         known = self._clients.get(client)
         return known.assignments if known is not None else 0
 
-    def findings(self) -> Iterator[Finding]:
+    def observations(self) -> Iterator[Observation]:
         """By client and topic."""
         stuck: dict[tuple[str, str], dict[int, _Reader]] = {}
         for (client, topic, index), reader in self._readers.items():
             if reader.returns >= MANY_RETURNS:
                 stuck.setdefault((client, topic), {})[index] = reader
         for (client, topic), readers in stuck.items():
-            yield self._finding(client, topic, readers)
-
-    def _finding(self, client: str, topic: str, readers: dict[int, _Reader]) -> Finding:
-        case = self.context.case()
-        for reader in readers.values():
-            if reader.case is not None:
-                case.merge(reader.case)
-        most = max(readers, key=lambda index: readers[index].returns)
-        case.count = readers[most].returns
-        known = self._clients.get(client)
-        group = known.group if known is not None else ""
-        where = listed([f"{topic}-{index} at offset {reader.target}" for index, reader in sorted(readers.items())])
-        return found(
-            "no_progress",
-            "warning",
-            client,
-            f"goes back to the same records again and again, {case.count} times in "
-            f"{duration(case.last_ns - case.first_ns)}, and commits nothing behind them"
-            f"{f' (group {group})' if group else ''}: {where}",
-            "A record there, the first or one of those behind it, that the application cannot process: it fails, and "
-            "begins again with what is committed. Its log has the exception. Look at that record (kwiresniff read -Y "
-            "'api == Fetch'); skip it by a commit behind it, or send it to a dead-letter topic.",
-            case,
-            {
-                "topic": topic,
-                "group": group or None,
-                "partitions": [f"{topic}-{index}" for index in sorted(readers)][:100],
-                "offsets": [reader.target for _, reader in sorted(readers.items())][:100],
-            },
-            clients=[client],
-            topics=[topic],
-            groups=[group] if group else [],
-            explains={
-                "rebalances": scope_of("group", [group] if group else []),
-                "connection_churn": as_clients(client),
-                "commit_storm": as_clients(client),
-                "metadata_storm": as_clients(client),
-                "consumer_lag": as_clients(client),
-            },
-            rank=INCIDENT,
-        )
+            case = self.context.case()
+            for reader in readers.values():
+                if reader.case is not None:
+                    case.merge(reader.case)
+            case.count = max(reader.returns for reader in readers.values())
+            known = self._clients.get(client)
+            group = known.group if known is not None else ""
+            where = listed([f"{topic}-{index} at offset {reader.target}" for index, reader in sorted(readers.items())])
+            lasted_ns = case.last_ns - case.first_ns
+            yield observation_of(
+                "read_again",
+                f"{client} goes back to the same records again and again, {case.count} times in {duration(lasted_ns)}, "
+                f"and commits nothing behind them{f' (group {group})' if group else ''}: {where}",
+                case,
+                {f"client:{client}", f"topic:{topic}", *([f"group:{group}"] if group else [])},
+                {
+                    "topic": topic,
+                    "group": group or None,
+                    "partitions": [f"{topic}-{index}" for index in sorted(readers)][:100],
+                    "offsets": [reader.target for _, reader in sorted(readers.items())][:100],
+                },
+                Harm(seconds_down=lasted_ns / 1e9),
+            )

@@ -6,16 +6,17 @@ A broker answers a Fetch with the first batch whatever its size, and else with n
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from kwiresniff.analysis.body_entities import READ_COMMITTED, isolation_level
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case
-from kwiresniff.analysis.doctor.rule import WASTE, as_clients, found
+from kwiresniff.analysis.doctor.observation import Observation, observation_of
 from kwiresniff.analysis.doctor.wording import duration
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, text_bytes
 from kwiresniff.base.field_values import field_number
 from kwiresniff.digest import PartitionDigest
 from kwiresniff.model import Exchange
-from kwiresniff.results.findings import Finding
 
 #: Looks at fetches, of which all but one in ten brought one record, and how long at least.
 MANY = 8
@@ -59,29 +60,17 @@ class SmallFetches:
         if known is not None:
             known.case.add(*place)
 
-    def findings(self) -> list[Finding]:
+    def observations(self) -> Iterator[Observation]:
         """Where it is the rule."""
-        return [
-            self._finding(client, topic, one)
-            for (client, topic), one in self._singles.items()
-            if one.case.count >= max(MANY, IN_TEN * one.others) and one.case.last_ns - one.case.first_ns >= LASTING_NS
-        ]
-
-    def _finding(self, client: str, topic: str, one: _Singles) -> Finding:
-        case = one.case
-        asked = f", asked for no more than {one.max_bytes:,} bytes" if 0 < one.max_bytes < SMALL_BYTES else ""
-        return found(
-            "small_fetches",
-            "warning",
-            client,
-            f"each fetch brings one record of {topic} though the log has more{asked}, for "
-            f"{duration(case.last_ns - case.first_ns)}",
-            "Raise fetch.max.bytes and max.partition.fetch.bytes: each record goes the way there and back. How "
-            "many records the application is given at once is max.poll.records.",
-            case,
-            {"topic": topic, "max_bytes": one.max_bytes},
-            clients=[client],
-            topics=[topic],
-            explains={"consumer_lag": as_clients(client)},
-            rank=WASTE,
-        )
+        for (client, topic), one in self._singles.items():
+            case, lasted_ns = one.case, one.case.last_ns - one.case.first_ns
+            if case.count < max(MANY, IN_TEN * one.others) or lasted_ns < LASTING_NS:
+                continue
+            asked = f", asked for no more than {one.max_bytes:,} bytes" if 0 < one.max_bytes < SMALL_BYTES else ""
+            yield observation_of(
+                "single_records",
+                f"each fetch brings one record of {topic} though the log has more{asked}, for {duration(lasted_ns)}",
+                case,
+                {f"client:{client}", f"topic:{topic}"},
+                {"topic": topic, "max_bytes": one.max_bytes},
+            )

@@ -8,13 +8,15 @@ what it commits counts where it has done so of late, or has not for much longer 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
-from kwiresniff.analysis.doctor.commits import Committed
+from kwiresniff.analysis.doctor.commits import Committed, PartitionOfClient
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import clipped
-from kwiresniff.analysis.doctor.rule import INCIDENT, Rule, found
-from kwiresniff.analysis.doctor.small_fetches import SmallFetches
+from kwiresniff.analysis.doctor.observation import Harm, Observation, observation_of
+from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.observers.small_fetches import SmallFetches
+from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.wording import duration
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
@@ -22,7 +24,6 @@ from kwiresniff.base.api_keys import FETCH, OFFSET_COMMIT
 from kwiresniff.base.field_values import field_text
 from kwiresniff.digest import PartitionDigest
 from kwiresniff.model import Exchange
-from kwiresniff.results.findings import Finding
 
 #: Of the fetches of a connection no more than one in so long is looked into: a busy consumer costs little.
 EVERY_NS = 500_000_000
@@ -85,23 +86,23 @@ class _Reader:
         return self.by_commit if of_late or overdue else self.by_fetch
 
 
-class LagRule(Rule):
-    """Consumers whose lag grows, and those that are given one record at a time.
+class Lags(Observer):
+    """``lag_grows``: for 10 s and more what a consumer has not read was more all through the last third of the time
+    than ever in the first, and is 100 records or more at the end; ``single_records``: a consumer is given one record at
+    a time, though the log has more.
 
-    `consumer_lag` (warning): a consumer falls behind: for 10 s and more its lag was greater all through the last third
-    of the time than ever in the first, and is 100 records or more at the end; from the high watermark of its fetches,
-    less what its group has committed, or less what it fetched where the group commits seldom.
-
-    `small_fetches` (warning): a consumer is given one record of less than 10 kB at a time, though the log has more, in
-    nine looks of ten for 4 s: `fetch.max.bytes` or `max.partition.fetch.bytes` are smaller than two records.
+    Numbers of the first: ``lag_before``, ``lag``, ``written_per_second``, ``read_per_second``, ``by`` (what it commits
+    or fetches), ``group``, ``topic``, ``partitions``; of the second: ``topic``, ``max_bytes`` as it asks.
     """
 
-    codes = ("consumer_lag", "small_fetches")
-    apis = frozenset({FETCH, OFFSET_COMMIT})
+    kinds: ClassVar[tuple[str, ...]] = ("lag_grows", "single_records")
+    apis: ClassVar[frozenset[int] | None] = frozenset({FETCH, OFFSET_COMMIT})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._readers: dict[tuple[str, str, int], _Reader] = {}
+        self._readers: Subjects[PartitionOfClient, _Reader] = Subjects(
+            context.budget, _Reader, 8 + 2 * MAX_LOOKS, MAX_READ
+        )
         self._looked: dict[int, int] = {}
         self._groups: dict[str, str] = {}
         self._small = SmallFetches(context)
@@ -130,18 +131,15 @@ class LagRule(Rule):
 
     def _look(self, client: str, topic: str, part: PartitionDigest, packet: int, ns: int) -> None:
         key = client, topic, part.index
-        reader = self._readers.get(key)
+        reader = self._readers.of(key)
         if reader is None:
-            size = (8 + 2 * MAX_LOOKS) * ENTRY_BYTES + text_bytes(client, topic)
-            if len(self._readers) >= MAX_READ or not self.context.budget.admit(size):
-                return
-            reader = self._readers[key] = _Reader()
+            return
         if reader.committed is None:
             reader.committed = self.context.commits.of(key)
         reader.look(packet, ns, part)
 
     def _commit(self, exchange: Exchange) -> None:
-        """Notes the group that a client commits for; how far that has come, ``RereadRule`` notes."""
+        """Notes the group that a client commits for; how far that has come, ``Rereads`` notes."""
         request = exchange.request.body if exchange.request is not None else None
         if not request or exchange.errors:
             return
@@ -154,7 +152,7 @@ class LagRule(Rule):
 
     # -- what is said -------------------------------------------------------------------------------------------
 
-    def findings(self) -> Iterator[Finding]:
+    def observations(self) -> Iterator[Observation]:
         """By consumer and topic."""
         behind: dict[tuple[str, str], dict[int, list[Look]]] = {}
         for (client, topic, partition), reader in self._readers.items():
@@ -162,54 +160,42 @@ class LagRule(Rule):
             if grows(looks):
                 behind.setdefault((client, topic), {})[partition] = looks
         for (client, topic), partitions in behind.items():
-            yield self._finding(client, topic, partitions)
-        yield from self._small.findings()
+            yield self._grown(client, topic, partitions)
+        yield from self._small.observations()
 
-    def _finding(self, client: str, topic: str, partitions: dict[int, list[Look]]) -> Finding:
+    def _grown(self, client: str, topic: str, partitions: dict[int, list[Look]]) -> Observation:
         case = self.context.case()
         for looks in partitions.values():
             for look in looks:
                 case.add(look.packet, look.ns)
         first = sum(looks[0].lag for looks in partitions.values())
         last = sum(looks[-1].lag for looks in partitions.values())
-        seconds = case.seconds
-        written = sum(looks[-1].end - looks[0].end for looks in partitions.values()) / seconds
-        read = sum(looks[-1].position - looks[0].position for looks in partitions.values()) / seconds
+        written = sum(looks[-1].end - looks[0].end for looks in partitions.values()) / case.seconds
+        read = sum(looks[-1].position - looks[0].position for looks in partitions.values()) / case.seconds
         group = self._groups.get(client, "")
-        by = (
-            "commits"
-            if any(self._readers[client, topic, index].by_commit is partitions[index] for index in partitions)
-            else "fetches"
-        )
-        names = [f"{topic}-{index}" for index in sorted(partitions)]
-        return found(
-            "consumer_lag",
-            "warning",
-            client,
-            f"falls behind on {topic}{f' (group {group})' if group else ''}: its lag grew from {first:,} to {last:,} "
-            f"records in {duration(case.last_ns - case.first_ns)}; {written:.3g} records a second are written, it {by} "
-            f"{read:.3g}",
-            "The consumer is slower than the producers, and reads older and older records until retention deletes them "
-            "before it comes to them. Look at what it does with each record, and at its machine; more members help up "
-            "to the number of partitions. The broker is slow only where its own time says so (kwiresniff stats).",
+        of = [self._readers[client, topic, index] for index in partitions]
+        by = "commits" if any(reader.by_commit in partitions.values() for reader in of) else "fetches"
+        return observation_of(
+            "lag_grows",
+            f"what {client} has not read of {topic} grew from {first:,} to {last:,} records in "
+            f"{duration(case.last_ns - case.first_ns)}",
             case,
+            {f"client:{client}", f"topic:{topic}", *([f"group:{group}"] if group else [])},
             {
                 "topic": topic,
                 "group": group or None,
-                "partitions": names[:100],
+                "partitions": [f"{topic}-{index}" for index in sorted(partitions)][:100],
                 "lag_before": first,
                 "lag": last,
                 "written_per_second": round(written, 3),
                 "read_per_second": round(read, 3),
+                "by": by,
+                "each": [
+                    f"{topic}-{index}: {looks[0].lag:,} records, then {looks[-1].lag:,}"
+                    for index, looks in sorted(partitions.items())[:MAX_LISTED]
+                ],
             },
-            details=[
-                f"{topic}-{index}: {looks[0].lag:,} records, then {looks[-1].lag:,}"
-                for index, looks in sorted(partitions.items())[:MAX_LISTED]
-            ],
-            clients=[client],
-            topics=[topic],
-            groups=[group] if group else [],
-            rank=INCIDENT,
+            Harm(records_unread=last - first),
         )
 
 

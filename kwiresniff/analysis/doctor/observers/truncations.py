@@ -8,11 +8,12 @@ KIP-595), producers by nothing at all.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sized
-from typing import NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import clipped, is_replica
-from kwiresniff.analysis.doctor.rule import INCIDENT, Rule, found
+from kwiresniff.analysis.doctor.observation import Harm, Observation, observation_of
+from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.wording import clock, listed
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
@@ -20,18 +21,17 @@ from kwiresniff.analysis.topic_parts import message_parts, refused_parts, struct
 from kwiresniff.base.api_keys import FETCH, OFFSET_FOR_LEADER_EPOCH, PRODUCE
 from kwiresniff.digest import TopicDigest
 from kwiresniff.model import Exchange
-from kwiresniff.results.findings import Finding, scope_of
 
 #: Partitions, positions of consumers and losses that are remembered.
-MAX_PARTITIONS = 5_000
-MAX_LOSSES = 100
+MAX_PARTITIONS: Final = 5_000
+MAX_LOSSES: Final = 100
 #: Idempotent producers, in a partition each, whose last sequences are remembered; so many as brokers remember of each.
-MAX_PRODUCERS = 20_000
-MAX_SEQUENCES = 5
+MAX_PRODUCERS: Final = 20_000
+MAX_SEQUENCES: Final = 5
 #: Bytes of a producer's id and epoch, which come before the sequence in ``PartitionDigest.producer``.
-PRODUCER_BYTES = 10
+PRODUCER_BYTES: Final = 10
 #: Partitions listed one by one.
-MAX_LISTED = 6
+MAX_LISTED: Final = 6
 
 _Partition = tuple[str, str, int]
 
@@ -57,16 +57,16 @@ class _Loss(NamedTuple):
     read: bool
 
 
-class TruncationRule(Rule):
-    """Partitions that lost records.
+class Truncations(Observer):
+    """`log_went_back`: a log gives out offsets again that another leader had given out, or that a consumer had read.
 
-    `records_lost` (error): a new leader lacks what the old one had acknowledged, or consumers had read: an unclean
-    leader election; at least how many records. A batch that an idempotent producer sends again to the new leader is
-    answered with its first offset, and is no loss.
+    By the brokers that led before and lead now. Numbers: ``partitions``, ``lost_records`` (at least), ``from_address``,
+    ``to_address``, ``offsets`` (pairs for each partition: where the log goes on, how far it had gone), ``details``
+    (sentences: who had written or read up to which offset, when the log went back).
     """
 
-    codes = ("records_lost",)
-    apis = frozenset({PRODUCE, FETCH, OFFSET_FOR_LEADER_EPOCH})
+    kinds: ClassVar[tuple[str, ...]] = ("log_went_back",)
+    apis: ClassVar[frozenset[int] | None] = frozenset({PRODUCE, FETCH, OFFSET_FOR_LEADER_EPOCH})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -195,9 +195,7 @@ class TruncationRule(Rule):
         if len(self._losses) < MAX_LOSSES and (known is None or (known.read and not loss.read)):
             self._losses[key] = loss
 
-    # -- what is said -------------------------------------------------------------------------------------------
-
-    def findings(self) -> Iterator[Finding]:
+    def observations(self) -> Iterator[Observation]:
         """By the brokers that led before and lead now."""
         by_brokers: dict[tuple[str, str], dict[_Partition, _Loss]] = {}
         for key, loss in self._losses.items():
@@ -206,55 +204,30 @@ class TruncationRule(Rule):
             name = self.context.topic_name(key[1]) or key[1]
             by_brokers.setdefault((loss.before.broker, loss.after.broker), {})[key[0], name, key[2]] = loss
         for (old, new), losses in by_brokers.items():
-            yield self._finding(old, new, losses)
+            yield self._observation(old, new, losses)
 
-    def _finding(self, old: str, new: str, losses: dict[_Partition, _Loss]) -> Finding:
-        case = self.context.case()
-        for loss in losses.values():
+    def _observation(self, old: str, new: str, losses: dict[_Partition, _Loss]) -> Observation:
+        cluster, case = self.context.cluster, self.context.case()
+        for (_, topic, _), loss in losses.items():
             case.add(loss.packet, loss.ns)
+            case.note("topics", [topic])
+            case.note("clients", [loss.before.client, loss.after.client])
         names = [f"{topic}-{index}" for _, topic, index in losses]
         gone = sum(loss.before.offset - loss.after.offset for loss in losses.values())
-        cluster = self.context.cluster
         details = [
             f"{name}: {loss.before.client} had {'read' if loss.read else 'written'} up to offset "
             f"{loss.before.offset - 1}; at {clock(loss.ns)} the log of {cluster.broker_text(new)} "
             + (f"ends at {loss.after.offset}" if loss.read else f"went on from {loss.after.offset - 1}")
             for name, loss in zip(names, losses.values(), strict=True)
         ]
-        topics = sorted({topic for _, topic, _ in losses})
-        clients = list(dict.fromkeys(end.client for one in losses.values() for end in (one.before, one.after)))
-        return found(
-            "records_lost",
-            "error",
-            listed(names),
-            f"records that {cluster.broker_text(old)} had are gone, at least {gone:,}: {cluster.broker_text(new)} was "
-            "made leader without them, and gives their offsets out again (an unclean leader election)",
-            _REMEDY,
-            case,
-            {
-                "partitions": names,
-                "lost_records": gone,
-                "from_address": old,
-                "to_address": new,
-                "offsets": [[loss.after.offset, loss.before.offset] for loss in losses.values()],
-            },
-            details=details[:MAX_LISTED],
-            clients=clients,
-            topics=topics,
-            brokers=[old, new],
-            explains={
-                **dict.fromkeys(("leader_change", "under_replicated"), scope_of("topic", topics)),
-                "offset_out_of_range": scope_of("topic", topics),
-                "out_of_order_sequence_number": scope_of("topic", topics),
-                "unknown_producer_id": scope_of("topic", topics),
-            },
-            rank=INCIDENT,
-        )
-
-
-_REMEDY = (
-    "A replica that was not in sync became leader: unclean.leader.election.enable is on, somebody forced the election, "
-    "or the broker came back without its disk; the controller's log says which. If the topic was deleted and made "
-    "anew, that is all there is to it. What must not be lost: acks=all, min.insync.replicas of 2 or more, unclean "
-    "elections off. Consumers that had read the lost records and those that had not differ from now on."
-)
+        numbers = {
+            "partitions": names,
+            "lost_records": gone,
+            "from_address": old,
+            "to_address": new,
+            "offsets": [[loss.after.offset, loss.before.offset] for loss in losses.values()],
+            "details": details[:MAX_LISTED],
+        }
+        text = f"the log of {listed(names)} went back by {gone:,} when {cluster.broker_text(new)} led it"
+        about = [f"broker:{old}", f"broker:{new}"]
+        return observation_of("log_went_back", text, case, about, numbers, Harm(records_lost=gone))

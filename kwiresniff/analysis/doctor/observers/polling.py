@@ -8,11 +8,12 @@ connections that stand, is busy with what it has, hangs, or has paused its parti
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import ClassVar, Final
 
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped, is_replica
-from kwiresniff.analysis.doctor.rule import INCIDENT, Rule, as_clients, found
+from kwiresniff.analysis.doctor.observation import Observation, observation_of
+from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.wording import duration
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
@@ -27,7 +28,6 @@ from kwiresniff.base.api_keys import (
 )
 from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Connection, Exchange
-from kwiresniff.results.findings import Finding
 
 #: A consumer that asks for nothing for so long does not poll; between two fetches that found nothing, half a second
 #: passes (fetch.max.wait.ms).
@@ -57,15 +57,15 @@ class _Member:
         return self.ns > 0 and self.beats >= FEW_BEATS and self.beat_ns - self.ns >= LONG_NS
 
 
-class PollingRule(Rule):
-    """Consumers that stay in their group and fetch nothing more.
+class SilentMembers(Observer):
+    """``not_polling``: a member fetched and committed nothing for 10 s or more on connections that stand, while its
+    heartbeats went on.
 
-    `not_polling` (warning): a member fetches and commits nothing for 10 s or more on connections that stand, and its
-    heartbeats go on: its application does not poll, or has paused its partitions.
+    Numbers: ``longest_ns``, ``group``.
     """
 
-    codes = ("not_polling",)
-    apis = frozenset({
+    kinds: ClassVar[tuple[str, ...]] = ("not_polling",)
+    apis: ClassVar[frozenset[int] | None] = frozenset({
         FETCH, OFFSET_COMMIT, HEARTBEAT, CONSUMER_GROUP_HEARTBEAT, JOIN_GROUP, SYNC_GROUP, LEAVE_GROUP,
     })  # fmt: skip
 
@@ -138,7 +138,7 @@ class PollingRule(Rule):
             member.case = self.context.case()
         member.case.add(member.packet, member.ns, until_ns - member.ns, until_ns=until_ns)
 
-    def findings(self) -> Iterator[Finding]:
+    def observations(self) -> Iterator[Observation]:
         """By client."""
         for client, member in self._members.items():
             case = self.context.case()
@@ -146,27 +146,18 @@ class PollingRule(Rule):
                 case.merge(member.case)
                 case.most = member.case.most
             if member.is_silent():
-                lasted_ns = member.beat_ns - member.ns
-                case.add(member.packet, member.ns, lasted_ns, until_ns=member.beat_ns)
+                case.add(member.packet, member.ns, member.beat_ns - member.ns, until_ns=member.beat_ns)
             if not case.count:
                 continue
             often = f", {case.count} times, {duration(case.most)} at most" if case.count > 1 else ""
             group = member.group
-            yield found(
+            yield observation_of(
                 "not_polling",
-                "warning",
-                client,
-                f"fetched and committed nothing for {duration(case.most)} while its heartbeats went on{often}"
+                f"{client} fetched and committed nothing for {duration(case.most)} while its heartbeats went on{often}"
                 f"{f' (group {group})' if group else ''}",
-                "Its application does not poll, or has paused its partitions, and nobody else reads them meanwhile: "
-                "look at what it does with records (a call that hangs, a deadlock, a batch that takes long; a thread "
-                "dump shows it). After max.poll.interval.ms the group takes its partitions away.",
                 case,
+                {f"client:{client}", *([f"group:{group}"] if group else [])},
                 {"longest_ns": case.most, "group": group or None},
-                clients=[client],
-                groups=[group] if group else [],
-                explains={"consumer_lag": as_clients(client)},
-                rank=INCIDENT,
             )
 
 

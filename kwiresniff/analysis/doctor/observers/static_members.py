@@ -7,29 +7,30 @@ one that comes is refused with UNRELEASED_INSTANCE_ID while the other is there.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import client_of, clipped
-from kwiresniff.analysis.doctor.rule import INCIDENT, Rule, found
+from kwiresniff.analysis.doctor.observation import Harm, Observation, observation_of
+from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.wording import listed, times
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import CONSUMER_GROUP_HEARTBEAT, JOIN_GROUP
 from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Body, Exchange
-from kwiresniff.results.findings import Finding, scope_of
 
 FENCED, UNRELEASED = "FENCED_INSTANCE_ID", "UNRELEASED_INSTANCE_ID"
 
 
-class StaticMemberRule(Rule):
-    """Two live members with one ``group.instance.id``.
+class StaticMembers(Observer):
+    """``fenced_instance``: a member with a ``group.instance.id`` learned that another has its place, or was refused it.
 
-    `fenced_instance_id` (error): clients share a `group.instance.id` and throw each other out.
+    Numbers: ``errors``, ``apis``, ``group_instance_id``, and all ``clients`` that claimed to be it.
     """
 
-    codes = ("fenced_instance_id",)
-    apis = frozenset({JOIN_GROUP, CONSUMER_GROUP_HEARTBEAT})
-    judges = frozenset({FENCED, UNRELEASED})
+    kinds: ClassVar[tuple[str, ...]] = ("fenced_instance",)
+    apis: ClassVar[frozenset[int] | None] = frozenset({JOIN_GROUP, CONSUMER_GROUP_HEARTBEAT})
+    judges: ClassVar[frozenset[str]] = frozenset({FENCED, UNRELEASED})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -57,33 +58,25 @@ class StaticMemberRule(Rule):
         case.note("apis", [exchange.api])
         case.note("errors", dict.fromkeys(names))
 
-    def findings(self) -> Iterator[Finding]:
-        """By group and instance, with all that claim to be it."""
+    def observations(self) -> Iterator[Observation]:
+        """By group and instance."""
         for group, instance, case in self._fenced:
             joined = self._joined.known(group, instance)
-            clients = list(
-                dict.fromkeys([*(joined.noted("clients") if joined is not None else ()), *case.noted("clients")])
-            )
-            errors = listed(case.noted("errors"))
-            by = f"{listed(clients)} share" if len(clients) > 1 else f"{listed(clients)} is not alone with"
-            yield found(
-                "fenced_instance_id",
-                "error",
-                f"group {group}",
-                f"{errors}: {by} group.instance.id {instance or '(not in the request)'}; the one that joins throws the "
-                f"other out, {times(case.count)}",
-                "Give each instance a group.instance.id of its own: two of them are alive with the same.",
+            others = joined.noted("clients") if joined is not None else []
+            clients = list(dict.fromkeys([*others, *case.noted("clients")]))
+            yield observation_of(
+                "fenced_instance",
+                f"{listed(case.noted('clients'))} was answered {listed(case.noted('errors'))} as "
+                f"{instance or 'an instance'} of group {group}, {times(case.count)}",
                 case,
+                {f"group:{group}", *(f"client:{client}" for client in clients)},
                 {
-                    "error": case.noted("errors")[0],
-                    "group_instance_id": instance or None,
+                    "errors": case.noted("errors"),
+                    "apis": case.noted("apis"),
+                    "group_instance_id": instance,
                     "clients": clients,
-                    "concerns": [*case.noted("apis"), f"group {group}"],
                 },
-                clients=clients,
-                groups=[group],
-                explains={"rebalances": scope_of("group", [group]), "member_removed": scope_of("group", [group])},
-                rank=INCIDENT,
+                Harm(requests_failed=case.count),
             )
 
 

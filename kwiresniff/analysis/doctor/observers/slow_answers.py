@@ -3,54 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Episodes, client_of
-from kwiresniff.analysis.doctor.rule import SYMPTOM, Rule, found
+from kwiresniff.analysis.doctor.observation import Harm, Observation, observation_of
+from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.wording import duration, times
 from kwiresniff.analysis.latency import BUCKET_BYTES, Histogram
 from kwiresniff.analysis.memory_budget import MemoryBudget
 from kwiresniff.analysis.places import place_of
-from kwiresniff.base.api_keys import JOIN_GROUP, SYNC_GROUP
+from kwiresniff.analysis.topic_parts import message_parts
+from kwiresniff.base.api_keys import JOIN_GROUP, PRODUCE, SYNC_GROUP
 from kwiresniff.model import Exchange
-from kwiresniff.results.findings import Finding
 
 #: What these wait for is their group.
 HOLDING: Final = frozenset({JOIN_GROUP, SYNC_GROUP})
 #: An answer that the broker did not hold back on purpose is slow from here on.
 SLOW_NS: Final = 1_000_000_000
-#: Once or twice, and not for so long, is what happens when brokers start or make an internal topic.
-FEW = 3
-VERY_SLOW_NS = 5_000_000_000
 #: Bytes of what brokers took, by broker and API; beyond it those of fewest requests are reported without percentiles.
 MAX_HISTOGRAM_BYTES = 16 << 20
 #: A histogram without its buckets, with its key.
 _HISTOGRAM_BYTES: Final = 600
 #: Stands behind the API where the responses before, which may have throttled the client, are cut off.
 CUT: Final = "\0cut"
-#: Requests of an API that must be seen before a percentile says anything.
-ENOUGH = 20
-
-_REMEDY = (
-    "Compare with other brokers (kwiresniff stats --by broker): one that is slow has a disk, CPU or request-queue "
-    "problem; all that are slow share a network or a controller."
-)
-_PRODUCE_REMEDY = (
-    "With acks=all it waits for the slowest replica in sync: look at disks and network of the brokers, and at their "
-    "RemoteTimeMs and LocalTimeMs metrics."
-)
 
 
-class LatencyRule(Rule):
-    """Slow answers, by broker and API. Time behind other requests of the connection is not the broker's, nor is the
-    path to it and back.
+class SlowAnswers(Observer):
+    """``slow_answer``: answers that took the broker itself a second or more, by broker and API, episodes apart.
 
-    `slow` (error when p99 is above a second and 3 were slow, or when p50 is; warning from 3 on or 5 s, else info): the
-    broker itself took more than a second.
+    Time behind other requests of the connection is not the broker's, nor is the path to it and back. Numbers: ``api``,
+    ``worst_ns``, ``of`` how many answers of that broker and API, ``p50_ns`` and ``p99_ns`` of these; ``is_cut``: the
+    capture lacks parts of the responses; ``is_replicated``: it is Produce with acks=all to partitions that have other
+    replicas, as far as is known. They are late by the time beyond a second.
     """
 
-    codes = ("slow",)
-    apis = None
+    kinds: ClassVar[tuple[str, ...]] = ("slow_answer",)
+    apis: ClassVar[frozenset[int] | None] = None
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -81,6 +70,7 @@ class LatencyRule(Rule):
             case.add(packet, ns, took_ns)
             case.first_ns = min(case.first_ns, exchange.request.first_ns)
             case.note("clients", [client_of(exchange)])
+            case.note("replicated", ["yes"] * (exchange.api_key == PRODUCE and self._is_replicated(exchange)))
 
     def _of(self, exchange: Exchange) -> Histogram | None:
         """What its broker took for the API of an exchange."""
@@ -109,29 +99,35 @@ class LatencyRule(Rule):
             least = min(self._all, key=lambda key: self._all[key].count)
             self._budget.release(_HISTOGRAM_BYTES + BUCKET_BYTES * len(self._all.pop(least).buckets))
 
-    def findings(self) -> Iterator[Finding]:
-        """By broker and API, the episodes apart."""
+    def observations(self) -> Iterator[Observation]:
+        """One for each broker, API and episode."""
         for broker, what, case in self._slow:
             api, cut, _ = what.partition(CUT)
             known = self._all.get((broker, api))
-            clients = case.noted("clients")
-            numbers: dict[str, Any] = {"api": api, "worst_ns": case.most, "clients": clients}
-            much = False
+            numbers: dict[str, Any] = {"api": api, "worst_ns": case.most}
             if known is not None and (summary := known.summary()) is not None:
                 numbers |= {"of": known.count, "p50_ns": summary.p50_ns, "p99_ns": summary.p99_ns}
-                # Of fewer than 100 requests a single one is the 99th percentile.
-                often = case.count >= FEW or summary.p50_ns >= SLOW_NS
-                much = known.count >= ENOUGH and summary.p99_ns >= SLOW_NS and often
-            worse = "error" if much else "warning" if case.count >= FEW or case.most >= VERY_SLOW_NS else "info"
-            title = f"{api} takes the broker more than a second"
-            yield found(
-                "slow",
-                "info" if cut else worse,
-                broker,
-                f"{title}, unless it throttled the client: its responses are cut off in the capture" if cut else title,
-                _PRODUCE_REMEDY if api == "Produce" else _REMEDY,
+            yield observation_of(
+                "slow_answer",
+                f"{api} took {broker} more than a second {times(case.count)}, {duration(case.most)} at most",
                 case,
-                numbers,
-                brokers=[broker],
-                rank=SYMPTOM,
+                [f"broker:{broker}"],
+                {**numbers, "is_cut": bool(cut), "is_replicated": bool(case.noted("replicated"))},
+                Harm() if cut else Harm(requests_late=case.count, late_ns=case.total - case.count * SLOW_NS),
             )
+
+    def _is_replicated(self, produce: Exchange) -> bool:
+        """Whether a Produce waits for other replicas: with acks=all, where its partitions are known to have no others
+        it does not."""
+        request = produce.request
+        if request is None:
+            return False
+        digest = request.digest
+        if (digest.acks if digest is not None else (request.body or {}).get("acks")) != -1:
+            return False
+        cluster = self.context.cluster.of(produce.connection.broker)
+        parts = (
+            (self.context.topic_in(topic), part.index) for topic in message_parts(request) for part in topic.partitions
+        )
+        known = [self.context.replicas.of(cluster, topic, index) for topic, index in parts]
+        return any(one is None or len(one.all) > 1 for one in known)

@@ -1,0 +1,179 @@
+"""Clients that make brokers work for nothing: tiny batches, commits of single records, empty polls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar, Final
+
+from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.observation import Observation, Observed
+from kwiresniff.analysis.doctor.rule import WASTE
+from kwiresniff.analysis.doctor.wording import times
+from kwiresniff.results.findings import scope_of
+
+#: A member may commit so often in a second before it is waste.
+COMMITS_PER_SECOND: Final = 30.0
+#: How often in a second a client produces, and records in each request, below which batching is off. What comes more
+#: rarely than a sensible ``linger.ms`` lasts would find nothing to go along with.
+PRODUCES_PER_SECOND: Final = 30.0
+FEW_RECORDS: Final = 2.0
+#: The part of fetches that brings nothing, and how many in a second, above which polling is too eager.
+EMPTY_FETCHES: Final = 0.9
+EMPTY_PER_SECOND: Final = 20.0
+#: How often a connection is closed after records without acknowledgement before it is no coincidence.
+OFTEN_REFUSED: Final = 3
+#: Requests with messages of the old format above which their conversion is worth a warning.
+ENOUGH_OLD: Final = 100
+
+_RAISE_WAIT: Final = "Raise fetch.max.wait.ms or fetch.min.bytes; a wait of 0 makes the consumer poll in a circle."
+_NOT_HELD: Final = (
+    "It is not the consumer's settings: there are records that it may not read yet. Brokers do so while the high "
+    "watermark of a partition stands still behind what was written: a replica has left and the ISR has not shrunk yet, "
+    "or the ISR is smaller than min.insync.replicas. Look at the ISR."
+)
+
+
+def _per_second(count: int, one: Observation) -> float:
+    return count / max((one.last_ns - one.first_ns) / 1e9, 1e-3)
+
+
+class SingleCommits(Cause):
+    """`commit_storm` (warning): a client commits more than 30 times a second, 100 times and more."""
+
+    codes: ClassVar[tuple[str, ...]] = ("commit_storm",)
+    explains: ClassVar[tuple[str, ...]] = ("commits",)
+
+    def weigh(self, observed: Observed) -> Iterator[Explanation]:
+        """By client."""
+        for one in observed.of("commits"):
+            rate = _per_second(one.count, one)
+            yield Explanation(
+                code="commit_storm",
+                subject=one.name("client"),
+                title=f"commits offsets {rate:.0f} times a second, {one.count:,} times in all",
+                remedy="Commit after a batch or at an interval instead of after every record.",
+                explained=(one,),
+                numbers={"per_second": round(rate, 1), "groups": one.numbers["groups"]},
+                severity="warning",
+                rank=WASTE,
+                stands=rate > COMMITS_PER_SECOND,
+            )
+
+
+class SmallBatches(Cause):
+    """`small_batches` (warning): fewer than 2 records in a request, over 500 requests and more, of which there are more
+    than 30 a second.
+    """
+
+    codes: ClassVar[tuple[str, ...]] = ("small_batches",)
+    explains: ClassVar[tuple[str, ...]] = ("produces",)
+
+    def weigh(self, observed: Observed) -> Iterator[Explanation]:
+        """By client."""
+        for one in observed.of("produces"):
+            records, requests = one.numbers["records"], one.numbers["requests"]
+            yield Explanation(
+                code="small_batches",
+                subject=one.name("client"),
+                title=f"sends {records / requests:.1f} records in a request: {records:,} records in {requests:,} "
+                "requests",
+                remedy="Raise linger.ms (5 to 20 ms) and batch.size: requests, not bytes, are what brokers run out of.",
+                explained=(one,),
+                numbers=dict(one.numbers),
+                severity="warning",
+                rank=WASTE,
+                stands=_per_second(requests, one) > PRODUCES_PER_SECOND and records / requests < FEW_RECORDS,
+            )
+
+
+class EmptyFetches(Cause):
+    """`empty_fetches` (info): nine fetches in ten bring nothing, more than 20 a second."""
+
+    codes: ClassVar[tuple[str, ...]] = ("empty_fetches",)
+    explains: ClassVar[tuple[str, ...]] = ("empty_fetches",)
+
+    def weigh(self, observed: Observed) -> Iterator[Explanation]:
+        """By client."""
+        for one in observed.of("empty_fetches"):
+            whole, at_once = one.numbers["fetches"], one.numbers["at_once"]
+            held = f", though each may wait {one.numbers['longest_wait_ms']} ms: the broker answers at once"
+            yield Explanation(
+                code="empty_fetches",
+                subject=one.name("client"),
+                title=f"{one.count:,} of {whole:,} fetches bring nothing{held if at_once else ''}",
+                remedy=_NOT_HELD if at_once else _RAISE_WAIT,
+                explained=(one,),
+                numbers={"fetches": whole},
+                severity="info",
+                rank=WASTE,
+                stands=one.count / whole > EMPTY_FETCHES and _per_second(whole, one) > EMPTY_PER_SECOND,
+            )
+
+
+class NoAcknowledgement(Cause):
+    """`acks_0` (info): records sent without acknowledgement."""
+
+    codes: ClassVar[tuple[str, ...]] = ("acks_0",)
+    explains: ClassVar[tuple[str, ...]] = ("unacknowledged_writes",)
+
+    def weigh(self, observed: Observed) -> Iterator[Explanation]:
+        """By client."""
+        for one in observed.of("unacknowledged_writes"):
+            yield Explanation(
+                code="acks_0",
+                subject=one.name("client"),
+                title="produces without acknowledgement (acks=0)",
+                remedy="Records can be lost without anybody knowing. Use acks=all where they matter.",
+                explained=(one,),
+                severity="info",
+                rank=WASTE,
+            )
+
+
+class UnheardWrites(Cause):
+    """`acks_0_refused` (error): a broker closes connections at once after records without acknowledgement, 3 times or
+    more, which is how it refuses them.
+    """
+
+    codes: ClassVar[tuple[str, ...]] = ("acks_0_refused",)
+    explains: ClassVar[tuple[str, ...]] = ("closed_after_write", "unacknowledged_writes")
+
+    def weigh(self, observed: Observed) -> Iterator[Explanation]:
+        """By client and broker."""
+        for one in observed.of("closed_after_write"):
+            client, broker = one.name("client"), one.name("broker")
+            yield Explanation(
+                code="acks_0_refused",
+                subject=client,
+                title=f"writes with acks=0, and {self.context.cluster.broker_text(broker)} closes the connection after "
+                f"it, {times(one.count)}: that is how it refuses what nobody waits for, and those records are lost",
+                remedy="Set acks=1 or all, and the answer says why: records larger than max.message.bytes, a right "
+                "that is missing, a partition that it does not lead.",
+                explained=(one,),
+                numbers=dict(one.numbers),
+                severity="error",
+                stands=one.count >= OFTEN_REFUSED,
+                explains=dict.fromkeys(("acks_0", "connection_churn"), scope_of("client", [client])),
+            )
+
+
+class OldFormat(Cause):
+    """`old_message_format` (warning from 100 requests on, else info): records in the format of before Kafka 0.11."""
+
+    codes: ClassVar[tuple[str, ...]] = ("old_message_format",)
+    explains: ClassVar[tuple[str, ...]] = ("old_messages",)
+
+    def weigh(self, observed: Observed) -> Iterator[Explanation]:
+        """By client."""
+        for one in observed.of("old_messages"):
+            yield Explanation(
+                code="old_message_format",
+                subject=one.name("client"),
+                title="writes the message format of before Kafka 0.11",
+                remedy="Brokers convert them, at the cost of CPU and memory, and releases from 4.0 on refuse them: "
+                "move the client to one that writes batches of format 2 (Kafka 0.11).",
+                explained=(one,),
+                numbers={"concerns": [f"topic {topic}" for topic in one.numbers["topics"]]},
+                severity="warning" if one.count >= ENOUGH_OLD else "info",
+                rank=WASTE,
+            )
