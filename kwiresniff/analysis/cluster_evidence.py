@@ -11,9 +11,13 @@ from kwiresniff.model import Exchange
 
 def cluster_of(clusters: Clusters, exchange: Exchange) -> int:
     """The node of ``clusters`` that an exchange is counted under; analyses of one run share them."""
-    is_new = clusters.is_new(exchange)
-    node = clusters.of(exchange)
-    if is_new and clusters.is_watching and exchange.response is not None:
+    return learn_cluster(clusters, exchange) if clusters.is_new(exchange) else clusters.of(exchange)
+
+
+def learn_cluster(clusters: Clusters, exchange: Exchange) -> int:
+    """Has ``clusters`` learn from an exchange, and returns the node that it is counted under."""
+    node = clusters.learn(exchange)
+    if clusters.is_watching and exchange.response is not None:
         if exchange.api_key == PRODUCE:
             _appended(clusters, exchange, node)
         elif exchange.api_key == FETCH:

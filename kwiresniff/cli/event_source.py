@@ -10,7 +10,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from kwiresniff.analysis.body_entities import record_sets
-from kwiresniff.analysis.cluster_evidence import cluster_of
+from kwiresniff.analysis.cluster_evidence import learn_cluster
 from kwiresniff.analysis.filter import compile_filter
 from kwiresniff.analysis.redact import Redactor
 from kwiresniff.analysis.sinks import CaptureEvents, Counted, Limited, Observed, WholeEvents
@@ -249,7 +249,7 @@ class EventSource:
         matches = self._matches if self._narrowed else None
         sink = chosen(sink, matches=matches, redactor=self.redactor, all_views=self._all_views)
         if self.needs.clusters:
-            sink = self._held = HeldEvents(sink, self.clusters, partial(cluster_of, self.clusters))
+            sink = self._held = HeldEvents(sink, self.clusters, partial(learn_cluster, self.clusters))
         self._entry = CaptureEvents(ServerNames(sink, self.names), self._captures.problems, self._captures.files)
         return self._entry
 

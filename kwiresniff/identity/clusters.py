@@ -85,12 +85,14 @@ class Clusters:
     """Learns from exchanges which brokers are one cluster.
 
     ``changes`` are addresses that became another cluster. ``logs`` are to be shown what brokers append and serve while
-    ``is_watching`` (``analysis.cluster_evidence``).
+    ``is_watching`` (``analysis.cluster_evidence``). ``is_ahead`` says that everything is learned from exchanges before
+    analyses ask for them.
     """
 
     def __init__(self) -> None:
         self.changes: list[ClusterChange] = []
         self.logs = LogEnds()
+        self.is_ahead = False
         self._version = 0
         self._roots = 0
         self._held_bytes = 0
@@ -100,7 +102,7 @@ class Clusters:
         self._node_of_id: dict[str, int] = {}
         self._nodes: dict[str, int] = {}  # by address
         self._first_nodes: dict[str, int] = {}  # the node of an address when it was met
-        self._told: dict[str, tuple[int, int]] = {}  # addresses that told a cluster id, of which node, and when
+        self._told: dict[str, int] = {}  # when an address told a cluster id last
         self._hosts: dict[str, list[int]] = {}  # nodes by the host of their addresses
         self._moved: set[tuple[str, str]] = set()  # cluster ids that addresses had and have
         self._own: dict[int, int] = {}  # by connection, where an address has more than one cluster
@@ -128,13 +130,22 @@ class Clusters:
         self._last, self._last_node = exchange, self.root(node)
 
     def is_new(self, exchange: Exchange) -> bool:
-        """Whether ``of`` has not just been asked for an exchange."""
-        return exchange is not self._last
+        """Whether something is to be learned from an exchange that is asked for."""
+        return exchange is not self._last and not self.is_ahead
 
     def of(self, exchange: Exchange) -> int:
         """The node that an exchange is counted under, once what it says has been learned."""
         if exchange is self._last:
             return self._last_node
+        if not self.is_ahead:
+            return self.learn(exchange)
+        recent = self._recent[exchange.connection.id % MAX_RECENT]
+        if recent is not None and recent.connection is exchange.connection:
+            return self.root(recent.node)
+        return self.node_at(exchange.connection.broker)
+
+    def learn(self, exchange: Exchange) -> int:
+        """Learns from an exchange, and returns its node."""
         api_key = exchange.api_key
         if api_key in LEARNED_FROM:
             self._learn(exchange)
@@ -289,17 +300,17 @@ class Clusters:
             self._node_of_id[cluster_id] = known
             self._version += 1
         known = self.root(known)
-        told = self._told.get(address)
+        told_ns = self._told.get(address)
         if before and before != cluster_id:
-            if told is not None:
-                self._change(address, before, cluster_id, told[1], message)
+            if told_ns is not None:
+                self._change(address, before, cluster_id, told_ns, message)
             self._nodes[address] = known
             self._version += 1
         else:
             self._join(root, known)
             known = self.root(known)
-        if told is not None or self._admit():
-            self._told[address] = known, message.last_ns
+        if told_ns is not None or self._admit():
+            self._told[address] = message.last_ns
         if address in self._shared and (connection.id in self._own or self._admit()):
             self._own[connection.id] = known
 
@@ -307,7 +318,8 @@ class Clusters:
         """An address has another cluster id than before. Where it has had this one already, clusters share it, and who
         speaks to which of them is known by connection."""
         self._shared.add(address)
-        self._moved.add((before, after))
+        if len(self._moved) < MAX_PAIRS:
+            self._moved.add((before, after))
         if any(one.address == address and {one.before, one.after} == {before, after} for one in self.changes):
             return
         if len(self.changes) < MAX_CHANGES:

@@ -26,6 +26,7 @@ class HeldEvents(ForwardingSink):
     def __init__(self, next: Sink, clusters: Clusters, node_of: Callable[[Exchange], int]) -> None:
         """``node_of`` learns from an exchange and returns its node of ``clusters``."""
         super().__init__(next)
+        clusters.is_ahead = True
         self._clusters = clusters
         self._node_of = node_of
         self._held: list[tuple[Event, int]] = []

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kwiresniff.analysis.clients import Inventory
-from kwiresniff.analysis.cluster_evidence import cluster_of
+from kwiresniff.analysis.cluster_evidence import learn_cluster
 from kwiresniff.analysis.doctor import Doctors
 from kwiresniff.analysis.groups import GroupTimeline
 from kwiresniff.analysis.producer_ledger import ProducerLedger
@@ -41,6 +41,9 @@ RECORDINGS = [
     "era-0.10-clients", "era-0.10-failover", "era-0.11-cluster", "era-1.1-admin", "era-1.1-cluster", "era-1.1-failover",
     "era-2.3-clients", "era-2.3-groups", "era-2.3-cluster", "zookeeper-2.8",
 ]  # fmt: skip
+#: Recordings in which brokers start and try to reach others before anybody has named these: of which cluster such an
+#: attempt is, nobody can say.
+STARTING = ("kraft-", "migration-", "share-", "streams-")
 #: What depends on where a packet stands, on which captures there are, and on how long they last together.
 _PLACES = {"cluster", "evidence", "packet", "first_packet", "records_per_second", "bytes_per_second", "file"}
 
@@ -62,7 +65,7 @@ def said(segments: Iterable[Segment]) -> Counter[bytes]:
         if isinstance(event, Connection):
             inventory.connection(event)
 
-    held = HeldEvents(CallingSink(take, take_other), clusters, partial(cluster_of, clusters))
+    held = HeldEvents(CallingSink(take, take_other), clusters, partial(learn_cluster, clusters))
     analyzer.give_to(held)
     for _ in chain(analyzer.read(feed_of(segments)), analyzer.end()):
         pass
@@ -76,9 +79,13 @@ def said(segments: Iterable[Segment]) -> Counter[bytes]:
 
 
 def _without_places(value: Any) -> Any:
+    """What is left of results, without what is said of a topic that the other cluster has."""
     if isinstance(value, dict):
         return {name: _without_places(part) for name, part in value.items() if name not in _PLACES}
-    return [_without_places(part) for part in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        parts = [_without_places(part) for part in value]
+        return [part for part in parts if not (isinstance(part, str) and "another one does" in part)]
+    return value
 
 
 def told_by(segments: Iterable[Segment]) -> set[str]:
@@ -94,7 +101,7 @@ def pairs() -> list[Any]:
     """Each of some with the next, and all others, most of them slow, with one of these."""
     some = [str(CAPTURES / "eras" / f"{name}.pcap.xz") for name in RECORDINGS]
     found = sorted(str(path) for path in CAPTURES.rglob("*.pcap*") if "expected" not in path.parts)
-    others = [path for path in found if path not in some]
+    others = [path for path in found if path not in some and not Path(path).name.startswith(STARTING)]
     return [
         *pairwise([*some, some[0]]),
         *mostly_slow([(path, some[at % len(some)]) for at, path in enumerate(others)], 30),

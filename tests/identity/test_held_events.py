@@ -27,7 +27,7 @@ class Taken(EventList):
 def held() -> tuple[Clusters, Taken, HeldEvents]:
     clusters = Clusters()
     taken = Taken(clusters)
-    return clusters, taken, HeldEvents(taken, clusters, clusters.of)
+    return clusters, taken, HeldEvents(taken, clusters, clusters.learn)
 
 
 def test_with_one_broker_nothing_waits() -> None:
@@ -66,6 +66,17 @@ def test_what_was_learned_is_not_learned_again() -> None:
     assert [clusters.id_of(node) for node in taken.nodes] == ["", "blue", "green"]
     assert clusters.id_at(A) == "green"
     assert len(clusters.changes) == 1
+
+
+def test_a_sink_in_between_may_hold_an_exchange_longer() -> None:
+    """It is of the cluster of its connection then, and teaches nothing any more."""
+    clusters, _, sink = held()
+    late, new = metadata(A, "blue", A, id=1), metadata(A, "green", A, id=2)
+    for one in (late, new):
+        sink.on_exchange(one)
+    assert clusters.id_of(clusters.of(late)) == "blue"
+    assert clusters.id_of(clusters.of(new)) == "green"
+    assert (clusters.id_at(A), len(clusters.changes)) == ("green", 1)
 
 
 def test_what_waits_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:

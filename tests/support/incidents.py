@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from kwiresniff.analysis.cluster_evidence import cluster_of
+from kwiresniff.analysis.cluster_evidence import learn_cluster
 from kwiresniff.analysis.doctor import Doctor, Doctors
 from kwiresniff.analysis.sinks import CallingSink, chain
 from kwiresniff.identity.clusters import Clusters
@@ -33,7 +33,7 @@ def found_in(segments: Iterable[Segment], code: str = "") -> list[Finding]:
     clusters = Clusters()
     analyzer = Analyzer(Doctors.NEEDS)
     doctor = Doctors(analyzer.topics.name, (), clusters)
-    held = HeldEvents(chain(CallingSink(doctor.exchange, doctor.add)), clusters, partial(cluster_of, clusters))
+    held = HeldEvents(chain(CallingSink(doctor.exchange, doctor.add)), clusters, partial(learn_cluster, clusters))
     analyzer.give_to(held)
     for _ in analyzer.analyze(segments):
         pass
