@@ -90,7 +90,7 @@ class UncommittedStarts(Observer):
 
     def _start(self, exchange: Exchange, group_id: str, body: Body) -> None:
         group = self._groups.of(group_id)
-        if group is None:
+        if group is None or group.is_committed:
             return
         asked = [(clipped(self.context.topic_in(topic)), part) for topic in parts_of(body) for part in topic.partitions]
         if any(part.offset >= 0 for _, part in asked):
