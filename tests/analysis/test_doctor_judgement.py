@@ -32,13 +32,13 @@ def judge(*explanations: Explanation, seen: tuple[Observation, ...] = (LATE, LOS
 
 def test_the_cause_that_explains_more_harm_is_told() -> None:
     """What says only that some of it is so is its symptom, and another cause is rejected; the finding has the
-    observations' count, times and evidence."""
+    observations' times and evidence, and the count of the first kind."""
     judgement = judge(because("delay", LATE, rank=SYMPTOM), because("net", LOST), because("disk", LATE, LOST))
     (found,) = judgement.findings
     assert [one.code for one in judgement.rejected] == ["net"]
     assert judgement.rejected[0].contradicts == ("disk explains the same: the disk",)
     assert (found.code, found.severity, [one.code for one in found.symptoms]) == ("disk", "error", ["delay"])
-    assert (found.count, found.first_ns, found.last_ns, found.evidence) == (4, 1, 4, ((7, 1), (8, 2)))
+    assert (found.count, found.first_ns, found.last_ns, found.evidence) == (3, 1, 4, ((7, 1), (8, 2)))
     assert found.scope == {"broker:a"}
     assert found.observed == ("a was late", "a lost data")
 

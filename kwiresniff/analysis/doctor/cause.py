@@ -22,11 +22,12 @@ class Explanation:
     """Why some observations may be as they are.
 
     ``code``, ``subject``, ``title``, ``remedy``, ``numbers``, ``details`` and ``rank`` become those of a finding; its
-    count, times, evidence and scope come from the observations that it explains, with ``scope`` added. ``supports`` and
-    ``contradicts`` are sentences: what spoke for it, what against it. ``doubt`` is a sentence that says what else it
-    may be, empty where nothing else looks the same. ``severity`` is that of the harm unless it is given. What does not
-    stand (``stands``) was weighed and is refuted by what contradicts it; nobody is told but with ``-v``. ``explains``
-    are findings of rules that are symptoms of this.
+    times, evidence and scope come from the observations that it explains, with ``scope`` added, and its count from
+    those of the kind that comes first, of which the others are consequences. ``supports`` and ``contradicts`` are
+    sentences: what spoke for it, what against it. ``doubt`` is a sentence that says what else it may be, empty where
+    nothing else looks the same. ``severity`` is that of the harm unless it is given. What does not stand (``stands``)
+    was weighed and is refuted by what contradicts it; nobody is told but with ``-v``. ``explains`` are findings of
+    rules that are symptoms of this.
     """
 
     code: str

@@ -26,6 +26,7 @@ from kwiresniff.analysis.doctor.causes.consumption import (
     UnknownCodec,
     UnreadableCodec,
 )
+from kwiresniff.analysis.doctor.causes.leaders import LeaderChange, OldLeader
 from kwiresniff.analysis.doctor.causes.path import BrokenPath, LongPath, NarrowPath, SlowTransfer
 from kwiresniff.analysis.doctor.causes.patience import ShortTimeout
 from kwiresniff.analysis.doctor.causes.progress import SlowConsumer, SmallFetches, UnreadableRecord
@@ -64,7 +65,6 @@ from kwiresniff.analysis.doctor.controller_listener import ControllerListenerRul
 from kwiresniff.analysis.doctor.endings import Endings
 from kwiresniff.analysis.doctor.errors import ErrorRule
 from kwiresniff.analysis.doctor.judgement import Judgement, judged
-from kwiresniff.analysis.doctor.leaders import LeaderRule
 from kwiresniff.analysis.doctor.listeners import ListenerRule
 from kwiresniff.analysis.doctor.missing_sasl import MissingSaslRule
 from kwiresniff.analysis.doctor.network import DamageRule
@@ -79,6 +79,7 @@ from kwiresniff.analysis.doctor.observers.efficiency import RequestSizes
 from kwiresniff.analysis.doctor.observers.held_fetches import HeldFetches
 from kwiresniff.analysis.doctor.observers.idle_members import IdleMembers
 from kwiresniff.analysis.doctor.observers.lag import Lags
+from kwiresniff.analysis.doctor.observers.leaders import LeaderMoves
 from kwiresniff.analysis.doctor.observers.metadata_requests import MetadataRequests
 from kwiresniff.analysis.doctor.observers.opened_connections import OpenedConnections
 from kwiresniff.analysis.doctor.observers.path import LostData, PathTimes
@@ -124,7 +125,7 @@ OBSERVERS: Final[tuple[type[Observer], ...]] = (
     Departures, UncommittedStarts, IdleMembers, HeldFetches, MetadataRequests, OpenedConnections, Rebalances,
     ClientLoads, Restores, MissingReplicas, LeaderlessPartitions, RefusedWrites, Silences, Writes, WriteWaits,
     ResentBatches, Recompression, Throttling, GivenUp, ClosedUnanswered, StaticMembers, UnknownZstd, SilentMembers,
-    Rereads, Lags, Truncations, RequestSizes,
+    Rereads, Lags, Truncations, LeaderMoves, RequestSizes,
 )  # fmt: skip
 #: The causes that are weighed.
 CAUSES: Final[tuple[type[Cause], ...]] = (
@@ -133,14 +134,14 @@ CAUSES: Final[tuple[type[Cause], ...]] = (
     LongRebalance, RemovedMember, OutsideCommit, MetadataStorm, ConnectionChurn, AskingClients, StateRestored,
     UnderReplicated, OfflinePartition, NotEnoughReplicas, StalledBroker, SlowBroker, CostlyTopic, ReplicaWait,
     RepeatedBatches, Throttled, ShortTimeout, ConnectionLimit, UnevenLeaders, UnknownCodec, SilentApplication,
-    FencedInstance, UnreadableRecord, SlowConsumer, SmallFetches, UncleanElection, SingleCommits, SmallBatches,
-    EmptyFetches, UnheardWrites, NoAcknowledgement, OldFormat,
+    FencedInstance, UnreadableRecord, SlowConsumer, SmallFetches, UncleanElection, LeaderChange, OldLeader,
+    SingleCommits, SmallBatches, EmptyFetches, UnheardWrites, NoAcknowledgement, OldFormat,
 )  # fmt: skip
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (
     ListenerRule, SharedAddressRule, ControllerListenerRule, NotKafkaRule, TlsRule, MissingSaslRule, AuthenticationRule,
-    VersionRule, LeaderRule, TopicRule, FencingRule, OpenTransactionRule, OffsetRule, StreamsStatusRule,
-    HotPartitionRule, QuorumRule, DamageRule,
+    VersionRule, TopicRule, FencingRule, OpenTransactionRule, OffsetRule, StreamsStatusRule, HotPartitionRule,
+    QuorumRule, DamageRule,
 )  # fmt: skip
 
 #: No wait or transfer for which an observer is called is shorter.

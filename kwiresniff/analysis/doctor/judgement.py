@@ -114,7 +114,7 @@ def _finding_of(explanation: Explanation) -> Finding:
         subject=explanation.subject,
         title=explanation.title,
         remedy=explanation.remedy,
-        count=sum(one.count for one in explained),
+        count=sum(one.count for one in explained if one.kind == explained[0].kind),
         evidence=tuple(sorted(places, key=lambda place: place[1])[:MAX_EVIDENCE]),
         numbers=explanation.numbers,
         first_ns=min((one.first_ns for one in explained if one.first_ns), default=0),

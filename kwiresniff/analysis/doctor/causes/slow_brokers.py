@@ -125,9 +125,7 @@ class SlowBroker(Cause):
         roles += [f"has a replica of {listed(stored)}"] if stored else []
         without = [one for one in trouble.logs if not one.numbers["late"] and node not in _nodes_of(one)]
         topics = listed([one.name("topic") for one in without])
-        beside = (
-            f"; {topics}, without a replica on it, {'is' if len(without) == 1 else 'are'} not late" if without else ""
-        )
+        beside = f"; {topics}, written without it, {'is' if len(without) == 1 else 'are'} not late" if without else ""
         brokers = list(dict.fromkeys([*([address] if address else []), *[one.numbers["leader"] for one in late]]))
         contradicts = [] if others.count else ["no write without it is in the capture, to compare it with"]
         went = [ns for ns in cluster.closings(address) if first_ns <= ns <= last_ns]

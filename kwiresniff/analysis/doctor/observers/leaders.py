@@ -6,53 +6,52 @@ Sources: Metadata answers, and the current leader that newer brokers name beside
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar, Final
 
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.error_meanings import MEANINGS
 from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped, is_replica
 from kwiresniff.analysis.doctor.leader_table import TOGETHER_NS, Change, LeaderTable, Partition
 from kwiresniff.analysis.doctor.leader_waits import LeaderWaits, Wait
+from kwiresniff.analysis.doctor.observation import HARMLESS, Harm, Observation, observation_of
+from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.quorum import LEADER_CODES
-from kwiresniff.analysis.doctor.rule import INCIDENT, Rule, as_brokers, as_clients, found
 from kwiresniff.analysis.doctor.wording import clock, duration, listed, span
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import ALTER_PARTITION_REASSIGNMENTS, ELECT_LEADERS, FETCH, METADATA, PRODUCE
 from kwiresniff.base.known_ids import METADATA_TOPIC
 from kwiresniff.model import Connection, Exchange
-from kwiresniff.results.findings import Finding, scope_of
 
 #: Brokers that have ended their connections.
-MAX_LEFT = 5_000
+MAX_LEFT: Final = 5_000
 #: Clients refresh their metadata within a fraction of this; who needs longer has lost time that people notice.
-NOTICED_NS = 1_000_000_000
+NOTICED_NS: Final = 1_000_000_000
 #: A client that goes on asking the old leader for so long, and so often, does not learn of the new one.
-STALE_NS = 5_000_000_000
-STALE_ERRORS = 10
+STALE_NS: Final = 5_000_000_000
+STALE_ERRORS: Final = 10
 #: Those who ask for leaders to move that are remembered, and how long a reassignment may take until it shows.
-MAX_ORDERS = 100
-ORDERED_NS = 60_000_000_000
+MAX_ORDERS: Final = 100
+ORDERED_NS: Final = 60_000_000_000
 #: A node whose connections all end so shortly before or after its partitions moved went away.
-LEFT_NS = 10_000_000_000
+LEFT_NS: Final = 10_000_000_000
 
 
-class LeaderRule(Rule):
-    """Leader changes, and clients with stale metadata.
+class LeaderMoves(Observer):
+    """`leader_moved`: the leader of partitions is another node than before, those together that left one node in one
+    time. `asked_old_leader`: a client went on asking a broker that does not lead a partition, 10 times and for 5 s.
+    `asked_wrong_broker`: a client, or followers, asked brokers that do not lead, where no move was seen.
 
-    `leader_change` (warning when clients needed more than a second, or learned of it as late, else info): leaders of
-    partitions moved: which, from, to, how long each client needed, and who asked for it (AlterPartitionReassignments,
-    ElectLeaders).
-
-    `stale_metadata` (warning): a client goes on asking a broker that does not lead the partition: 10 times and for 5 s.
-
-    `not_leader_or_follower` (warning, info up to 3 and for followers): asked a broker that does not lead, without a
-    change that was seen.
+    Numbers of the first: ``partitions``, ``from`` and ``to`` (nodes), ``from_address``, ``to_addresses``, ``needed``
+    (pairs of a client and how long it needed until the new leader served it, 0 where it is not known), ``without_ns``
+    (from when the old leader closed its connections to when the move was seen), ``went`` (whether it closed them about
+    then), ``details`` (sentences: which partition went where, who asked for it). Of the others: ``partition`` and
+    ``asked`` (address), ``errors``, ``apis``, ``concerns``, ``followers``.
     """
 
-    codes = ("leader_change", "stale_metadata", "not_leader_or_follower")
-    apis = frozenset({METADATA, ALTER_PARTITION_REASSIGNMENTS, ELECT_LEADERS})
-    judges = LEADER_CODES
+    kinds: ClassVar[tuple[str, ...]] = ("leader_moved", "asked_old_leader", "asked_wrong_broker")
+    apis: ClassVar[frozenset[int] | None] = frozenset({METADATA, ALTER_PARTITION_REASSIGNMENTS, ELECT_LEADERS})
+    judges: ClassVar[frozenset[str]] = LEADER_CODES
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -119,8 +118,8 @@ class LeaderRule(Rule):
         if connection.closed_by == "broker" and len(self._left) < MAX_LEFT:
             self._left[connection.broker] = connection.closed_ns
 
-    def findings(self) -> Iterator[Finding]:
-        """Changes that belong together are one finding, with the clients that followed them."""
+    def observations(self) -> Iterator[Observation]:
+        """Moves that belong together are one observation, with the clients that followed them."""
         reported: set[int] = set()
         for changes in self._leaders.incidents():
             moved = {change.partition for change in changes}
@@ -131,72 +130,48 @@ class LeaderRule(Rule):
                 if partition in moved and since <= wait.case.last_ns and wait.case.first_ns <= until and not before:
                     waits.append((client, wait))
                     reported.add(number)
-            yield self._finding(changes, waits)
-        yield from self._lost([one for number, one in enumerate(self._waits.waits) if number not in reported])
-        yield from self._stale()
-        yield from self._following()
+            yield self._moved(changes, waits)
+        yield from self._asked_wrong([one for number, one in enumerate(self._waits.waits) if number not in reported])
+        yield from self._asked_old()
+        if self._followers.count:
+            errors, clients = self._followers.noted("errors"), self._followers.noted("clients")
+            followed = {"errors": errors, "apis": [], "concerns": clients, "followers": True}
+            text = f"followers asked brokers that do not lead ({listed(errors)})"
+            yield observation_of("asked_wrong_broker", text, self._followers, [], followed)
 
-    def _finding(self, changes: list[Change], waits: list[tuple[str, Wait]]) -> Finding:
+    def _moved(self, changes: list[Change], waits: list[tuple[str, Wait]]) -> Observation:
         cluster_id, before = changes[0].partition[0], changes[0].before
-        cluster = self.context.cluster
-        case = self.context.case()
+        cluster, case = self.context.cluster, self.context.case()
         for change in changes:
             case.add(change.packet, change.ns)
         old = cluster.address(cluster_id, before)
         after = list(dict.fromkeys(change.after for change in changes))
         new = [address for node in after if (address := cluster.address(cluster_id, node))]
         needed = self._needed(waits, case, all(cluster.last_answer_ns.get(address) for address in new))
+        case.note("clients", needed)
+        case.note("brokers", [*new, old] if old else new)
+        case.note("topics", sorted({change.partition[1] for change in changes}))
+        without_ns = changes[0].ns - self._left.get(old, changes[0].ns)
         partitions = _partitions(changes)
-        longest = max(needed.values(), default=0)
-        followed = f"; clients needed {duration(longest)}" if longest else ""
-        without = changes[0].ns - self._left.get(old, changes[0].ns)
-        if NOTICED_NS < without <= LEFT_NS and without > longest:
-            followed = f"; clients learned of it {duration(without)} after the old leader had gone"
-            longest = without
-        to_text = listed([cluster.node_text(cluster_id, node) for node in after])
-        topics = sorted({change.partition[1] for change in changes})
-        brokers = [*new, old] if old else new
-        # Until a follower that is gone has left the ISR, whatever waits for replicas waits for it, at every broker.
-        went = self._went(old, changes)
-        waiting = cluster.addresses(cluster_id) if went else brokers
-        noticed = longest > NOTICED_NS
-        return found(
-            "leader_change",
-            "warning" if noticed else "info",
-            listed(partitions),
-            f"leader moved from {cluster.node_text(cluster_id, before)} to {to_text}"
-            f"{span(case.first_ns, case.last_ns)}{followed}",
-            _REMEDY,
-            case,
-            {
-                "partitions": partitions[:100],
-                "from": before,
-                "from_address": old or None,
-                "to": after,
-                "to_addresses": new,
-                "longest_ns": longest,
-                "clients": list(needed)[:100],
-            },
-            details=self._details(changes, after, old, needed),
-            clients=list(needed),
-            brokers=brokers,
-            topics=topics,
-            scope=scope_of("left", [old] if old else []),
-            explains={
-                "slow": as_brokers(*waiting) | as_clients(*needed),
-                **dict.fromkeys(("replica_wait", "slow_broker"), as_brokers(*(waiting if noticed else ()))),
-                "under_replicated": scope_of("left", [old] if old and noticed else []),
-                "unanswered": as_brokers(*waiting),
-                "closed_by_broker": as_brokers(*brokers),
-                "broker_stalled": as_brokers(*(waiting if went else new)),
-                "broker_unreachable": as_brokers(*([old] if old else [])),
-                "leader_not_available": scope_of("topic", topics),
-                **dict.fromkeys(("metadata_storm", "own_queue"), as_clients(*needed)),
-                "request_timed_out": as_brokers(*waiting),
-                "not_coordinator": as_brokers(*brokers),
-            },
-            rank=INCIDENT,
+        text = (
+            f"{listed(partitions)} moved from {cluster.node_text(cluster_id, before)} to "
+            f"{listed([cluster.node_text(cluster_id, node) for node in after])}{span(case.first_ns, case.last_ns)}"
         )
+        numbers = {
+            "partitions": partitions,
+            "from": before,
+            "from_address": old,
+            "to": after,
+            "to_addresses": new,
+            "needed": [list(one) for one in needed.items()],
+            "without_ns": without_ns if NOTICED_NS < without_ns <= LEFT_NS else 0,
+            "went": self._went(old, changes),
+            "details": self._details(changes, after, old),
+        }
+        late = [ns for ns in needed.values() if ns > NOTICED_NS]
+        about = [f"node:{cluster_id}/{node}" for node in (before, *after)]
+        harm = Harm(requests_late=len(late), late_ns=sum(late)) if late else HARMLESS
+        return observation_of("leader_moved", text, case, about, numbers, harm)
 
     def _went(self, old: str, changes: list[Change]) -> bool:
         """Whether the old leader ended its connections when its partitions moved."""
@@ -217,8 +192,8 @@ class LeaderRule(Rule):
             case.last_ns = max(case.last_ns, wait.recovered_ns)
         return needed
 
-    def _details(self, changes: list[Change], after: list[int], old: str, needed: dict[str, int]) -> list[str]:
-        """Which partitions went where, whether the old leader went away, how long clients needed."""
+    def _details(self, changes: list[Change], after: list[int], old: str) -> list[str]:
+        """Which partitions went where, whether the old leader went away, who asked for it."""
         cluster, cluster_id, before = self.context.cluster, changes[0].partition[0], changes[0].before
         details: list[str] = []
         if len(after) > 1:
@@ -239,13 +214,10 @@ class LeaderRule(Rule):
             for text, ns, names in self._ordered
             if 0 <= changes[-1].ns - ns <= ORDERED_NS and (not names or not topics.isdisjoint(names))
         ][:3]
-        waited = [(client, ns) for client, ns in needed.items() if ns]
-        return details + [
-            f"{client} needed {duration(ns)} until it was served by the new leader" for client, ns in waited[:10]
-        ]
+        return details
 
-    def _lost(self, waits: list[tuple[str, Partition, Wait]]) -> Iterator[Finding]:
-        """Clients that asked brokers that do not lead, where no change was seen."""
+    def _asked_wrong(self, waits: list[tuple[str, Partition, Wait]]) -> Iterator[Observation]:
+        """By client, where no move was seen."""
         by_client: dict[str, Case] = {}
         for client, partition, wait in waits:
             case = by_client.setdefault(client, self.context.case())
@@ -256,63 +228,31 @@ class LeaderRule(Rule):
             case.note("concerns", [f"{partition[1]}-{partition[2]}"])
         for client, case in by_client.items():
             errors = case.noted("errors")
-            yield found(
-                "not_leader_or_follower",
-                "info" if case.count <= FEW else "warning",
-                client,
-                f"{listed(errors)}: asks brokers that do not lead the partition",
-                MEANINGS["NOT_LEADER_OR_FOLLOWER"].remedy,
-                case,
-                {"error": errors[0] if errors else "", "concerns": [*case.noted("apis"), *case.noted("concerns")]},
-            )
+            numbers = {
+                "errors": errors,
+                "apis": case.noted("apis"),
+                "concerns": case.noted("concerns"),
+                "followers": False,
+            }
+            text = f"{client} asked brokers that do not lead {listed(case.noted('concerns'))} ({listed(errors)})"
+            yield observation_of("asked_wrong_broker", text, case, [f"client:{client}"], numbers)
 
-    def _following(self) -> Iterator[Finding]:
-        """Followers learn of a new leader by these errors; that is how replication works."""
-        if self._followers.count:
-            yield found(
-                "not_leader_or_follower",
-                "info",
-                "replication",
-                f"followers look for the leaders of their partitions ({listed(self._followers.noted('errors'))})",
-                "Normal whenever leaders move. Lasting: see whether the ISR of their partitions shrinks.",
-                self._followers,
-                {"error": self._followers.noted("errors")[0], "concerns": self._followers.noted("clients")},
-            )
-
-    def _stale(self) -> Iterator[Finding]:
+    def _asked_old(self) -> Iterator[Observation]:
+        """By client and partition."""
+        cluster = self.context.cluster
         for client, (cluster_id, topic, number), wait in self._waits.waits:
             case = wait.case
             if wait.stale_errors < STALE_ERRORS or case.last_ns - case.first_ns < STALE_NS:
                 continue
             leader = self._leaders.leader((cluster_id, topic, number))
-            led = "" if leader is None else f", which {self.context.cluster.node_text(cluster_id, leader)} leads"
-            yield found(
-                "stale_metadata",
-                "warning",
-                client,
-                f"goes on asking {self.context.cluster.broker_text(wait.broker)} for {topic}-{number}{led}: "
-                f"{case.count} times in {duration(case.last_ns - case.first_ns)}",
-                "Its metadata is stale: see whether its Metadata requests are answered and by whom, "
-                "metadata.max.age.ms, and whether it refreshes on NOT_LEADER_OR_FOLLOWER.",
-                case,
-                {"partition": f"{topic}-{number}", "asked": wait.broker, "errors": wait.stale_errors},
-                clients=[client],
-                brokers=[wait.broker],
-                topics=[topic],
-                explains={"not_leader_or_follower": as_clients(client)},
-                rank=INCIDENT,
+            led = "" if leader is None else f", which {cluster.node_text(cluster_id, leader)} leads"
+            text = (
+                f"goes on asking {cluster.broker_text(wait.broker)} for {topic}-{number}{led}: {case.count} times in "
+                f"{duration(case.last_ns - case.first_ns)}"
             )
-
-
-#: How often a client may be sent away before it is more than what happens when a leader moves.
-FEW = 3
-
-
-_REMEDY = (
-    "Planned (a restart, a reassignment, a preferred election): nothing to do. Else look why the old leader left: its "
-    "log, its session with the controller. Producers wait as long as the ISR has to shrink (replica.lag.time.max.ms) "
-    "when a follower went away without a controlled shutdown."
-)
+            numbers = {"partition": f"{topic}-{number}", "asked": wait.broker, "errors": wait.stale_errors}
+            about = [f"client:{client}", f"broker:{wait.broker}", f"topic:{topic}"]
+            yield observation_of("asked_old_leader", text, case, about, numbers)
 
 
 def _partitions(changes: list[Change]) -> list[str]:
