@@ -197,6 +197,15 @@ def test_lag_is_the_high_watermark_less_the_position(given: list[Exchange], lag:
     assert only(*given).lag == lag
 
 
+def test_a_restore_consumer_of_kafka_streams_has_no_lag() -> None:
+    """It stops where the changelog ended, and its own task writes on (``StreamThread``'s ``-restore-consumer``)."""
+    given = [fetch(0, 8, [batch(0, 8)]), fetch(None, 700, [])]
+    for one in given:
+        one.client_id = "shop-StreamThread-1-restore-consumer"
+    topic = only(*given)
+    assert (topic.lag, topic.consumers[0].lag, topic.consumers[0].flow.records) == (None, None, 8)
+
+
 def test_the_lag_of_a_partition_that_another_member_took_over_is_that_member_s() -> None:
     first, second = connection(1, "10.0.0.5:1"), connection(2, "10.0.0.6:1")
     heartbeats = [

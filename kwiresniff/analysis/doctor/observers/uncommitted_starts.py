@@ -89,13 +89,14 @@ class UncommittedStarts(Observer):
                 known.is_committed = True
 
     def _start(self, exchange: Exchange, group_id: str, body: Body) -> None:
+        client = self.context.client_of(exchange)
         group = self._groups.of(group_id)
-        if group is None:
+        if group is None or group.is_committed:
+            self._group_of.pop(client, None)
             return
         asked = [(clipped(self.context.topic_in(topic)), part) for topic in parts_of(body) for part in topic.partitions]
         if any(part.offset >= 0 for _, part in asked):
             group.is_committed = True
-        client = self.context.client_of(exchange)
         if client in self._group_of or (
             len(self._group_of) < MAX_CLIENTS and self.context.budget.admit(ENTRY_BYTES + text_bytes(client))
         ):
