@@ -13,11 +13,12 @@ from tests.support.conversation import Wire, heartbeat, heartbeat_response
 from tests.support.copies import two_points
 
 MS = 1_000_000
+START_NS = 1_700_000_000_000_000_000
 
 
 def at(segments: Sequence[Segment], *times_ms: float) -> list[Segment]:
-    """The segments at these times at the broker, the first at 0."""
-    return [(one[0], int(ms * MS), *one[2:]) for one, ms in zip(segments, times_ms, strict=True)]
+    """The segments at these times at the broker."""
+    return [(one[0], START_NS + int(ms * MS), *one[2:]) for one, ms in zip(segments, times_ms, strict=True)]
 
 
 def analyzed(segments: Sequence[Segment]) -> tuple[list[Exchange], Connection]:
@@ -38,9 +39,10 @@ def test_a_latency_is_that_of_the_point_nearest_to_the_broker(apart_ms: float) -
     exchanges, connection = analyzed(both)
     assert [one.latency_ns for one in exchanges] == [2_800_000, 2_000_000]
     request = exchanges[0].request
-    assert request is not None and (request.first_ns, request.last_ns) == (400 * MS, 400_200_000)
+    assert request is not None and (request.first_ns, request.last_ns) == (START_NS + 400 * MS, START_NS + 400_200_000)
     by_packet = {one[0]: one for one in both}
-    assert (by_packet[request.first_packet][1], by_packet[request.last_packet][1]) == (400 * MS, 400_200_000)
+    assert by_packet[request.first_packet][1] == START_NS + 400 * MS
+    assert by_packet[request.last_packet][1] == START_NS + 400_200_000
     assert (connection.is_twice, connection.later_ns) == (True, int(apart_ms * MS))
     assert (sum(connection.retransmits), connection.captured_twice) == (0, 8)
     assert connection.bytes == [len(first) + len(heartbeat(2)), 2 * len(heartbeat_response(1))]
@@ -53,7 +55,7 @@ def test_clocks_that_differ_by_more_than_the_path_show_one_point() -> None:
     client = at(wire.segments, 0, 50.1, 50.2, 300, 351)
     for ahead_ms, latency_ms in ((-2000, 1), (2000, 51)):
         broker = at(wire.segments, *[ms + ahead_ms for ms in (25, 25.1, 75.2, 325, 326)])
-        exchanges, _ = analyzed([(one[0], one[1] + 10_000 * MS, *one[2:]) for one in (*client, *broker)])
+        exchanges, _ = analyzed([*client, *broker])
         assert [one.latency_ns for one in exchanges] == [latency_ms * MS]
 
 
@@ -67,7 +69,7 @@ def test_a_segment_that_is_sent_again_is_no_copy() -> None:
     wire.down(heartbeat_response(1))
     for again_ms in (40, 400):
         segments = at(wire.segments, *range(len(wire.segments) - 1), 500)
-        exchanges, connection = analyzed([*segments, (99, again_ms * MS, *sent[2:])])
+        exchanges, connection = analyzed([*segments, (99, START_NS + again_ms * MS, *sent[2:])])
         last_ms = len(wire.segments) - 2
         assert [one.latency_ns for one in exchanges] == [(500 - last_ms) * MS]
         assert (connection.is_twice, connection.retransmits) == (False, [1, 0])
@@ -81,7 +83,7 @@ def test_retransmissions_at_two_points_stay_retransmissions() -> None:
     lost = wire.segments[-2]
     times = [0, 0.1, 50, *[100 * number + late for number in range(1, 11) for late in (0, 30)]]
     times[-1] = 1_400
-    seen = [*at(wire.segments, *times), (0, 1_300 * MS, *lost[2:])]
+    seen = [*at(wire.segments, *times), (0, START_NS + 1_300 * MS, *lost[2:])]
     _, connection = analyzed(two_points(10 * MS)(seen))
     assert (connection.is_twice, connection.retransmits) == (True, [2, 0])
 
@@ -95,5 +97,7 @@ def test_the_requests_that_a_copy_is_compared_with_are_bounded() -> None:
     wire.down(b"".join(heartbeat_response(number) for number in range(count)))
     sent = wire.segments[3:-1]
     segments = at(wire.segments, 0, 1, 2, *[3] * count, 100)
-    exchanges, _ = analyzed([*segments, *[(number, 50 * MS, *one[2:]) for number, one in enumerate(sent, 1_000)]])
+    exchanges, _ = analyzed(
+        [*segments, *[(number, START_NS + 50 * MS, *one[2:]) for number, one in enumerate(sent, 1_000)]]
+    )
     assert [one.latency_ns for one in exchanges] == [97 * MS] * 20 + [50 * MS] * MAX_COPIED_REQUESTS
