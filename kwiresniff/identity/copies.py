@@ -184,7 +184,7 @@ class Copies(ForwardingSink):
         for other in others or ():
             if other is view or other.client_id != view.client_id or not _fits(view, other, via, outer):
                 continue
-            candidate = Candidate(other, via, outer)
+            candidate = Candidate(other, via, outer, 0 if view.first is None else view.first.done_ns)
             view.candidates.append(candidate)
             other.watchers.append(view)
             self._watch(view)
@@ -204,14 +204,12 @@ class Copies(ForwardingSink):
                 self._sample(view, sighting, theirs)
         for watcher in list(view.watchers):
             own = watcher.sighting(sighting)
-            if own is None:
-                continue
             if watcher.origin is view:
-                if own.says_the_same(sighting):
+                if own is not None and own.says_the_same(sighting):
                     self._sample(watcher, own, sighting)
                 continue
             for candidate in [one for one in watcher.candidates if one.view is view]:
-                if not candidate.holds(own, sighting):
+                if candidate.lacks(sighting) or (own is not None and not candidate.holds(own, sighting)):
                     self._drop(watcher, candidate)
             self._decide(watcher)
         if view.recent is not None:
@@ -418,7 +416,7 @@ def _fits(view: View, other: View, via: str, outer: bool) -> bool:
     if first is None or begun is None:
         return False
     if theirs is not None:
-        return Candidate(other, via, outer).agrees(first, theirs)
+        return Candidate(other, via, outer, 0).agrees(first, theirs)
     is_order_known = one.initial_seqs is not None and first.done_ns >= 0 and begun.done_ns >= 0
     return not is_order_known and view.is_near(other, via)
 

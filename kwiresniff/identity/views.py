@@ -99,13 +99,16 @@ class Candidate:
     """A ``view`` that may be the same stream as another, which is the ``outer`` one (the leg from the client) or the
     inner one, if there is a proxy between them.
 
-    ``equal`` counts the exchanges that agreed, ``unmatched`` those that the candidate does not have (yet).
+    ``equal`` counts the exchanges that agreed, ``unmatched`` those that the candidate does not have (yet); ``waiting``
+    is one of these that was asked after ``since_ns``, when both were remembered.
     """
 
-    __slots__ = ("equal", "outer", "unmatched", "via", "view")
+    __slots__ = ("equal", "outer", "since_ns", "unmatched", "via", "view", "waiting")
 
-    def __init__(self, view: View, via: str, outer: bool) -> None:
+    def __init__(self, view: View, via: str, outer: bool, since_ns: int) -> None:
         self.view = view
+        self.since_ns = since_ns
+        self.waiting: Sighting | None = None
         self.via = via
         self.outer = outer
         self.equal: i64 = 0
@@ -125,13 +128,21 @@ class Candidate:
         first = self.view.first
         return 1 if self.via == NAT and first is not None and first.end_seq >= MIN_RANDOM else ENOUGH_EQUAL
 
+    def lacks(self, theirs: Sighting) -> bool:
+        """Whether it has gone on without an exchange of the view in question, when it has ``theirs``."""
+        waiting = self.waiting
+        return waiting is not None and 0 <= waiting.done_ns < theirs.asked_ns
+
     def holds(self, own: Sighting, theirs: Sighting | None) -> bool:
         """Whether it still may be the same stream, after another exchange of the view in question, or of its own."""
         if theirs is None or own.asked_ns < 0 or theirs.asked_ns < 0:
             self.unmatched += 1
+            if self.waiting is None and own.asked_ns >= self.since_ns:
+                self.waiting = own
             return self.unmatched <= MAX_UNMATCHED
         if not self.agrees(own, theirs):
             return False
+        self.waiting = None
         self.equal += ENOUGH_EQUAL if own.api_key == PRODUCE else 1
         return True
 

@@ -162,6 +162,14 @@ def test_what_was_held_back_comes_when_it_is_another_stream() -> None:
     assert numbers(passed(begun[0], begun[1], outer, asked(inner, 1, 11, 2), inner)) == [2, 2]
 
 
+def test_what_goes_on_without_an_exchange_is_another_stream() -> None:
+    """One host's connections to several brokers share their correlation ids: none is equal, and none waits long."""
+    one = connection(1, "127.0.0.1:40001", "127.0.0.1:9092", None)
+    two = connection(2, "127.0.0.1:40002", "127.0.0.1:9094", None)
+    events = [asked(one if at % 2 else two, at, 10 * at) for at in range(100, 106)]
+    assert numbers(passed(*events)) == [2, 2, 1, 1, 2, 1]
+
+
 def test_problems_and_attempts_of_another_view_are_not_counted() -> None:
     """But those of connections and attempts of their own are."""
     inner, outer = connection(2, "10.0.0.5:40001", "10.0.0.1:9092"), connection(1, "10.0.0.5:40001", "10.96.0.1:9092")
