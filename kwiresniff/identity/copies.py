@@ -28,6 +28,9 @@ MAX_HELD_BYTES = 16 << 20
 HELD_EVENT_BYTES: Final = 1_000
 #: Connections of one host, or from one port, that a new one is compared with: the latest ones.
 MAX_ALIKE: Final = 256
+#: Of these the ones that may be the same, each of which is compared in every exchange, and for how many others a
+#: connection is one of them.
+MAX_CANDIDATES: Final = 64
 #: Connections of which recent exchanges are remembered, the latest ones: those that begin while others are being
 #: compared. Some 25 KB each at most.
 MAX_WATCHED: Final = 4_096
@@ -183,6 +186,8 @@ class Copies(ForwardingSink):
         """Adds those of the ``others`` to the candidates that may be views of the same, as far as is known."""
         for other in others or ():
             if other is view or other.client_id != view.client_id or not _fits(view, other, via, outer):
+                continue
+            if len(view.candidates) == MAX_CANDIDATES or len(other.watchers) >= MAX_ALIKE:
                 continue
             candidate = Candidate(other, via, outer, 0 if view.first is None else view.first.done_ns)
             view.candidates.append(candidate)
@@ -372,6 +377,7 @@ class Copies(ForwardingSink):
         if view.origin is not None:
             self._unwatch(view.origin, view)
         view.rest()
+        view.has_ended = True
         self._ended.append(view)
         if len(self._ended) > MAX_ENDED:
             self._forget(self._ended.popleft())
@@ -418,7 +424,7 @@ def _fits(view: View, other: View, via: str, outer: bool) -> bool:
     if theirs is not None:
         return Candidate(other, via, outer, 0).agrees(first, theirs)
     is_order_known = one.initial_seqs is not None and first.done_ns >= 0 and begun.done_ns >= 0
-    return not is_order_known and view.is_near(other, via)
+    return not is_order_known and not other.has_ended and view.is_near(other, via)
 
 
 def _is_all(view: View, candidate: Candidate) -> bool:

@@ -156,8 +156,10 @@ class View:
     says that none of this is so, ``is_leg`` that the other leg of its proxy is known.
     """
 
-    __slots__ = ("broker_host", "candidates", "client_host", "client_id", "connection", "first", "held", "held_bytes",
-                 "is_leg", "is_plain", "number", "origin", "port", "recent", "samples", "seqs", "watchers")  # fmt: skip
+    __slots__ = (
+        "broker_host", "candidates", "client_host", "client_id", "connection", "first", "has_ended", "held",
+        "held_bytes", "is_leg", "is_plain", "number", "origin", "port", "recent", "samples", "seqs", "watchers",
+    )  # fmt: skip
 
     def __init__(self, connection: Connection, first: Sighting | None) -> None:
         self.connection = connection
@@ -174,6 +176,7 @@ class View:
         self.held: list[Event] = []
         self.held_bytes: i64 = 0
         self.is_leg = False
+        self.has_ended = False
         self.samples: list[int] = []
         self.is_plain = True
 

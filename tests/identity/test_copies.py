@@ -233,6 +233,18 @@ def test_what_is_remembered_is_bounded() -> None:
     assert max(map(len, sink._alike.values())) <= copies.MAX_ALIKE
 
 
+def test_no_more_connections_may_be_the_same_than_there_is_room_for() -> None:
+    """Of the connections of one client that are about as far, in mid-stream."""
+    sink = Copies(EventList())
+    inners = [connection(at, f"10.0.0.50:{at}", "10.0.0.1:9092", None) for at in range(1, copies.MAX_CANDIDATES + 9)]
+    outers = [connection(at, f"10.0.0.5:{at}", "10.0.0.50:9092", None) for at in range(1_000, 1_300)]
+    give_to(sink, *[asked(one, 5, 1, seq=one.id << 22) for one in inners])
+    give_to(sink, *[asked(one, 6, 1, seq=one.id << 22) for one in outers])
+    undecided = [sink._views[one.id] for one in outers]
+    assert max(len(one.candidates) for one in undecided) == copies.MAX_CANDIDATES
+    assert max(len(view.watchers) for view in sink._views.values()) == copies.MAX_ALIKE
+
+
 def test_no_more_connections_are_compared_than_there_is_room_for() -> None:
     """The oldest comparison is given up: what was not settled counts."""
     through = EventList()
