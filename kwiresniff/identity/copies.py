@@ -160,7 +160,7 @@ class Copies(ForwardingSink):
         if other is None or not _may_be_translated(view, other):
             self._by_seqs[view.seqs] = view
             return False
-        if min(view.seqs[:2]) >= MIN_RANDOM or (connection.initial_seqs is None and view.seqs[0] >= MIN_RANDOM):
+        if max(connection.initial_seqs or view.seqs[:1]) >= MIN_RANDOM:
             view.seqs = ()
             self._settle(view, other, NAT)
             return True
@@ -433,7 +433,8 @@ def _is_all(view: View, candidate: Candidate) -> bool:
     if not candidate.outer:
         outer, inner = inner, outer
     is_whole = outer.initial_seqs is not None and inner.initial_seqs is not None
-    return candidate.equal > 0 and not candidate.unmatched and is_whole and outer.first_ns <= inner.first_ns
+    is_nested = candidate.via == NAT or outer.first_ns <= inner.first_ns
+    return candidate.equal > 0 and not candidate.unmatched and is_whole and is_nested
 
 
 def _is_leg(outer: View, inner: View) -> bool:
