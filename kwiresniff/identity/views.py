@@ -35,8 +35,8 @@ ENOUGH_EQUAL: Final = 3
 #: Correlation ids, and bytes of requests, that two views of one stream may be apart when one of them begins.
 NEAR_IDS: Final = 1_000
 NEAR_BYTES: Final = 1 << 20
-#: Sequence numbers are random (RFC 6528). Where all are below this, which one in 4,096 is, somebody has made or rewritten
-#: the capture, and all connections may have the same.
+#: Sequence numbers are random (RFC 6528). Where all are below this, which one in 4,096 is, somebody has made or
+#: rewritten the capture, and all connections may have the same.
 MIN_RANDOM: Final = 1 << 20
 #: Clocks of hosts without any care differ by seconds.
 MAX_SKEW_NS: Final = 60_000_000_000
