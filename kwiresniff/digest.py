@@ -31,13 +31,14 @@ class PartitionDigest:
     are those of the first and behind the last; ``batches``, ``records`` and ``size_bytes`` leave the marks of
     transactions out, ``codec`` is the number of the others' codec, or ``codecs`` the names of their codecs;
     ``is_idempotent`` says that one has a producer's id, and ``producer`` are id, epoch and base sequence of the first
-    of those, as they stand in its header (14 bytes; empty without). ``is_cut`` says that there is one more that is not
+    of those, as they stand in its header (14 bytes; empty without); ``crc`` is the checksum of the first batch of
+    format 2, -1 where there is none. ``is_cut`` says that there is one more that is not
     whole. ``all_bytes`` are those of all whole batches, the marks included.
     """
 
     __slots__ = (
-        "all_bytes", "batches", "codec", "codecs", "end_offset", "first_offset", "high_watermark", "index", "is_cut",
-        "is_idempotent", "offset", "producer", "records", "size_bytes",
+        "all_bytes", "batches", "codec", "codecs", "crc", "end_offset", "first_offset", "high_watermark", "index",
+        "is_cut", "is_idempotent", "offset", "producer", "records", "size_bytes",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -52,6 +53,7 @@ class PartitionDigest:
         self.end_offset: i64 = -1
         self.codec: i64 = 0
         self.codecs: list[str] | None = None
+        self.crc: i64 = -1
         self.is_idempotent = False
         self.producer = b""
         self.is_cut = False

@@ -135,9 +135,10 @@ class Connection:
     nearly everything from two capture points, it counts the segments of the second one, which are none of the
     ``retransmits`` then, nor are their ``bytes`` counted; requests passed it ``later_ns`` after the first one, the
     least of all, or None where no request shows that. ``unacknowledged`` is the last segment with data that was sent
-    again, if it never was acknowledged. ``largest_segments`` are the bytes of data in the largest segment. ``path_ns``
-    passed at the capture point between the SYN, sent once, and its answer: what packets take from there to the broker
-    and back, None where that is not known. ``proxied`` says what a proxy's preamble tells: ``client`` and ``broker``,
+    again, if it never was acknowledged. ``recovered`` counts segments that were lost before the capture point and sent
+    again, ``largest_segments`` are the bytes of data in the largest segment. ``path_ns`` passed at the capture point
+    between the SYN, sent once, and its answer: what packets take from there to the broker and back, None where that is
+    not known. ``proxied`` says what a proxy's preamble tells: ``client`` and ``broker``,
     the real ones behind the proxy (``host:port`` or None), and ``by``, the names of the preambles; None where there is
     none.
 
@@ -152,8 +153,8 @@ class Connection:
         "apart_ns", "broker", "broker_iss", "bytes", "captured_twice", "client", "client_id", "client_iss",
         "client_software", "closed_by", "closed_ns", "closed_packet", "copy_of", "correlation_id", "end_seq",
         "exchanges", "first_ns", "first_packet", "handshake_rtt_ns", "handshake_seen", "id", "is_twice",
-        "largest_segments", "last_ns", "later_ns", "packets", "path_ns", "protocol", "proxied", "retransmits", "sasl",
-        "skipped_bytes", "syn_retransmits", "tls", "unacknowledged", "via", "was_reset",
+        "largest_segments", "last_ns", "later_ns", "packets", "path_ns", "protocol", "proxied", "recovered",
+        "retransmits", "sasl", "skipped_bytes", "syn_retransmits", "tls", "unacknowledged", "via", "was_reset",
     )  # fmt: skip
     __slots__ = STATE
 
@@ -168,6 +169,7 @@ class Connection:
         self.bytes = [0, 0]
         self.packets = [0, 0]
         self.largest_segments = [0, 0]
+        self.recovered = [0, 0]
         self.retransmits = [0, 0]
         self.captured_twice = 0
         self.is_twice = False

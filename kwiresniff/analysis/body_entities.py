@@ -137,6 +137,15 @@ def throttle_ms_of(response: Message | None) -> int:
     return field_number(body.get("throttle_time_ms")) if body is not None else 0
 
 
+def acks_of(produce: Message | None) -> int:
+    """``acks`` of a Produce request, 0 where it is not known."""
+    if produce is None:
+        return 0
+    if produce.digest is not None:
+        return produce.digest.acks
+    return field_number((produce.body or {}).get("acks"))
+
+
 #: Stands for the topics of a session nothing of which has been named yet.
 EARLIER_SESSION = "(session from before the capture)"
 

@@ -105,7 +105,7 @@ class GroupTimeline:
         details["leader"] = bool(answer.get("leader")) and answer.get("leader") == answer.get("member_id")
         if details["leader"]:
             details["members"] = len(answer.get("members") or ())
-        details["topics"] = _subscribed(request)
+        details["topics"] = subscribed_topics(request)
         event = self._event(exchange, request, CLASSIC, "join", details, answer.get("generation_id"))
         event.member_id = field_text(answer.get("member_id")) or event.member_id
 
@@ -310,7 +310,7 @@ def _generation(request: Body) -> Any:
     return None
 
 
-def _subscribed(request: Body) -> list[str]:
+def subscribed_topics(request: Body) -> list[str]:
     """The topics that a JoinGroup request's subscriptions name."""
     topics: dict[str, None] = {}
     protocols = request.get("protocols") or ()

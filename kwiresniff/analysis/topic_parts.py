@@ -69,6 +69,7 @@ def _partition(index: int, part: Body) -> PartitionDigest:
         found.records = sum(map(records_in, of_records))
         found.size_bytes = sum(batch.get("size_bytes") or 0 for batch in of_records)
         found.first_offset, found.end_offset = base_of(batches[0]), end_of(batches[-1])
+        found.crc = crc if batches[0].get("magic") == 2 and isinstance(crc := batches[0].get("crc"), int) else -1
         found.codecs = [str(batch.get("compression", "none")) for batch in of_records]
         first = next((batch for batch in batches if _has_producer(batch)), None)
         if first is not None:

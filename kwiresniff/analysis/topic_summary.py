@@ -8,6 +8,8 @@ from kwiresniff.results.topics import Topic, TopicClient, TopicFlow, TopicGroup,
 
 #: The software of a client that has not named it.
 _UNNAMED = (None, None)
+#: How the client ids of consumers end with which Kafka Streams restores its state.
+_RESTORE = "-restore-consumer"
 
 
 class TopicSummary:
@@ -128,7 +130,7 @@ class TopicSummary:
             lags += [
                 self._lag(index, partition.position)
                 for index, partition in client.partitions.items()
-                if partition.fetched_ns >= 0 and self._still_reads(identity, index)
+                if partition.fetched_ns >= 0 and self._still_reads(identity, index) and not _restores(client_id)
             ]
         known = [lag for lag in lags if lag is not None]
         return TopicClient(
@@ -166,6 +168,14 @@ class TopicSummary:
             if partitions:
                 rows.append(TopicGroup(group, partitions, sum(known) if known else None))
         return tuple(rows)
+
+
+def _restores(client_id: str | None) -> bool:
+    """Whether a consumer is one with which Kafka Streams restores its state (``ClientUtils.restoreConsumerClientId``).
+
+    It stops where the log ended when the task was given out; what its own task writes behind that is no lag.
+    """
+    return client_id is not None and client_id.endswith(_RESTORE)
 
 
 def _without_software(identity: Identity) -> Identity:

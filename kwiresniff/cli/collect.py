@@ -47,6 +47,8 @@ def end(source: EventSource, finished: bool, messages: Messages, *left_out: str,
             print(f"kwiresniff: {what}", file=sys.stderr)
     if not finished:
         return INTERRUPTED
+    for problem in source.late_problems():
+        messages.problem(problem)
     messages.end()
     if told and not source.options.quiet:
         print(f"kwiresniff: {told}", file=sys.stderr)

@@ -30,6 +30,7 @@ from kwiresniff.model import (
     Event,
     Exchange,
     ForwardingSink,
+    Problem,
     Segment,
     SegmentSink,
     Sink,
@@ -260,6 +261,12 @@ class EventSource:
         self._entry.report()
         if self._plugin_sink is not None:
             self._plugin_sink.report()
+
+    def late_problems(self) -> Iterator[Problem]:
+        """What went wrong in plugins since the last event, as when ``doctor`` asks them for what they have found."""
+        found = self.plugins.take_problems()
+        self._counted.problems += len(found)
+        yield from found
 
     def exit_code(self, code: int = 0) -> int:
         """The exit code of a finished command: ``code``, or 1 when a capture was unreadable or --strict says so."""

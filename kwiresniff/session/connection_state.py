@@ -197,6 +197,7 @@ class ConnectionState(FrameHandler):
         connection.bytes = [client.bytes, broker.bytes]
         connection.packets = [client.packets, broker.packets]
         connection.largest_segments = [client.largest, broker.largest]
+        connection.recovered = [client.recovered, broker.recovered]
         connection.retransmits = [client.retransmits, broker.retransmits]
         connection.captured_twice = client.captured_twice + broker.captured_twice
         twice = [half.has_copies() for half in (client, broker) if half.bytes]

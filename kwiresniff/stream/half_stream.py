@@ -176,6 +176,8 @@ class HalfStream(Reassembler):
         """Take the data of a segment in whatever order it comes; a segment without data marks the end of the stream."""
         piece = self.arrange(packet, ns, seq, buffer, start, end, missing)
         if piece is not None:
+            if self.queue is not None and start < end and ns - self.queue.segments[0][2] >= COPY_NS:
+                self.recovered += 1
             self._deliver_piece(handler, piece)
             if self.queue is not None:
                 self.deliver_queued(handler)

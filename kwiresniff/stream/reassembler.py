@@ -32,14 +32,16 @@ class Reassembler:
     ``largest`` is the largest number of bytes in one segment. ``captured_twice`` counts those of the ``retransmits``
     that came too soon to be any, ``came_soon`` those that came before a timeout of the sender could have sent them
     again, ``soon_bytes`` their payload that was there before. ``late_seq`` is ``next_seq`` when a segment last came
-    again later than that, -1 if none did.
+    again later than that, -1 if none did. ``recovered`` counts segments that came so long after what follows them that
+    they had been lost before the capture point.
     ``resent`` is the last segment that was sent again: its sequence number, its bytes, how often, in which packet and
     when first.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
         "ack", "budget", "bytes", "came_soon", "captured_twice", "closed", "fin", "flow", "largest", "last_ns",
-        "late_seq", "next_seq", "packets", "queue", "resent", "retransmits", "soon_bytes", "stream_offset", "syn_seq",
+        "late_seq", "next_seq", "packets", "queue", "recovered", "resent", "retransmits", "soon_bytes", "stream_offset",
+        "syn_seq",
     )  # fmt: skip
     __slots__ = STATE
 
@@ -59,6 +61,7 @@ class Reassembler:
         self.came_soon: i64 = 0
         self.soon_bytes: i64 = 0
         self.late_seq: i64 = -1
+        self.recovered: i64 = 0
         self.resent: tuple[int, int, int, int, int] = (-1, 0, 0, 0, 0)
         self.last_ns = 0
         self.fin = False

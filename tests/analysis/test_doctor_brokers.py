@@ -199,7 +199,7 @@ def test_a_leader_that_answers_others_waits_for_its_followers(
     in_sync: list[int], answered_s: float, expected: list[int] | None
 ) -> None:
     """Which they are, Metadata says; without any it is the leader that is slow."""
-    seen = metadata(partition(0, 1, 4, replica_nodes=[1, 2, 3], isr_nodes=in_sync))
+    seen = metadata(partition(0, 1, 4, replica_nodes=in_sync, isr_nodes=in_sync))
     (found,) = findings(seen, beat_at(1, round(answered_s * SECOND)), written(1, SECOND, 6))
     if expected is None:
         assert found.code == "slow"

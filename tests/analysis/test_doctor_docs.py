@@ -1,45 +1,43 @@
-"""docs/doctor.md says what rules there are."""
+"""docs/doctor.md is made of the doctor's classes, and says what each of their codes means."""
 
 from __future__ import annotations
 
-import ast
 import re
+
+import pytest
 
 from kwiresniff.analysis.doctor import Cause, Rule
 from kwiresniff.analysis.doctor.errors import ErrorRule
-from kwiresniff.analysis.doctor.examine import CAUSES, RULES
-from tests.support.package import HOME
+from kwiresniff.analysis.doctor.examine import CAUSES, OBSERVERS, RULES
+from kwiresniff.cli.doctor_page import page, paragraphs_on_codes
 from tests.support.paths import ROOT
 
-SOURCES = HOME / "kwiresniff" / "analysis" / "doctor"
-PAGE = (ROOT / "docs" / "doctor.md").read_text(encoding="utf-8")
-JUDGES: tuple[type[Rule] | type[Cause], ...] = (*RULES, *CAUSES)
-ROWS = re.findall(r"^\| (?:`(\w+)`)? ?\| `(\w+)` \|", PAGE, re.MULTILINE)
+JUDGES: tuple[type[Rule] | type[Cause], ...] = (*CAUSES, *RULES)
 
 
-def test_every_rule_stands_on_the_page_with_its_codes() -> None:
-    """In the order of the examination; what is no code of a rule does not stand there."""
-    told: dict[str, list[str]] = {}
-    rule = ""
-    for name, code in ROWS:
-        rule = name or rule
-        told.setdefault(rule, []).append(code)
-    known = {one.__name__: sorted(one.codes) for one in JUDGES}
-    assert {name: sorted(codes) for name, codes in told.items()} == known
-    assert f"| `{ErrorRule.__name__}` |" in PAGE
+def test_the_page_is_that_of_the_classes() -> None:
+    """Else: python -m kwiresniff.cli.doctor_page > docs/doctor.md."""
+    assert (ROOT / "docs" / "doctor.md").read_text(encoding="utf-8") == page()
 
 
-def test_rules_have_a_sentence_and_share_no_code() -> None:
-    """A code belongs to one rule, and an error code that a rule judges is not told by another."""
+@pytest.mark.parametrize("one", JUDGES, ids=lambda one: one.__name__)
+def test_every_code_of_a_class_has_a_paragraph_in_its_docstring(one: type[Rule] | type[Cause]) -> None:
+    """And no other: the severity, what it means, and whatever else looks the same."""
+    told = [re.match(r"`(\w+)` \((?:error|warning|info)", paragraph) for paragraph in paragraphs_on_codes(one)]
+    assert sorted(match[1] for match in told if match is not None) == sorted(one.codes)
+    assert None not in told
+
+
+def test_codes_and_kinds_belong_to_one_class() -> None:
+    """An error code that a rule judges is not told by another; every kind that a cause explains is observed."""
     codes = [code for one in JUDGES for code in one.codes]
     assert len(codes) == len(set(codes))
-    judged = [name for rule in RULES for name in rule.judges]
-    sources = [ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SOURCES.rglob("*.py"))]
-    classes = [node for source in sources for node in ast.walk(source) if isinstance(node, ast.ClassDef)]
-    told = {node.name for node in classes if ast.get_docstring(node)}  # compiled classes have lost theirs
-    assert {one.__name__ for one in JUDGES} <= told
+    kinds = [kind for observer in OBSERVERS for kind in observer.kinds]
+    assert len(kinds) == len(set(kinds))
+    judged = [name for one in (*OBSERVERS, *RULES) for name in one.judges]
     assert {name for name in judged if judged.count(name) > 1} <= {
         "NOT_LEADER_OR_FOLLOWER",
         "FENCED_LEADER_EPOCH",
         "UNKNOWN_LEADER_EPOCH",
     }
+    assert paragraphs_on_codes(ErrorRule)

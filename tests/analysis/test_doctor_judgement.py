@@ -7,7 +7,7 @@ from typing import Any
 
 from kwiresniff.analysis.doctor import Cause, Context, Doctor, Explanation, Harm, Observation, Observed, Observer
 from kwiresniff.analysis.doctor.judgement import Judgement, judged
-from kwiresniff.analysis.doctor.rule import SYMPTOM
+from kwiresniff.analysis.doctor.rule import SYMPTOM, WASTE
 
 LATE = Observation("late", frozenset({"broker:a"}), "a was late", 1, 2, 3, Harm(requests_late=3, late_ns=9), ((7, 1),))
 LOST = Observation("lost", frozenset({"broker:a"}), "a lost data", 2, 4, 1, Harm(records_lost=1), ((8, 2),))
@@ -84,6 +84,17 @@ def test_waste_weighs_less_than_any_other_harm() -> None:
         Harm(records_doubled=1), Harm(records_lost=1),
     ]  # fmt: skip
     assert sorted(in_order, key=Harm.weight) == in_order
+
+
+def test_no_finding_of_waste_is_graver_than_one_of_harm() -> None:
+    """Where there is one; whatever the waste is called by itself."""
+    waste = because("waste", MOVED, rank=WASTE, severity="warning")
+    late = because("late", LATE, severity="info")
+    assert [(one.code, one.severity) for one in judge(waste, late, seen=(MOVED, LATE)).findings] == [
+        ("late", "info"),
+        ("waste", "info"),
+    ]
+    assert [one.severity for one in judge(waste, seen=(MOVED,)).findings] == ["warning"]
 
 
 def test_doctor_takes_observers_and_causes_of_others() -> None:

@@ -6,10 +6,11 @@ import tracemalloc
 
 import pytest
 
-from kwiresniff.analysis.doctor import evidence, latency
+from kwiresniff.analysis.doctor import evidence
 from kwiresniff.analysis.doctor.cluster import Cluster
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.efficiency import EfficiencyRule
+from kwiresniff.analysis.doctor.observers import slow_answers
 from kwiresniff.analysis.memory_budget import MemoryBudget
 from kwiresniff.model import Body, Problem
 from tests.support.exchanges import START_NS, connection, exchange
@@ -18,13 +19,13 @@ from tests.support.incidents import findings, produce
 
 def test_what_brokers_took_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a hundred APIs some percentiles are forgotten, those of the busiest stay."""
-    monkeypatch.setattr(latency, "MAX_HISTOGRAM_BYTES", 20_000)
-    rule = latency.LatencyRule(Context())
+    monkeypatch.setattr(slow_answers, "MAX_HISTOGRAM_BYTES", 20_000)
+    rule = slow_answers.SlowAnswers(Context())
     for number in range(100):
         for time in range(3 if number else 30):
             took_ns = 1_500_000_000 + time * 40_000_000
             rule.exchange(exchange(f"Api{number}", 100 + number, latency_ns=took_ns))
-    told = {str(one.numbers["api"]): one.numbers.get("p99_ns") for one in rule.findings()}
+    told = {str(one.numbers["api"]): one.numbers.get("p99_ns") for one in rule.observations()}
     assert len(told) == 100
     assert told["Api0"] is not None
     assert 1 < sum(p99_ns is not None for p99_ns in told.values()) < 40

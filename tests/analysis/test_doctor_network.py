@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kwiresniff.model import Connection, Unacknowledged
+from kwiresniff.model import Connection, Problem, Unacknowledged
 from tests.support.exchanges import START_NS, exchange
 from tests.support.incidents import BROKER, SECOND, closed, codes, findings
 
@@ -51,6 +51,15 @@ def test_a_capture_that_has_packets_twice_shows_no_bad_network() -> None:
     assert codes(late) == [("retransmits", "warning")]
 
 
+def test_segments_lost_before_the_capture_point_count_by_direction() -> None:
+    """Beside the client nothing is seen twice of what was lost on its way there."""
+    on = closed(1, "client", packets=[200, 200], retransmits=[3, 0], recovered=[0, 20])
+    (found,) = findings(on)
+    assert (found.code, found.severity, found.subject) == ("retransmits", "warning", f"{on.client} {BROKER}")
+    assert found.numbers == {"per_thousand": 57, "to_broker": 3, "to_client": 20}
+    assert found.title.endswith("3 to the broker, 20 to the client")
+
+
 def stuck(number: int, opened_s: int, *, size: int = 1448, again: int = 5, back: int = 90) -> Connection:
     """A connection whose last segment did not arrive, from a second after it was opened on."""
     lost = Unacknowledged(0, size, again, 10 * number, START_NS + (opened_s + 1) * SECOND)
@@ -69,10 +78,42 @@ def test_full_segments_that_never_arrive_are_a_narrow_path() -> None:
     assert codes(stuck(1, 0), stuck(2, 3, back=0)) == gone, "a host that is down answers nothing"
     assert codes(stuck(1, 0), stuck(2, 0)) == gone, "both were open when the first segment was lost"
     assert codes(stuck(1, 0, size=600), stuck(2, 3, size=600)) == gone
-    large = [stuck(1, 0), stuck(2, 3)]
-    large[1].largest_segments = [1448, 90]
-    assert codes(*large) == gone, "segments of full size arrived later"
     assert codes(stuck(1, 0, again=2), stuck(2, 3, again=2)) == []
+
+
+def unfinished(number: int, opened_s: int, *, largest: int = 880, present: int = 71) -> tuple[Problem, Connection]:
+    """A connection on which an answer of 65,610 bytes began a second after it was opened on, and its client left 9 s
+    after that."""
+    since_ns = START_NS + (opened_s + 1) * SECOND
+    where = {"connection": number, "size_bytes": 65_610, "present_bytes": present, "unacknowledged": True}
+    problem = Problem("incomplete_response", "cut off", packet=10 * number, timestamp_ns=since_ns, details=where)
+    on = closed(
+        number,
+        "client",
+        (opened_s + 10) * SECOND,
+        first_ns=START_NS + opened_s * SECOND,
+        bytes=[99, 900],
+        packets=[8, 8],
+        largest_segments=[99, largest],
+    )
+    return problem, on
+
+
+def test_answers_that_begin_and_never_end_are_a_narrow_path() -> None:
+    """Where none of the later connections had a segment of full size; the client, not the capture, lacks the rest."""
+    first, second = unfinished(1, 0, largest=1448), unfinished(2, 12)
+    (found,) = findings(*first, *second)
+    assert (found.code, found.severity, found.subject) == ("path_mtu", "error", f"{BROKER} to 10.0.0.5")
+    assert (found.numbers["largest_bytes"], found.count, found.evidence[0]) == (880, 2, (10, START_NS + SECOND))
+    assert codes(*first, *unfinished(2, 12, largest=1448)) == [("data_lost", "error")], "large segments arrive later"
+    assert codes(*first) == [("data_lost", "warning")]
+    second[1].closed_by = "broker"
+    assert codes(*second) == [], "a broker that goes ends no answer"
+    second[1].closed_by, second[1].closed_ns = "client", START_NS + 13 * SECOND + SECOND // 2
+    assert codes(*second) == [], "who leaves at once was not waiting"
+    assert first[0].details is not None
+    del first[0].details["unacknowledged"]
+    assert codes(*first) == [], "the capture may have lost the rest"
 
 
 @pytest.mark.parametrize(

@@ -165,7 +165,7 @@ def test_batches_are_counted_as_the_decoder_counts_them(row: dict[str, Any]) -> 
         names = [(batch["producer_id"], batch["producer_epoch"], batch["base_sequence"]) for batch in named]
         assert partition.producer == b"".join(struct.pack(">qhi", *one) for one in names if one[2] >= 0)
         assert {partition.codec} >= {batch["attributes"] & 7 for batch in of_records}
-        assert partition.first_offset == whole[0]["base_offset"]
+        assert (partition.first_offset, partition.crc) == (whole[0]["base_offset"], whole[0]["crc"])
         assert partition.end_offset == whole[-1]["base_offset"] + whole[-1]["last_offset_delta"] + 1
 
 

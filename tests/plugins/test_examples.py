@@ -127,3 +127,44 @@ def test_a_rule_that_raises_is_told_and_the_examination_goes_on(
     assert done.code == 1
     assert "doctor rule Bad raised ValueError: no" in done.err
     assert "SASL_AUTHENTICATION_FAILED" in done.out
+
+
+SEEN = """
+from kwiresniff.analysis.doctor import Cause, Explanation, Harm, Observation, Observer
+
+class Seen(Observer):
+    kinds = ("seen",)
+    def observations(self):
+        yield Observation("seen", frozenset({"topic:orders"}), "orders was seen", harm=Harm(records_unread=1))
+
+class Because(Cause):
+    codes = ("because",)
+    def weigh(self, observed):
+        for one in observed.of("seen"):
+            yield Explanation("because", "orders", "is seen", "look away", (one,), supports=("eyes",))
+
+class Wrong(Cause):
+    def weigh(self, observed):
+        yield "nothing"
+
+def register(hooks):
+    hooks.doctor_observer(Seen)
+    hooks.doctor_cause(Because)
+    hooks.doctor_cause(Wrong)
+"""
+
+
+def test_observers_and_causes_of_plugins_take_part_in_the_judgement(
+    kwiresniff: Callable[..., Done], tmp_path: Path
+) -> None:
+    """With -v their sentences are told; one that gives what is no explanation is reported."""
+    plugin = tmp_path / "seen.py"
+    plugin.write_text(SEEN)
+    capture = str(ROOT / "captures" / "librdkafka-sasl-plain.pcap")
+    done = kwiresniff("doctor", "-v", "-o", "jsonl", "--plugin", str(plugin), capture)
+    found = {one["code"]: one for one in map(json.loads, done.out.splitlines())}["because"]
+    assert (found["severity"], found["topics"]) == ("warning", ["orders"])
+    assert (found["observed"], found["supports"], found["contradicts"]) == (["orders was seen"], ["eyes"], [])
+    assert "doctor cause Wrong raised PluginError: str is no Explanation" in done.err
+    plain = kwiresniff("doctor", "-o", "jsonl", "--plugin", str(plugin), capture).out
+    assert not any("observed" in json.loads(line) for line in plain.splitlines())

@@ -7,7 +7,7 @@ from typing import Self
 
 import pytest
 
-from kwiresniff.model import Exchange, Message
+from kwiresniff.model import ACK, SYN, Exchange, Message
 from kwiresniff.session.apis import api_facts
 from kwiresniff.session.delays import OWN_NS
 from kwiresniff.session.throttle_time import throttle_time_ms
@@ -108,6 +108,49 @@ def test_a_pipelined_request_queues_until_the_answer_before_has_gone(depth: str)
     for n, ms in enumerate((2, 5, 9)):
         wire.at(ms).down(heartbeat_response(n))
     assert [split(one) for one in exchanges(events(wire, depth=depth))] == [(0, 0, 2), (2, 0, 3), (5, 0, 4)]
+
+
+def far(path_ms: float) -> Clocked:
+    """A connection whose handshake takes so long to the broker and back."""
+    wire = Clocked().at(0)
+    wire.send(0, flags=SYN)
+    wire.at(path_ms).send(1, flags=SYN | ACK)
+    wire.send(0)
+    return wire
+
+
+@pytest.mark.parametrize("depth", DEPTHS)
+def test_the_path_is_no_time_of_the_broker(depth: str) -> None:
+    """With 80 ms there and back, three requests at 100, 105 and 110 ms are with the broker at 140, 145 and 150: it
+    answers 2, 6 and 6 ms later, and the third has waited 1 ms of these for the second."""
+    wire = far(80)
+    for n, ms in enumerate((100, 105, 110)):
+        wire.at(ms).up(heartbeat(n))
+    for n, ms in enumerate((182, 191, 196)):
+        wire.at(ms).down(heartbeat_response(n))
+    found = exchanges(events(wire, depth=depth))
+    assert [one.path // MS for one in found] == [80, 80, 80]
+    assert [split(one) for one in found] == [(0, 0, 2), (0, 0, 6), (1, 0, 5)]
+
+
+def test_a_response_that_comes_sooner_than_the_path_shortens_it() -> None:
+    """The machine was busy at the handshake: 30 ms of the 80 are what the first response took."""
+    wire = far(80)
+    wire.at(100).up(heartbeat(1))
+    wire.at(130).down(heartbeat_response(1))
+    wire.at(200).up(heartbeat(2))
+    wire.at(240).down(heartbeat_response(2))
+    assert [(one.path // MS, *split(one)) for one in exchanges(events(wire))] == [(30, 0, 0, 0), (30, 0, 0, 10)]
+
+
+def test_a_short_path_is_part_of_the_brokers_time() -> None:
+    """Below 2 ms a handshake shows how busy the machine was, rather than the path."""
+    for path_ms, expected in ((1.9, (0, 0, 0, 10)), (2, (2, 0, 0, 8))):
+        wire = far(path_ms)
+        wire.at(100).up(heartbeat(1))
+        wire.at(110).down(heartbeat_response(1))
+        (found,) = exchanges(events(wire))
+        assert (found.path // MS, *split(found)) == expected
 
 
 def test_the_answer_before_has_gone_with_its_last_byte() -> None:

@@ -164,6 +164,34 @@ def test_copies_of_packets_are_told_from_those_sent_again() -> None:
         assert (sum(connection.retransmits), connection.captured_twice) == ((0, 4) if copies else (4, 0))
 
 
+def test_a_segment_that_comes_late_was_lost_before_the_capture_point() -> None:
+    """Of three segments of a response the second comes last: at once it was overtaken, 200 ms later sent again."""
+    answer = heartbeat_response(1)
+    for late_ns, recovered in ((50_000, 0), (200_000_000, 1)):
+        wire = Wire().open().up(heartbeat(1)).down(answer[:4]).down(answer[4:9]).down(answer[9:])
+        *before, second, third = wire.segments
+        moved = (second[0], third[1] + late_ns, *second[2:])
+        found = list(Analyzer().analyze([*before, third, moved]))
+        (connection,) = (event for event in found if isinstance(event, Connection))
+        assert (connection.recovered, connection.retransmits) == ([0, recovered], [0, 0])
+        assert connection.largest_segments == [len(heartbeat(1)), max(5, len(answer) - 9)]
+        assert [one.outcome for one in exchanges(found)] == ["ok"]
+
+
+@pytest.mark.parametrize(
+    ("behind", "expected"), [(0, [("incomplete_response", True)]), (5, [("gap", None), ("incomplete_response", None)])]
+)
+def test_what_the_receiver_waits_for_was_not_lost_by_the_capture(
+    behind: int, expected: list[tuple[str, bool | None]]
+) -> None:
+    """An answer without its end: the client has acknowledged what is there of it, or bytes behind that as well."""
+    wire = Wire().open().up(heartbeat(1), heartbeat(2)).down(heartbeat_response(1), heartbeat_response(2)[:9])
+    wire.seq[1] += behind
+    wire.send(0)
+    found = [(one.code, (one.details or {}).get("unacknowledged")) for one in problems(events(wire))]
+    assert found == expected
+
+
 def test_a_syn_captured_after_its_answer_was_sent_once() -> None:
     """Packets of two interfaces, merged, may be in the other order."""
     wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1)).close()

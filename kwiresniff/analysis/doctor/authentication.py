@@ -30,7 +30,20 @@ STRAY = "stray_sasl_token"
 
 
 class AuthenticationRule(Rule):
-    """Authentications that a broker refuses."""
+    """Authentications that a broker refuses.
+
+    `sasl_authentication_failed` (error): an authentication was refused; with the user, the mechanism, what the broker
+    says, and the reason where it is in the capture: a token that had expired, until when it worked, who altered the
+    user's SCRAM credentials.
+
+    `unsupported_sasl_mechanism` (error): the listener does not have the mechanism; with those it has.
+
+    `illegal_sasl_state` (error): SASL to a listener without it, or at the wrong time, as by a client that renews its
+    session all the time.
+
+    `stray_sasl_token` (error): a client sends a SASL token without a header, of GSSAPI or another mechanism, where a
+    SaslHandshake request has to come, or SaslAuthenticate after that.
+    """
 
     codes = ("sasl_authentication_failed", "unsupported_sasl_mechanism", "illegal_sasl_state", STRAY)
     apis = frozenset({SASL_AUTHENTICATE, ALTER_USER_SCRAM_CREDENTIALS})

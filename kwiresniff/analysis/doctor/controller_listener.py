@@ -24,7 +24,11 @@ _RAFT = "raft-client-"
 
 
 class ControllerListenerRule(Rule):
-    """Clients that ask a controller for its versions and then leave."""
+    """Clients that ask a controller for its versions and then leave.
+
+    `controller_dialled` (error): a client dials a KRaft controller instead of a broker: neither Metadata nor Produce is
+    offered there, and it goes no further than ApiVersions.
+    """
 
     codes = ("controller_dialled",)
     apis = frozenset({API_VERSIONS})

@@ -6,19 +6,16 @@ from collections.abc import Iterator
 from typing import Final
 
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import Case, Tally, client_text
+from kwiresniff.analysis.doctor.evidence import Case, Tally, client_text, is_cut
 from kwiresniff.analysis.doctor.rule import INCIDENT, WASTE, Rule, as_clients, found
 from kwiresniff.analysis.doctor.wording import times
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMBER_BYTES
-from kwiresniff.base.api_keys import FETCH, METADATA, OFFSET_COMMIT, PRODUCE
+from kwiresniff.base.api_keys import FETCH, OFFSET_COMMIT, PRODUCE
 from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Body, Connection, Exchange, Message
 from kwiresniff.results.findings import Finding
 
-#: Requests that must be seen before a rate says anything.
-ENOUGH = 20
-#: A client may ask for metadata, or a member commit, so often in a second before it is waste.
-METADATA_PER_SECOND = 5.0
+#: A member may commit so often in a second before it is waste.
 COMMITS_PER_SECOND = 30.0
 #: Commits that must be seen: one after each record is no trouble while a few are caught up with.
 ENOUGH_COMMITS = 100
@@ -42,17 +39,31 @@ _UNASKED_BYTES: Final = ENTRY_BYTES + CONTAINER_BYTES + 3 * NUMBER_BYTES
 
 
 class EfficiencyRule(Rule):
-    """Clients that make brokers work for nothing."""
+    """Clients that make brokers work for nothing.
+
+    `commit_storm` (warning): a client commits more than 30 times a second.
+
+    `small_batches` (warning): fewer than 2 records in a request, over 500 requests and more, of which there are more
+    than 30 a second.
+
+    `empty_fetches` (info): nine fetches in ten bring nothing.
+
+    `acks_0` (info): records sent without acknowledgement.
+
+    `acks_0_refused` (error): a broker closes connections at once after such records, 3 times or more, which is how it
+    refuses them.
+
+    `old_message_format` (warning from 100 requests on, else info): records in the format of before Kafka 0.11.
+    """
 
     codes = (
-        "metadata_storm", "commit_storm", "small_batches", "empty_fetches", "acks_0", "acks_0_refused",
+        "commit_storm", "small_batches", "empty_fetches", "acks_0", "acks_0_refused",
         "old_message_format",
     )  # fmt: skip
-    apis = frozenset({PRODUCE, FETCH, METADATA, OFFSET_COMMIT})
+    apis = frozenset({PRODUCE, FETCH, OFFSET_COMMIT})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._metadata = context.tally()
         self._commits = context.tally()
         self._produces = context.tally()
         self._fetches = context.tally()
@@ -71,9 +82,7 @@ class EfficiencyRule(Rule):
         subject = self.context.client_of(exchange)
         packet, ns = request.first_packet, request.first_ns
         api_key = exchange.api_key
-        if api_key == METADATA:
-            self._metadata.case(subject).add(packet, ns)
-        elif api_key == OFFSET_COMMIT:
+        if api_key == OFFSET_COMMIT:
             case = self._commits.case(subject)
             case.add(packet, ns)
             if request.body is not None and case.count <= FEW:
@@ -91,7 +100,7 @@ class EfficiencyRule(Rule):
                 self._unasked[number] = request.last_ns, request.size_bytes
         elif api_key == FETCH and response is not None and not exchange.errors and _is_read(response):
             self._counted(FETCH, self._fetches, subject).count += 1
-            if not _brings_records(response):
+            if not (exchange.problems and is_cut(exchange, "response")) and not _brings_records(response):
                 case = self._empty.case(subject)
                 case.add(packet, ns, exchange.waiting == "long poll")
                 if case.count <= FEW:
@@ -193,21 +202,6 @@ class EfficiencyRule(Rule):
             )
 
     def _too_often(self) -> Iterator[Finding]:
-        for client, _, case in self._metadata:
-            rate = case.count / case.seconds
-            if case.count >= ENOUGH and rate > METADATA_PER_SECOND:
-                yield found(
-                    "metadata_storm",
-                    "warning",
-                    client,
-                    f"asks for metadata {rate:.0f} times a second, {case.count:,} times in all",
-                    "A client that asks again and again misses a topic or a leader, or is made anew for every message: "
-                    "look at what its answers say.",
-                    case,
-                    {"per_second": round(rate, 1)},
-                    clients=[client],
-                    rank=WASTE,
-                )
         for client, _, case in self._commits:
             rate = case.count / case.seconds
             if case.count >= ENOUGH_COMMITS and rate > COMMITS_PER_SECOND:

@@ -69,7 +69,12 @@ class _Search:
 
 
 class ErrorRule(Rule):
-    """Error codes that clients are answered with, one finding for each code and client."""
+    """Error codes that clients are answered with, one finding for each code and client.
+
+    Any other error code in lower case, as `message_too_large` (by its meaning; what clients retry is info up to 3): a
+    client was answered with it; with the partitions it stands beneath, the sizes, the user, who took the right away
+    that is missing, and what the broker says.
+    """
 
     apis = frozenset({FIND_COORDINATOR, INIT_PRODUCER_ID, CREATE_ACLS, DELETE_ACLS})
     codes = tuple(name.lower() for name in MEANINGS)

@@ -9,50 +9,101 @@ from typing import Any, Final, TypeAlias
 from kwiresniff.analysis.body_entities import is_transactional, throttle_ms_of
 from kwiresniff.analysis.doctor.authentication import AuthenticationRule
 from kwiresniff.analysis.doctor.cause import Cause
-from kwiresniff.analysis.doctor.causes.path import BrokenPath, LongPath, NarrowPath
-from kwiresniff.analysis.doctor.closed_by_broker import ClosedByBrokerRule
-from kwiresniff.analysis.doctor.codecs import CodecRule
-from kwiresniff.analysis.doctor.connection_limits import ConnectionLimitRule
+from kwiresniff.analysis.doctor.causes.batches import RepeatedBatches
+from kwiresniff.analysis.doctor.causes.clients import (
+    AskingClients,
+    ConnectionChurn,
+    LateFetches,
+    MetadataStorm,
+    StateRestored,
+)
+from kwiresniff.analysis.doctor.causes.connection_limits import ConnectionLimit
+from kwiresniff.analysis.doctor.causes.consumption import (
+    DesertedGroup,
+    NoCommittedOffsets,
+    SilentApplication,
+    TooManyMembers,
+    UnknownCodec,
+    UnreadableCodec,
+)
+from kwiresniff.analysis.doctor.causes.path import BrokenPath, LongPath, NarrowPath, SlowTransfer
+from kwiresniff.analysis.doctor.causes.patience import ShortTimeout
+from kwiresniff.analysis.doctor.causes.progress import SlowConsumer, SmallFetches, UnreadableRecord
+from kwiresniff.analysis.doctor.causes.queues import OwnQueue
+from kwiresniff.analysis.doctor.causes.rebalances import (
+    FencedInstance,
+    LongRebalance,
+    OutsideCommit,
+    RebalanceStorm,
+    RemovedMember,
+)
+from kwiresniff.analysis.doctor.causes.replica_waits import ReplicaWait
+from kwiresniff.analysis.doctor.causes.replicas import (
+    NotEnoughReplicas,
+    OfflinePartition,
+    UnderReplicated,
+    UnevenLeaders,
+)
+from kwiresniff.analysis.doctor.causes.segments import LateSyns, LossyPath
+from kwiresniff.analysis.doctor.causes.slow_answers import SlowAnswer
+from kwiresniff.analysis.doctor.causes.slow_brokers import CostlyTopic, SlowBroker
+from kwiresniff.analysis.doctor.causes.stalls import StalledBroker
+from kwiresniff.analysis.doctor.causes.throttling import Throttled
+from kwiresniff.analysis.doctor.causes.truncations import UncleanElection
+from kwiresniff.analysis.doctor.causes.unanswered import ClosedByBroker, Unanswered
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.controller_listener import ControllerListenerRule
 from kwiresniff.analysis.doctor.efficiency import EfficiencyRule
 from kwiresniff.analysis.doctor.endings import Endings
 from kwiresniff.analysis.doctor.errors import ErrorRule
-from kwiresniff.analysis.doctor.groups import GroupRule
-from kwiresniff.analysis.doctor.impatience import ImpatienceRule
 from kwiresniff.analysis.doctor.judgement import Judgement, judged
-from kwiresniff.analysis.doctor.lag import LagRule
-from kwiresniff.analysis.doctor.latency import LatencyRule
 from kwiresniff.analysis.doctor.leaders import LeaderRule
 from kwiresniff.analysis.doctor.listeners import ListenerRule
 from kwiresniff.analysis.doctor.missing_sasl import MissingSaslRule
-from kwiresniff.analysis.doctor.network import DamageRule, NetworkRule
+from kwiresniff.analysis.doctor.network import DamageRule
 from kwiresniff.analysis.doctor.not_kafka import NotKafkaRule
 from kwiresniff.analysis.doctor.observation import Observation
 from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.observers.batches import Recompression, ResentBatches
+from kwiresniff.analysis.doctor.observers.client_loads import ClientLoads
+from kwiresniff.analysis.doctor.observers.connection_limits import ClosedUnanswered
+from kwiresniff.analysis.doctor.observers.departures import Departures
+from kwiresniff.analysis.doctor.observers.held_fetches import HeldFetches
+from kwiresniff.analysis.doctor.observers.idle_members import IdleMembers
+from kwiresniff.analysis.doctor.observers.lag import Lags
+from kwiresniff.analysis.doctor.observers.metadata_requests import MetadataRequests
+from kwiresniff.analysis.doctor.observers.opened_connections import OpenedConnections
 from kwiresniff.analysis.doctor.observers.path import LostData, PathTimes
-from kwiresniff.analysis.doctor.offline import OfflineRule
+from kwiresniff.analysis.doctor.observers.patience import GivenUp
+from kwiresniff.analysis.doctor.observers.polling import SilentMembers
+from kwiresniff.analysis.doctor.observers.queues import QueueTimes
+from kwiresniff.analysis.doctor.observers.rebalances import Rebalances
+from kwiresniff.analysis.doctor.observers.replica_waits import WriteWaits
+from kwiresniff.analysis.doctor.observers.replicas import LeaderlessPartitions, MissingReplicas, RefusedWrites
+from kwiresniff.analysis.doctor.observers.rereads import Rereads
+from kwiresniff.analysis.doctor.observers.restores import Restores
+from kwiresniff.analysis.doctor.observers.segments import ResentSegments
+from kwiresniff.analysis.doctor.observers.slow_answers import SlowAnswers
+from kwiresniff.analysis.doctor.observers.stalls import Silences
+from kwiresniff.analysis.doctor.observers.static_members import StaticMembers
+from kwiresniff.analysis.doctor.observers.throttling import Throttling
+from kwiresniff.analysis.doctor.observers.transfers import SlowTransfers
+from kwiresniff.analysis.doctor.observers.truncations import Truncations
+from kwiresniff.analysis.doctor.observers.unanswered import ClosedInstead, UnansweredRequests
+from kwiresniff.analysis.doctor.observers.uncommitted_starts import UncommittedStarts
+from kwiresniff.analysis.doctor.observers.writes import Writes
+from kwiresniff.analysis.doctor.observers.zstd import UnknownZstd
 from kwiresniff.analysis.doctor.offsets import OffsetRule
 from kwiresniff.analysis.doctor.open_transactions import OpenTransactionRule
 from kwiresniff.analysis.doctor.partitions import HotPartitionRule
-from kwiresniff.analysis.doctor.polling import PollingRule
 from kwiresniff.analysis.doctor.quorum import QuorumRule
-from kwiresniff.analysis.doctor.quotas import QuotaRule
-from kwiresniff.analysis.doctor.replica_waits import ReplicaWaitRule
-from kwiresniff.analysis.doctor.replicas import ReplicaRule
-from kwiresniff.analysis.doctor.rereads import RereadRule
 from kwiresniff.analysis.doctor.rule import Rule
 from kwiresniff.analysis.doctor.selection import Kind
 from kwiresniff.analysis.doctor.shared_address import SharedAddressRule
-from kwiresniff.analysis.doctor.stalls import StallRule
-from kwiresniff.analysis.doctor.static_members import StaticMemberRule
 from kwiresniff.analysis.doctor.streams_status import StreamsStatusRule
 from kwiresniff.analysis.doctor.tls import TlsRule
 from kwiresniff.analysis.doctor.topics import TopicRule
 from kwiresniff.analysis.doctor.transactions import FencingRule
-from kwiresniff.analysis.doctor.transfers import TransferRule
-from kwiresniff.analysis.doctor.truncations import TruncationRule
-from kwiresniff.analysis.doctor.unanswered import UnansweredRule
 from kwiresniff.analysis.doctor.versions import VersionRule
 from kwiresniff.analysis.late_names import renamer
 from kwiresniff.base.api_keys import API_VERSIONS, FETCH, METADATA, PRODUCE
@@ -60,17 +111,27 @@ from kwiresniff.model import Connection, ConnectionAttempt, Event, Exchange, Pro
 from kwiresniff.results.findings import Finding
 
 #: The observers of an examination.
-OBSERVERS: Final[tuple[type[Observer], ...]] = (PathTimes, LostData)
+OBSERVERS: Final[tuple[type[Observer], ...]] = (
+    PathTimes, LostData, SlowAnswers, ResentSegments, SlowTransfers, QueueTimes, UnansweredRequests, ClosedInstead,
+    Departures, UncommittedStarts, IdleMembers, HeldFetches, MetadataRequests, OpenedConnections, Rebalances,
+    ClientLoads, Restores, MissingReplicas, LeaderlessPartitions, RefusedWrites, Silences, Writes, WriteWaits,
+    ResentBatches, Recompression, Throttling, GivenUp, ClosedUnanswered, StaticMembers, UnknownZstd, SilentMembers,
+    Rereads, Lags, Truncations,
+)  # fmt: skip
 #: The causes that are weighed.
-CAUSES: Final[tuple[type[Cause], ...]] = (LongPath, NarrowPath, BrokenPath)
+CAUSES: Final[tuple[type[Cause], ...]] = (
+    LongPath, NarrowPath, BrokenPath, SlowAnswer, LossyPath, LateSyns, SlowTransfer, OwnQueue, Unanswered,
+    ClosedByBroker, UnreadableCodec, DesertedGroup, NoCommittedOffsets, TooManyMembers, LateFetches, RebalanceStorm,
+    LongRebalance, RemovedMember, OutsideCommit, MetadataStorm, ConnectionChurn, AskingClients, StateRestored,
+    UnderReplicated, OfflinePartition, NotEnoughReplicas, StalledBroker, SlowBroker, CostlyTopic, ReplicaWait,
+    RepeatedBatches, Throttled, ShortTimeout, ConnectionLimit, UnevenLeaders, UnknownCodec, SilentApplication,
+    FencedInstance, UnreadableRecord, SlowConsumer, SmallFetches, UncleanElection,
+)  # fmt: skip
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (
-    ListenerRule, SharedAddressRule, ControllerListenerRule, NotKafkaRule, TlsRule, MissingSaslRule,
-    AuthenticationRule, VersionRule, StallRule, ConnectionLimitRule, ImpatienceRule, TruncationRule, LeaderRule,
-    ReplicaRule, ReplicaWaitRule, OfflineRule, QuotaRule, TopicRule, FencingRule, OpenTransactionRule, OffsetRule,
-    StreamsStatusRule, GroupRule, StaticMemberRule, RereadRule, PollingRule, LagRule, CodecRule, HotPartitionRule,
-    QuorumRule, LatencyRule, TransferRule, UnansweredRule, ClosedByBrokerRule,
-    NetworkRule, DamageRule, EfficiencyRule,
+    ListenerRule, SharedAddressRule, ControllerListenerRule, NotKafkaRule, TlsRule, MissingSaslRule, AuthenticationRule,
+    VersionRule, LeaderRule, TopicRule, FencingRule, OpenTransactionRule, OffsetRule, StreamsStatusRule,
+    HotPartitionRule, QuorumRule, DamageRule, EfficiencyRule,
 )  # fmt: skip
 
 #: No wait or transfer for which an observer is called is shorter.

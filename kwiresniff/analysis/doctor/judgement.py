@@ -172,7 +172,18 @@ def arranged(findings: list[Finding], beneath: dict[int, int] | None = None) -> 
 
     ``beneath`` says which finding, by its place in the list, is a symptom of which other.
     """
-    return sorted(merged_alike(merged_episodes(with_symptoms(findings, beneath))), key=_order)
+    return sorted(_waste_below(merged_alike(merged_episodes(with_symptoms(findings, beneath)))), key=_order)
+
+
+def _waste_below(findings: list[Finding]) -> list[Finding]:
+    """Findings, of which none of waste is graver than one of harm: what costs nobody anything yet can wait."""
+    harms = [one.severity for one in findings if one.rank != WASTE and any(one.weight[:-1])]
+    worst = min(map(SEVERITIES.index, harms), default=0)
+    graver = SEVERITIES[:worst]
+    return [
+        one._replace(severity=SEVERITIES[worst]) if one.rank == WASTE and one.severity in graver else one
+        for one in findings
+    ]
 
 
 def _order(finding: Finding) -> tuple[int, int, tuple[float, ...], int, str, str]:

@@ -38,7 +38,17 @@ LEFT_NS = 10_000_000_000
 
 
 class LeaderRule(Rule):
-    """Leader changes, and clients with stale metadata."""
+    """Leader changes, and clients with stale metadata.
+
+    `leader_change` (warning when clients needed more than a second, or learned of it as late, else info): leaders of
+    partitions moved: which, from, to, how long each client needed, and who asked for it (AlterPartitionReassignments,
+    ElectLeaders).
+
+    `stale_metadata` (warning): a client goes on asking a broker that does not lead the partition: 10 times and for 5 s.
+
+    `not_leader_or_follower` (warning, info up to 3 and for followers): asked a broker that does not lead, without a
+    change that was seen.
+    """
 
     codes = ("leader_change", "stale_metadata", "not_leader_or_follower")
     apis = frozenset({METADATA, ALTER_PARTITION_REASSIGNMENTS, ELECT_LEADERS})
@@ -174,13 +184,14 @@ class LeaderRule(Rule):
             scope=scope_of("left", [old] if old else []),
             explains={
                 "slow": as_brokers(*waiting) | as_clients(*needed),
-                "replica_wait": as_brokers(*(waiting if noticed else ())),
+                **dict.fromkeys(("replica_wait", "slow_broker"), as_brokers(*(waiting if noticed else ()))),
+                "under_replicated": scope_of("left", [old] if old and noticed else []),
                 "unanswered": as_brokers(*waiting),
                 "closed_by_broker": as_brokers(*brokers),
                 "broker_stalled": as_brokers(*(waiting if went else new)),
                 "broker_unreachable": as_brokers(*([old] if old else [])),
                 "leader_not_available": scope_of("topic", topics),
-                "metadata_storm": as_clients(*needed),
+                **dict.fromkeys(("metadata_storm", "own_queue"), as_clients(*needed)),
                 "request_timed_out": as_brokers(*waiting),
                 "not_coordinator": as_brokers(*brokers),
             },

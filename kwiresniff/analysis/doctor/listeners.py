@@ -67,7 +67,19 @@ class _Dialled:
 
 
 class ListenerRule(Rule):
-    """Wrong ``advertised.listeners``, and brokers that refuse connections or do not answer."""
+    """Wrong ``advertised.listeners``, and brokers that refuse connections or do not answer.
+
+    `advertised_listener` (error): Metadata names addresses that the client cannot reach, or that cannot be right where
+    it is: wrong `advertised.listeners`. With the address dialled and those advertised. A name that does not resolve, or
+    an address in its network that nobody has, shows in a client that asks for the leaders of its topics or its
+    coordinator again and again, and never asks these for anything. One that asks for the brokers, leaves, and is seen
+    nowhere else is told with the doubt: warning when it does so 3 times or is silent for 10 s, else info, as where the
+    capture has one of several brokers.
+
+    `broker_unreachable` (error when it lasts 30 s, else warning; info when it starts or is soon back): a broker refuses
+    connections, or does not answer SYNs; a server on a usual port (9092 to 9099, 19092, 29092) of which nothing shows
+    that it is a broker is told with that doubt, and as info where its clients work with others.
+    """
 
     codes = ("advertised_listener", "broker_unreachable")
     apis = frozenset({METADATA, FIND_COORDINATOR})

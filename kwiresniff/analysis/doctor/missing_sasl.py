@@ -12,7 +12,11 @@ from kwiresniff.results.findings import Finding
 
 
 class MissingSaslRule(Rule):
-    """Clients without SASL on a listener that requires it."""
+    """Clients without SASL on a listener that requires it.
+
+    `sasl_wanted` (error): a client that does not authenticate on a listener that wants SASL: closed after the first
+    request that is not ApiVersions.
+    """
 
     codes = ("sasl_wanted",)
 

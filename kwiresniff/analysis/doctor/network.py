@@ -1,4 +1,4 @@
-"""Findings on connections and packets: churn, segments and SYNs sent twice, damaged batches, holes in the capture."""
+"""Findings on connections and packets: damaged batches, holes in the capture."""
 
 from __future__ import annotations
 
@@ -6,154 +6,14 @@ from collections.abc import Iterator
 
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import is_one_way
-from kwiresniff.analysis.doctor.evidence import client_of, client_text
-from kwiresniff.analysis.doctor.rule import ERROR, INCIDENT, SYMPTOM, WASTE, Rule, as_brokers, found
-from kwiresniff.analysis.doctor.wording import duration, listed, times
+from kwiresniff.analysis.doctor.evidence import client_of
+from kwiresniff.analysis.doctor.observers.segments import is_captured_twice
+from kwiresniff.analysis.doctor.rule import ERROR, INCIDENT, WASTE, Rule, found
+from kwiresniff.analysis.doctor.wording import counted, duration, listed
 from kwiresniff.analysis.places import place_of
-from kwiresniff.base.flows import host_of
 from kwiresniff.base.time_units import MILLISECOND_NS
 from kwiresniff.model import Connection, Exchange, Problem
-from kwiresniff.results.findings import Explains, Finding
-
-#: Connections one client opens to one broker in a minute before it is churn.
-CONNECTIONS_PER_MINUTE = 30.0
-ENOUGH_CONNECTIONS = 20
-#: The part of segments sent twice above which the network is bad.
-RETRANSMITS = 0.01
-ENOUGH_PACKETS = 1_000
-#: Below this part, some may be probes that TCP sends because an acknowledgement is late (RFC 8985, section 7).
-BAD_PER_THOUSAND = 20
-#: What is enough of a shorter connection to see that packets are lost all the time, and in which part they are then.
-SOME_RETRANSMITS = 10
-LOSSY = 0.03
-BOTH_WAYS = 2
-#: On a connection of any length the part and the number above which packets were lost for a while, and answers late.
-MANY_RETRANSMITS = 0.1
-FEW_PACKETS = 20
-FEW_RETRANSMITS = 5
-#: The part of packets that come again where a capture has all twice (of what it has, half is acknowledgements, which
-#: nobody counts), and the part of these that come at once.
-TWICE = 0.15
-AT_ONCE = 0.9
-#: The part of connections whose SYN was sent again above which something is wrong, when so many were sent again.
-SYN_RETRANSMITS = 0.05
-FEW_SYNS = 3
-
-
-class NetworkRule(Rule):
-    """Connection churn, and packets that are sent twice."""
-
-    codes = ("connection_churn", "retransmits", "syn_retransmits")
-
-    def __init__(self, context: Context) -> None:
-        super().__init__(context)
-        self._opened = context.tally()
-        self._twice = context.tally()
-        self._syns = context.tally()
-        #: Connections on which packets came again, and those of them that the capture has twice.
-        self._resent = self._copied = 0
-
-    def connection(self, connection: Connection) -> None:
-        """One that has ended, and what was counted on it."""
-        packets, again = sum(connection.packets), sum(connection.retransmits)
-        self._resent += again > 0
-        if is_captured_twice(connection):
-            self._copied += 1
-            again = 0
-        client, place = (
-            client_text(connection.client_id, connection.client),
-            (connection.first_packet, connection.first_ns),
-        )
-        much = packets >= FEW_PACKETS and again >= max(FEW_RETRANSMITS, packets * MANY_RETRANSMITS)
-        # In one direction alone it may be a receiver that takes no more, and is asked again and again whether it does.
-        both = min(connection.retransmits) >= BOTH_WAYS
-        lossy = both and again >= max(SOME_RETRANSMITS, packets * LOSSY)
-        if much or lossy or (packets >= ENOUGH_PACKETS and again > packets * RETRANSMITS):
-            case = self._twice.case(f"{connection.client} {connection.broker}")
-            case.add(*place, again * 1000 // packets, until_ns=connection.last_ns)
-            case.note("clients", [client])
-            case.note("brokers", [connection.broker])
-            case.note("much", ["yes"] if much else [])
-        if connection.handshake_seen:
-            self._opened.case(client, connection.broker).add(*place)
-        if connection.syn_retransmits:
-            case = self._syns.case(connection.broker)
-            took_ns = connection.handshake_rtt_ns or 0
-            case.add(*place, took_ns)
-            case.total += connection.syn_retransmits - took_ns
-            case.note("clients", [client])
-            case.note("hosts", [host_of(connection.client)])
-
-    def findings(self) -> Iterator[Finding]:
-        """Churn by client and broker, the rest by connection and broker."""
-        opened: dict[str, int] = {}
-        for client, broker, case in self._opened:
-            opened[broker] = opened.get(broker, 0) + case.count
-            rate = case.count / max(case.seconds / 60, 1.0)
-            if case.count >= ENOUGH_CONNECTIONS and rate > CONNECTIONS_PER_MINUTE:
-                yield found(
-                    "connection_churn",
-                    "info" if is_node(client) else "warning",
-                    f"{client} {broker}",
-                    f"opens {rate:.0f} connections a minute",
-                    "Clients should live as long as their process: one made per request costs a handshake each time.",
-                    case,
-                    {"client": client, "broker": broker, "per_minute": round(rate, 1)},
-                    clients=[client],
-                    brokers=[broker],
-                    rank=WASTE,
-                )
-        for ends, _, case in self._twice if self._copied * 2 < self._resent else ():
-            yield found(
-                "retransmits",
-                "warning" if case.most >= BAD_PER_THOUSAND else "info",
-                ends,
-                f"{case.most / 10:.1f} % of the packets are sent twice",
-                "The network between the two loses packets; or they are acknowledged so late that TCP sends them again "
-                "(tail loss probes), as when a machine is short of CPU.",
-                case,
-                {"per_thousand": case.most},
-                # Answers that were lost on the way are late without the broker's doing.
-                explains=_late(case.noted("brokers")) if case.noted("much") else {},
-                brokers=case.noted("brokers"),
-                rank=SYMPTOM,
-            )
-        for broker, _, case in self._syns:
-            if case.count < opened.get(broker, 0) * SYN_RETRANSMITS:
-                continue
-            took = f", which took {duration(case.most)} at most" if case.most else ""
-            yield found(
-                "syn_retransmits",
-                "warning" if case.total >= FEW_SYNS else "info",
-                broker,
-                f"answers SYNs late: for {case.count} of {max(opened.get(broker, 0), case.count)} connections they had "
-                f"to be sent again, {times(case.total)}{took}",
-                "The listener's queue of connections overflows (socket.listen.backlog.size, net.core.somaxconn; many "
-                "clients that reconnect at once), or packets are lost on the way.",
-                case,
-                {
-                    "retransmits": case.total,
-                    **({"longest_ns": case.most} if case.most else {}),
-                    "clients": case.noted("clients"),
-                    "connections": opened.get(broker, 0),
-                },
-                brokers=[broker],
-                rank=SYMPTOM,
-            )
-
-
-def _late(brokers: list[str]) -> Explains:
-    """What else a path that loses many packets makes of a broker."""
-    return dict.fromkeys(("slow", "unanswered", "syn_retransmits", "broker_stalled"), as_brokers(*brokers))
-
-
-def is_captured_twice(connection: Connection) -> bool:
-    """Whether the capture has the packets of a connection twice: nearly all bytes came again soon; or many packets did,
-    and nearly all of these at once, where TCP would have waited."""
-    if connection.is_twice or not connection.captured_twice:
-        return connection.is_twice
-    packets, again = sum(connection.packets), sum(connection.retransmits)
-    return connection.captured_twice >= max(packets * TWICE, again * AT_ONCE)
+from kwiresniff.results.findings import Finding
 
 
 def is_node(client: str) -> bool:
@@ -169,7 +29,28 @@ _BOTH_WAYS = (
 
 
 class DamageRule(Rule):
-    """What is damaged: batches on the wire, and the capture itself."""
+    """What is damaged: batches on the wire, and the capture itself.
+
+    `bad_crc` (error): a batch whose checksum does not match.
+
+    `capture_gaps` (info): packets are missing from the capture.
+
+    `snap_length` (info): its packets are cut at a snap length: nothing was dropped, and what messages hold behind it is
+    not known.
+
+    `response_before_request` (info): it has responses before their requests: by the order of packets alone, which
+    reordercap mends, or by time, as with clocks of two interfaces that differ; latencies of those are not known.
+
+    `one_way_capture` (info): the capture has what clients send, and nothing of the brokers: a filter on the
+    destination, half of a mirrored port, an asymmetric route; or it has what reads like brokers' responses, and nothing
+    of clients. Of such connections no request counts as unanswered.
+
+    `captured_twice` (info): the capture has packets twice, as of two interfaces (`-i any`) or of both directions of a
+    mirrored port: most data came again, and within a millisecond, or nearly all within 100 ms, as of captures of two
+    hosts that were merged. Such copies do not count as sent twice. Or a connection is there once more under other
+    addresses, before and behind address translation (NAT) or on both legs of a proxy: one view counts, and the time
+    that lies between both is told.
+    """
 
     codes = ("bad_crc", "capture_gaps", "snap_length", "response_before_request", "one_way_capture", "captured_twice")
 
@@ -327,8 +208,8 @@ class DamageRule(Rule):
                 "one_way_capture",
                 "info",
                 "the capture",
-                f"{self._brokers_alone.count} connections have what reads like responses of brokers, and no packet of "
-                "the clients: what was asked, and so what they say, cannot be told",
+                f"what reads like responses of brokers is on {counted(self._brokers_alone.count, 'connection')}, and "
+                "no packet of the clients: what was asked, and so what they say, cannot be told",
                 _BOTH_WAYS,
                 self._brokers_alone,
                 {"connections": self._brokers_alone.count},

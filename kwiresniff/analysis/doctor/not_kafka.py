@@ -35,7 +35,15 @@ _SENDERS = {
 
 
 class NotKafkaRule(Rule):
-    """Clients that dial what is no broker, and brokers that others dial; TLS has a rule of its own."""
+    """Clients that dial what is no broker, and brokers that others dial; TLS has a rule of its own.
+
+    `not_kafka_answer` (error): a server that is asked for Kafka answers with another protocol: a wrong port, a web
+    server.
+
+    `not_kafka_client` (warning): a broker that answers Kafka in the capture is sent another protocol: HTTP by a scraper
+    of metrics or a health check, Redis, ZooKeeper's four-letter words; with the hosts that do so. What is not
+    recognised has no finding: it may be Kafka of which the capture has too little.
+    """
 
     codes = ("not_kafka_answer", "not_kafka_client")
 

@@ -49,7 +49,11 @@ class _Range:
 
 
 class OffsetRule(Rule):
-    """OFFSET_OUT_OF_RANGE, by client."""
+    """OFFSET_OUT_OF_RANGE, by client.
+
+    `offset_out_of_range` (warning): a fetch from outside the log; with the partition, the offset asked for, and the
+    range there was as far as the capture shows it.
+    """
 
     codes = ("offset_out_of_range",)
     apis = frozenset({LIST_OFFSETS})

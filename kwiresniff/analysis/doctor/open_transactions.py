@@ -62,7 +62,12 @@ class _Open:
 
 
 class OpenTransactionRule(Rule):
-    """Partitions whose last stable offset stands still, with the transaction that holds it back."""
+    """Partitions whose last stable offset stands still, with the transaction that holds it back.
+
+    `transaction_open` (error; warning where its producer is not in the capture, info where that goes on writing): a
+    transaction is neither committed nor aborted, and consumers with `read_committed` wait behind it: the last stable
+    offset has stood still for 10 s at the end of the capture.
+    """
 
     codes = ("transaction_open",)
     apis = frozenset({FETCH, PRODUCE, INIT_PRODUCER_ID, ADD_PARTITIONS_TO_TXN, END_TXN})

@@ -54,7 +54,10 @@ class _Topic:
 
 
 class HotPartitionRule(Rule):
-    """Partitions that get far more than their share."""
+    """Partitions that get far more than their share.
+
+    `hot_partition` (warning): half of what a topic is sent goes to one partition, three times its share and more.
+    """
 
     codes = ("hot_partition",)
     apis = frozenset({PRODUCE, METADATA})

@@ -23,7 +23,10 @@ PAUSE_NS = 2_000_000_000
 
 class QuorumRule(Rule):
     """The replicas of the partition in which KRaft keeps its metadata ask every controller until they have found the
-    leader, so an election gives hundreds of errors in a second."""
+    leader, so an election gives hundreds of errors in a second.
+
+    `quorum_election` (warning when it lasts 10 s, else info): KRaft's controllers and brokers look for their leader.
+    """
 
     codes = ("quorum_election",)
 

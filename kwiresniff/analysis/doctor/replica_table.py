@@ -1,8 +1,8 @@
-"""The replicas of partitions, and which of them are in sync, as Metadata says."""
+"""The replicas of partitions, which of them are in sync and who leads, as Metadata and DescribeTopicPartitions say."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from kwiresniff.analysis.doctor.evidence import clipped
@@ -11,34 +11,67 @@ from kwiresniff.model import Body
 
 #: Partitions whose replicas are remembered.
 MAX_PARTITIONS = 20_000
+#: Clusters whose brokers are remembered.
+MAX_CLUSTERS = 100
 
 
 class Replicas(NamedTuple):
-    """The nodes that have replicas of a partition, and those in sync, when Metadata last said so."""
+    """The nodes that have replicas of a partition, those in sync, those whose replicas are offline (KIP-112), and the
+    leader (-1 for none), as an answer said last at ``place`` (packet and time).
+
+    ``short_since`` is packet and time of the first answer since which not all replicas are in sync, or None;
+    ``was_whole`` says that an answer before that had all of them in sync.
+    """
 
     all: tuple[int, ...]
     in_sync: tuple[int, ...]
-    ns: int
+    offline: tuple[int, ...]
+    leader: int
+    place: tuple[int, int]
+    short_since: tuple[int, int] | None
+    was_whole: bool
+
+    @property
+    def ns(self) -> int:
+        """When it was last said."""
+        return self.place[1]
 
 
 class ReplicaTable:
-    """The replicas of each partition that Metadata has named."""
+    """The replicas of each partition that was described, and the brokers that were there."""
 
     def __init__(self, budget: MemoryBudget) -> None:
         self._budget = budget
         self._replicas: dict[tuple[str, str, int], Replicas] = {}
+        self._brokers: dict[str, tuple[frozenset[int], int]] = {}
 
-    def learn(self, cluster: str, body: Body, topic_of: Callable[[Body], str], ns: int) -> None:
-        """Takes in the replicas that a Metadata response names."""
+    def learn(self, cluster: str, body: Body, topic_of: Callable[[Body], str], place: tuple[int, int]) -> None:
+        """Takes in the replicas that an answer at ``place`` (packet and time) names."""
+        brokers = frozenset(one.get("node_id", -1) for one in body.get("brokers") or ())
+        if brokers and (cluster in self._brokers or len(self._brokers) < MAX_CLUSTERS):
+            self._brokers[cluster] = brokers, place[1]
         for topic in body.get("topics") or ():
             name = clipped(topic_of(topic))
             for one in topic.get("partitions") or ():
                 key = cluster, name, one.get("partition_index", -1)
-                replicas = tuple(one.get("replica_nodes") or ())
-                size = 6 * ENTRY_BYTES + text_bytes(name) + 16 * len(replicas)
-                if key in self._replicas or (len(self._replicas) < MAX_PARTITIONS and self._budget.admit(size)):
-                    self._replicas[key] = Replicas(replicas, tuple(one.get("isr_nodes") or ()), ns)
+                replicas, in_sync = tuple(one.get("replica_nodes") or ()), tuple(one.get("isr_nodes") or ())
+                size = 6 * ENTRY_BYTES + text_bytes(name) + 24 * len(replicas)
+                known = self._replicas.get(key)
+                if known is None and not (len(self._replicas) < MAX_PARTITIONS and self._budget.admit(size)):
+                    continue
+                before = known.short_since if known is not None else None
+                since = (before or place) if len(in_sync) < len(replicas) else None
+                whole = since is None or (known is not None and known.was_whole)
+                leader, offline = one.get("leader_id", -1), tuple(one.get("offline_replicas") or ())
+                self._replicas[key] = Replicas(replicas, in_sync, offline, leader, place, since, whole)
 
     def of(self, cluster: str, topic: str, partition: int) -> Replicas | None:
-        """The replicas of a partition, None where Metadata has not named any."""
+        """The replicas of a partition, None where no answer has named any."""
         return self._replicas.get((cluster, topic, partition))
+
+    def brokers(self, cluster: str) -> tuple[frozenset[int], int]:
+        """The nodes in the newest list of a cluster's brokers, and when it came; none at 0 where there was none."""
+        return self._brokers.get(cluster, (frozenset(), 0))
+
+    def __iter__(self) -> Iterator[tuple[str, str, int, Replicas]]:
+        return ((*key, known) for key, known in self._replicas.items())

@@ -29,7 +29,11 @@ _SYMPTOMS = (
 
 
 class SharedAddressRule(Rule):
-    """Metadata answers that name one address for several brokers."""
+    """Metadata answers that name one address for several brokers.
+
+    `shared_address` (error): several brokers advertise one address, as behind a load balancer: a client that wants one
+    of them reaches any. Its NOT_LEADER_OR_FOLLOWER and REBOOTSTRAP_REQUIRED are symptoms.
+    """
 
     codes = ("shared_address",)
     apis = frozenset({METADATA})

@@ -33,7 +33,11 @@ INTERNAL_TOPICS = 3
 
 
 class StreamsStatusRule(Rule):
-    """Streams groups whose members are told why they get no tasks."""
+    """Streams groups whose members are told why they get no tasks.
+
+    `streams_group_not_ready` (error): a streams group gets no tasks, as the answers to its heartbeats say: source
+    topics that are missing, topics that are not partitioned alike, internal topics that are not made for 5 s.
+    """
 
     codes = ("streams_group_not_ready",)
     apis = frozenset({STREAMS_GROUP_HEARTBEAT})

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import Ending
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_text
-from kwiresniff.analysis.doctor.network import CONNECTIONS_PER_MINUTE, ENOUGH_CONNECTIONS
+from kwiresniff.analysis.doctor.observers.opened_connections import CONNECTIONS_PER_MINUTE, ENOUGH_CONNECTIONS
 from kwiresniff.analysis.doctor.rule import INCIDENT, Rule, as_brokers, as_clients, found
 from kwiresniff.analysis.doctor.wording import times
 from kwiresniff.base.flows import host_of
@@ -47,7 +47,23 @@ UNSEEN = "unseen"
 
 
 class TlsRule(Rule):
-    """TLS and plaintext mixed up, certificates that are not trusted, and other refusals of a handshake."""
+    """TLS and plaintext mixed up, certificates that are not trusted, and other refusals of a handshake.
+
+    `tls_to_plaintext` (error): a TLS client on a plaintext port.
+
+    `plaintext_to_tls` (error): a plaintext client on a TLS port, answered with an alert.
+
+    `untrusted_certificate` (error): client or broker refuses the other's certificate, by the alert's name, with the
+    certificate's names where they are in the clear, and whether it had expired or has other names than the host that is
+    dialled. In TLS 1.3 alert and certificate are encrypted, and the alert is recognised by its size. Clients of some
+    languages send none: that one closes twice and more when it has the certificate is as good (info once).
+
+    `tls_refused` (error): a handshake ended in another alert.
+
+    `tls_closed` (warning where it is more than 30 a minute, else info): connections end soon after their TLS handshake,
+    3 times or more, and none of the client's host lasts: mostly an authentication that fails or is missing, which TLS
+    hides; commands that are run again and again look alike.
+    """
 
     codes = ("tls_to_plaintext", "plaintext_to_tls", "untrusted_certificate", "tls_refused", "tls_closed")
 
@@ -165,7 +181,7 @@ class TlsRule(Rule):
 
     def _closed_soon(self, subject: str, case: Case) -> Finding:
         broker = next(iter(case.noted("brokers")), "")
-        churns = case.count >= ENOUGH_CONNECTIONS and case.count / max(case.seconds / 60, 1.0) > CONNECTIONS_PER_MINUTE
+        churns = case.count >= ENOUGH_CONNECTIONS and case.count > CONNECTIONS_PER_MINUTE * case.seconds / 60
         return found(
             "tls_closed",
             "warning" if churns else "info",

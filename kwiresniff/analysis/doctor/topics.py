@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped, is_replica
-from kwiresniff.analysis.doctor.quotas import ANONYMOUS, user_of
+from kwiresniff.analysis.doctor.observers.throttling import ANONYMOUS, user_of
 from kwiresniff.analysis.doctor.rule import ERROR, INCIDENT, Rule, found
 from kwiresniff.analysis.doctor.wording import clock, duration, listed, times
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
@@ -85,7 +85,14 @@ _MADE_ANEW = (
 
 
 class TopicRule(Rule):
-    """UNKNOWN_TOPIC_OR_PARTITION and its like, by topic and client: never there, not there yet, or deleted."""
+    """UNKNOWN_TOPIC_OR_PARTITION and its like, by topic and client: never there, not there yet, or deleted.
+
+    `unknown_topic_or_partition` (error when it is produced to, warning when consumed for long, else info): a topic or
+    partition that is not there.
+
+    `topic_deleted` (error; warning where the deletion is not in the capture): a topic was deleted while in use: by
+    whom, who still asks for it, and whether it was made anew.
+    """
 
     codes = ("unknown_topic_or_partition", "topic_deleted")
     apis = frozenset({

@@ -35,7 +35,11 @@ class _Holder(NamedTuple):
 
 
 class FencingRule(Rule):
-    """Producers that were fenced, by transactional id."""
+    """Producers that were fenced, by transactional id.
+
+    `producer_fenced` (error): a producer was fenced: its transactional id, by whom, with producer id and epochs; by its
+    coordinator where its transaction lasted longer than `transaction.timeout.ms`.
+    """
 
     codes = ("producer_fenced",)
     apis = frozenset({INIT_PRODUCER_ID})

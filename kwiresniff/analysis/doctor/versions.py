@@ -28,7 +28,12 @@ _NOT_ENABLED = (
 
 
 class VersionRule(Rule):
-    """Versions of requests that a broker refuses, by closing the connection or by UNSUPPORTED_VERSION."""
+    """Versions of requests that a broker refuses, by closing the connection or by UNSUPPORTED_VERSION.
+
+    `unsupported_version` (error): the broker refuses a version, by closing the connection or by the error code; with
+    the versions that its release takes, as `audit` would say, and whether the client had asked for them and does not go
+    by the answer; of a broker that was not asked for its versions those since 4.0, unless it has answered older ones.
+    """
 
     codes = ("unsupported_version",)
     apis = frozenset({API_VERSIONS})

@@ -16,6 +16,7 @@ from kwiresniff.base.batch_layout import (
     CODEC_MASK,
     CODEC_NAMES,
     CONTROL,
+    CRC_AT,
     LAST_DELTA_AT,
     PRODUCER_ID_AT,
     RECORDS_COUNT_AT,
@@ -323,6 +324,8 @@ class DigestReader(BodyReader):
             self._partition.all_bytes += stop - pos
             if pos == start:
                 self._partition.first_offset = batch.base_offset
+                crc: i64 = int32(frame, pos + CRC_AT)
+                self._partition.crc = crc & 0xFFFFFFFF
             if not self._add_batch(pos, stop):
                 return -1
             pos = stop

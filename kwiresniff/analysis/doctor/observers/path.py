@@ -142,7 +142,8 @@ class LostData(Observer):
         case.note("clients", [client_text(connection.client_id, connection.client)])
         if len(stuck) < MAX_STUCK:
             answered = min(connection.bytes) > 0
-            largest, times = connection.largest_segments[side], again.retransmits if again is not None else 0
+            # Where segments are seen that are sent again, it is the sender's side, and what arrives is not seen.
+            largest, times = (0, again.retransmits) if again is not None else (connection.largest_segments[side], 0)
             stuck.append(_Stuck(connection.first_ns, since_ns, size, times, present, largest, answered))
 
     def _path(self, host: str, broker: str, side: int) -> tuple[Case, list[_Stuck]] | None:

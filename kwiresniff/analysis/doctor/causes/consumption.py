@@ -1,0 +1,286 @@
+"""Groups that do not do what they are for: nobody reads, all is read again, or members have nothing to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar, Final
+
+from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.observation import Observation, Observed
+from kwiresniff.analysis.doctor.observers.departures import COMMIT_INTERVAL_NS
+from kwiresniff.analysis.doctor.wording import clock, counted, duration, listed, times
+from kwiresniff.results.findings import scope_of
+
+#: Codecs that every client library brings along.
+_BUILT_IN: Final = frozenset({"none", "gzip"})
+#: What is written to a topic meanwhile below which nobody may have been meant to read it.
+MANY_RECORDS: Final = 100
+#: What else it looks like when members come and go at once.
+_SYMPTOMS: Final = ("rebalances", "member_removed", "long_rebalance", "no_progress", "group_deserted")
+#: A member that leaves may be back, or the next one there, after so long.
+_BACK_NS: Final = 2_000_000_000
+
+
+class UnreadableCodec(Cause):
+    """`codec_not_supported` (error): all members of a group left right after they were given their first batches in
+    snappy, lz4 or zstd, before any committed what is behind them, and nobody came back while producers go on, or each
+    that came back left in the same way. Libraries without that codec raise an error there (kafkajs without a plugin;
+    Python and Java on machines that lack the native library). A record that the application cannot process looks the
+    same, which is less likely the more members and partitions it happened to. Must not be seen: a member that went on.
+    """
+
+    codes: ClassVar[tuple[str, ...]] = ("codec_not_supported",)
+    explains: ClassVar[tuple[str, ...]] = ("group_deserted", "left_at_first_records")
+
+    def weigh(self, observed: Observed) -> Iterator[Explanation]:
+        """By group."""
+        left: dict[str, list[Observation]] = {}
+        for one in observed.of("left_at_first_records"):
+            left.setdefault(one.name("group"), []).append(one)
+        for group, leavers in left.items():
+            codecs = sorted({codec for one in leavers for codec in one.numbers["codecs"]} - _BUILT_IN)
+            deserted = observed.about([f"group:{group}"], "group_deserted")
+            if not codecs or not (deserted or max(one.count for one in leavers) > 1):
+                continue
+            went_on = [one.name("client") for one in leavers if one.numbers["went_on"]]
+            early = {one.name("client") for one in leavers}
+            others = sorted({name for one in deserted for name in one.numbers["members"]} - early)
+            contradicts = [f"{client} went on later and committed what is behind them" for client in went_on]
+            contradicts += [f"{client} left as well, and not with its first records" for client in others]
+            too_soon = bool(deserted) and deserted[0].numbers["lasted_ns"] < _BACK_NS
+            stands = not contradicts and not too_soon
+            yield self._explanation(group, leavers, deserted, codecs, contradicts, stands=stands)
+
+    def _explanation(
+        self,
+        group: str,
+        leavers: list[Observation],
+        deserted: list[Observation],
+        codecs: list[str],
+        contradicts: list[str],
+        *,
+        stands: bool,
+    ) -> Explanation:
+        clients = sorted({one.name("client") for one in leavers})
+        topics = sorted({topic for one in (*leavers, *deserted) for topic in one.named("topic")})
+        count, longest_ns = sum(one.count for one in leavers), max(one.numbers["longest_ns"] for one in leavers)
+        who = "its only member" if len(clients) == 1 else f"all {len(clients)} members"
+        title = (
+            f"{who} ({listed(clients)}) left right after the first fetch of {listed(codecs)} batches, "
+            f"{duration(longest_ns)} at most after it{f', {count} times' if count > len(clients) else ''}"
+        )
+        if deserted:
+            numbers = deserted[0].numbers
+            title += (
+                f"; nobody has consumed {listed(topics)} since {clock(deserted[0].first_ns)}, and "
+                f"{counted(numbers['records'], 'record')} more were written"
+            )
+        return Explanation(
+            code="codec_not_supported",
+            subject=f"group {group}",
+            title=title,
+            remedy=f"The clients' library cannot decompress {listed(codecs)}: their own log says so. Add the codec to "
+            "them (kafkajs-snappy, python-snappy, the native library of the base image), or have the producers of "
+            f"{listed(topics)} compress with gzip, which all clients know; what is written already stays as it is.",
+            explained=(*deserted, *leavers),
+            supports=tuple(one.text for one in leavers),
+            contradicts=tuple(contradicts),
+            doubt="A record that the application cannot process, at the very beginning of each partition, would look "
+            "the same.",
+            numbers={
+                "group": group,
+                "codecs": codecs,
+                "topics": topics[:100],
+                "clients": clients[:100],
+                "records": deserted[0].numbers["records"] if deserted else 0,
+            },
+            severity="error",
+            stands=stands,
+            explains=dict.fromkeys(_SYMPTOMS, scope_of("group", [group]) | scope_of("client", clients)),
+        )
+
+
+class DesertedGroup(Cause):
+    """`group_deserted` (error where members were gone without leaving, warning where they left, info below 100
+    records): nobody has been in a group for longer than it waits for a member that fell silent (`session.timeout.ms`),
+    and its topics are written. Must not be seen: a member that joins. A consumer that was stopped in order, for good,
+    looks the same.
+    """
+
+    codes: ClassVar[tuple[str, ...]] = ("group_deserted",)
+    explains: ClassVar[tuple[str, ...]] = ("group_deserted",)
+
+    def weigh(self, observed: Observed) -> Iterator[Explanation]:
+        """By group."""
+        for one in observed.of("group_deserted"):
+            numbers = one.numbers
+            group, clients, records = numbers["group"], listed(numbers["members"]), numbers["records"]
+            vanished = listed(numbers["vanished"])
+            topics, patience_ns = listed(numbers["topics"]), numbers["patience_ns"]
+            how = f"{vanished} closed the connection without leaving" if vanished else f"{clients} left"
+            yield Explanation(
+                code="group_deserted",
+                subject=f"group {group}",
+                title=f"has no members since {clock(one.first_ns)}, when {how}; {counted(records, 'record')} were "
+                f"written to {topics} in the {duration(numbers['lasted_ns'])} since, and nobody consumes them",
+                remedy=f"See why {clients} ended, in its own log, and start it again before retention deletes what it "
+                "has not read.",
+                explained=(one,),
+                supports=(f"nobody joined for longer than the session timeout ({duration(patience_ns)})",),
+                contradicts=()
+                if numbers["lasted_ns"] > patience_ns
+                else (f"a member may be back within the session timeout ({duration(patience_ns)})",),
+                doubt="" if vanished else "It may have been stopped in order.",
+                numbers={"group": group, "topics": numbers["topics"][:100], "records": records},
+                severity="info" if records < MANY_RECORDS else "error" if vanished else "warning",
+                stands=numbers["lasted_ns"] > patience_ns,
+            )
+
+
+class NoCommittedOffsets(Cause):
+    """`no_committed_offsets` (error where records are read again, else warning): a group starts twice or more, each
+    time OffsetFetch is answered with -1 for all its partitions, and nobody commits for it meanwhile, by OffsetCommit or
+    in a transaction. It begins where `auto.offset.reset` says: it reads all again, or misses what was written while it
+    was down. Must not be seen: a committed offset. A consumer that ends before its first commit is due looks the same;
+    one that keeps its offsets elsewhere would not begin there.
+    """
+
+    codes: ClassVar[tuple[str, ...]] = ("no_committed_offsets",)
+    explains: ClassVar[tuple[str, ...]] = ("uncommitted_starts",)
+
+    def weigh(self, observed: Observed) -> Iterator[Explanation]:
+        """By group."""
+        for one in observed.of("uncommitted_starts"):
+            numbers, clients, topics = one.numbers, one.named("client"), one.named("topic")
+            group = numbers["group"]
+            is_short = numbers["longest_run_ns"] < COMMIT_INTERVAL_NS
+            contradicts = [
+                f"{client} left for being longer between polls than max.poll.interval.ms, before it could commit"
+                for each in observed.about([f"group:{group}"], "generations")
+                for client, *_ in (*each.numbers["overslept"], *each.numbers["returned"])
+            ]
+            refused = numbers["refused"]
+            commits = f"its commits are refused ({refused:,} of them)" if refused else "commits nothing"
+            if numbers["doubled"]:
+                what = (
+                    f"each of {numbers['starts']} starts reads {listed(topics)} again: {numbers['records']:,} records "
+                    f"were given for {numbers['existing']:,} different ones, {numbers['doubled']:,} of them a second "
+                    "time or more"
+                )
+            else:
+                what = (
+                    f"each of {numbers['starts']} starts begins at the end of {listed(topics)}: {numbers['skipped']:,} "
+                    "records that were written meanwhile were never read"
+                )
+            yield Explanation(
+                code="no_committed_offsets",
+                subject=f"group {group}",
+                title=f"has no committed offsets and {commits} ({listed(clients)}): {what}",
+                remedy="See what its commits are answered with. Until they succeed every start begins where "
+                "auto.offset.reset says."
+                if refused
+                else "Let it commit: enable.auto.commit=true, or a commit after each batch that was processed "
+                "(commitSync, commit()). Until then every start begins where auto.offset.reset says.",
+                explained=(one,),
+                supports=(
+                    one.text,
+                    f"OffsetFetch was answered with no offset {times(one.count)}",
+                    f"the longest run read for {duration(numbers['longest_run_ns'])}",
+                ),
+                contradicts=tuple(contradicts),
+                doubt="Each run may just end before its first commit (auto.commit.interval.ms is 5 s by default)."
+                if is_short
+                else "",
+                numbers=dict(numbers),
+                explains={
+                    "rebalances": scope_of("group", [group]),
+                    "no_progress": scope_of("group", [group]),
+                    "group_deserted": scope_of("group", [group]),
+                },
+            )
+
+
+class TooManyMembers(Cause):
+    """`idle_members` (info): a group has more members than partitions, and those without any have nothing to do. Seen
+    must be an assignment without partitions that lasts. Assignors that add data of their own (Kafka Streams: standby
+    tasks) are left out. They may be kept in reserve on purpose.
+    """
+
+    codes: ClassVar[tuple[str, ...]] = ("idle_members",)
+    explains: ClassVar[tuple[str, ...]] = ("idle_members",)
+
+    def weigh(self, observed: Observed) -> Iterator[Explanation]:
+        """By group."""
+        for one in observed.of("idle_members"):
+            numbers = one.numbers
+            yield Explanation(
+                code="idle_members",
+                subject=f"group {numbers['group']}",
+                title=f"{numbers['idle']} of {numbers['members']} members have nothing to do: there are "
+                f"{counted(numbers['partitions'], 'partition')} for them ({listed(one.named('client'))})",
+                remedy="More members than partitions add no speed, only rebalances and requests: run as many as there "
+                "are partitions, or add partitions where more are needed.",
+                explained=(one,),
+                supports=(one.text,),
+                doubt="They may be kept in reserve.",
+                numbers=dict(numbers),
+                severity="info",
+                stands=numbers["members"] > numbers["partitions"],
+            )
+
+
+class UnknownCodec(Cause):
+    """`zstd_not_known` (error): batches in zstd in the answers to a Fetch of before zstd (v10), and the client does not
+    ask for what is behind them. Must not be seen: that it does.
+    """
+
+    codes: ClassVar[tuple[str, ...]] = ("zstd_not_known",)
+    explains: ClassVar[tuple[str, ...]] = ("stuck_at_zstd",)
+
+    def weigh(self, observed: Observed) -> Iterator[Explanation]:
+        """By client and topic."""
+        for one in observed.of("stuck_at_zstd"):
+            numbers = one.numbers
+            software = f" ({listed(numbers['software'])})" if numbers["software"] else ""
+            yield Explanation(
+                code="zstd_not_known",
+                subject=one.name("client"),
+                title=f"is given batches of {listed(numbers['partitions'])} in zstd, which clients that ask by "
+                f"{listed(numbers['versions'])} do not know{software}: it does not come past them",
+                remedy="Update the client: zstd came with Fetch v10 (Kafka 2.1). Or let its producers use another "
+                "compression.type; what is written stays in zstd until retention deletes it.",
+                explained=(one,),
+                numbers={
+                    "topic": one.name("topic"),
+                    "partitions": numbers["partitions"],
+                    "versions": numbers["versions"],
+                },
+                severity="error",
+            )
+
+
+class SilentApplication(Cause):
+    """`not_polling` (warning): a member fetches and commits nothing for 10 s or more on connections that stand, and its
+    heartbeats go on: its application does not poll, or has paused its partitions. Must not be seen: fetches that find
+    nothing, errors, other partitions. That it falls behind is a symptom.
+    """
+
+    codes: ClassVar[tuple[str, ...]] = ("not_polling",)
+    explains: ClassVar[tuple[str, ...]] = ("not_polling",)
+
+    def weigh(self, observed: Observed) -> Iterator[Explanation]:
+        """By client."""
+        for one in observed.of("not_polling"):
+            client = one.name("client")
+            yield Explanation(
+                code="not_polling",
+                subject=client,
+                title=one.text.removeprefix(f"{client} "),
+                remedy="Its application does not poll, or has paused its partitions, and nobody else reads them "
+                "meanwhile: look at what it does with records (a call that hangs, a deadlock, a batch that takes long; "
+                "a thread dump shows it). After max.poll.interval.ms the group takes its partitions away.",
+                explained=(one,),
+                numbers=dict(one.numbers),
+                severity="warning",
+                explains={"consumer_lag": scope_of("client", [client])},
+            )

@@ -1,0 +1,40 @@
+"""Waits that clients make for themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.observation import Observed
+from kwiresniff.analysis.doctor.observers.queues import LINGER_NS
+from kwiresniff.analysis.doctor.wording import duration
+
+
+class OwnQueue(Cause):
+    """`own_queue` (info): a producer's requests wait behind its own on the same connection, longer than for the broker
+    and longer than ``linger.ms`` is by default (5 ms), 20 of them or more. A broker serves one request of a connection
+    at a time; where it does that in 5 ms, nothing is slow. What a quota mutes is `throttled`; what waits behind one
+    slow request is `slow` with it.
+    """
+
+    codes: ClassVar[tuple[str, ...]] = ("own_queue",)
+    explains: ClassVar[tuple[str, ...]] = ("queued",)
+
+    def weigh(self, observed: Observed) -> Iterator[Explanation]:
+        """By client."""
+        for queue in observed.of("queued"):
+            queued_ns, broker_ns = queue.numbers["mean_queued_ns"], queue.numbers["mean_broker_ns"]
+            yield Explanation(
+                code="own_queue",
+                subject=queue.name("client"),
+                title=f"{'nothing is slow: ' * (broker_ns <= LINGER_NS)}Produce waits {duration(queued_ns)} on average "
+                f"behind the client's own requests, of which a broker serves one at a time on a connection, in "
+                f"{duration(broker_ns)}",
+                remedy="Nothing is to be mended at the brokers. For less delay send fewer and larger requests "
+                "(linger.ms, batch.size), or have fewer in flight (max.in.flight.requests.per.connection).",
+                explained=(queue,),
+                supports=(queue.text,),
+                severity="info",
+                numbers=dict(queue.numbers),
+            )

@@ -1,0 +1,72 @@
+"""Quotas that hold clients back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar, Final
+
+from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.observation import Observation, Observed
+from kwiresniff.analysis.doctor.rule import as_brokers, as_clients
+from kwiresniff.analysis.doctor.wording import duration, listed
+from kwiresniff.base.time_units import MILLISECOND_NS
+
+#: A client that loses so much of its time to a quota cannot do its work.
+MUCH: Final = 0.5
+SEVERE_MS: Final = 1_000
+#: A quota on the time that requests take (``request_percentage``) throttles for no longer than its window at a time.
+WINDOW_MS: Final = 1_000
+_MUTED: Final = "Its requests wait before the broker reads them"
+_HELD: Final = "The broker, which is older than Kafka 2.0, holds its responses back"
+
+
+class Throttled(Cause):
+    """`throttled` (error when more than half of the time is lost, else warning): a quota delays a client; with user,
+    kind of quota as far as the traffic shows it, and the time it cost.
+
+    Seen must be ``throttle_time_ms`` in responses. Requests that wait in the muted channel (KIP-219) look like a slow
+    broker; where the responses before are cut off, that is told with the slow requests.
+    """
+
+    codes: ClassVar[tuple[str, ...]] = ("throttled",)
+    explains: ClassVar[tuple[str, ...]] = ("throttled",)
+
+    def weigh(self, observed: Observed) -> Iterator[Explanation]:
+        """By client and user."""
+        for one in observed.of("throttled"):
+            yield self._explanation(one)
+
+    def _explanation(self, one: Observation) -> Explanation:
+        client, brokers, numbers = one.name("client"), one.named("broker"), one.numbers
+        longest_ms, lost_ns = numbers["longest_ms"], numbers["lost_ns"]
+        quotas = listed(numbers["quotas"])
+        if longest_ms <= WINDOW_MS and "request" not in quotas:
+            quotas = f"{quotas} or the request quota"
+        severe = lost_ns / numbers["seen_ns"] >= MUCH and longest_ms >= SEVERE_MS
+        on = "its connections" if len(brokers) > 1 else "its connection"
+        return Explanation(
+            code="throttled",
+            subject=client,
+            title=f"is throttled by the {quotas} of user {numbers['user']} or its client id: {one.count} answers tell "
+            f"it to wait, {duration(longest_ms * MILLISECOND_NS)} at most; on {on} it lost {duration(lost_ns)}",
+            remedy="Raise the quota of the user or client id (kafka-configs --describe --entity-type users, clients), "
+            f"or make the client send less. {_HELD if numbers['held_back'] else _MUTED}: brokers and disks are not "
+            "slow.",
+            explained=(one,),
+            supports=(one.text,),
+            numbers={
+                **{name: numbers[name] for name in ("user", "longest_ms", "total_ms", "lost_ns", "quotas")},
+                "brokers": brokers,
+            },
+            severity="error" if severe else "warning",
+            explains={
+                "slow": as_brokers(*brokers),
+                **dict.fromkeys(
+                    (
+                        "unanswered", "broker_stalled", "request_timed_out", "closed_by_broker", "consumer_lag",
+                        "own_queue",
+                    ),
+                    as_clients(client),
+                ),
+            },
+        )  # fmt: skip

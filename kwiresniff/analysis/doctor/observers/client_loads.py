@@ -1,0 +1,200 @@
+"""The share of all requests that a client makes, or several that are alike, and how long others wait meanwhile.
+
+Alike are clients whose ids differ in nothing but numbers. What is asked changes nothing: Metadata, lists, descriptions,
+offsets of groups. Others' waits are the broker's part of their Produce requests, by the time in which the many requests
+come and the time in which none does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import chain
+from statistics import median
+from typing import Any, ClassVar, Final
+
+from kwiresniff.analysis.doctor.context import Context
+from kwiresniff.analysis.doctor.evidence import Case, clipped
+from kwiresniff.analysis.doctor.observation import Harm, Observation, observation_of
+from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.wording import duration, listed
+from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMBER_BYTES, text_bytes
+from kwiresniff.base.api_keys import API_VERSIONS, FIND_COORDINATOR, METADATA, OFFSET_FETCH, PRODUCE
+from kwiresniff.base.placeholders import NO_CLIENT_ID
+from kwiresniff.model import Connection, Exchange
+
+#: Kinds of clients that are remembered, and their connections.
+MAX_LOADS = 500
+MAX_CONNECTIONS = 20_000
+#: Parts of the time of a capture in which requests are counted apart; when there are as many, two become one.
+MAX_PARTS: Final = 256
+FIRST_PART_NS: Final = 250_000_000
+#: Waits kept of each part, to take their median.
+MAX_WAITS: Final = 8
+#: Requests of a client below which nothing is said of its share; waits below which none of theirs.
+ENOUGH_REQUESTS = 500
+ENOUGH_WAITS = 20
+#: APIs that only ask, besides those whose names say that they list or describe.
+_ASKS: Final = frozenset({METADATA, FIND_COORDINATOR, OFFSET_FETCH, API_VERSIONS})
+#: What a client asks any broker, on a connection of its own at first.
+_ANYWHERE: Final = frozenset({API_VERSIONS, METADATA, FIND_COORDINATOR})
+
+
+class _Load:
+    """The requests of clients that are alike."""
+
+    __slots__ = ("apis", "asked", "case", "counts", "instances", "waits")
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self.apis: dict[str, int] = {}
+        self.asked = 0
+        self.counts: list[int] = []
+        self.waits: list[list[int]] = []
+        #: By broker, connections on which it has asked more than what any broker answers.
+        self.instances: dict[str, int] = {}
+
+
+class _Line:
+    """A connection of such a client."""
+
+    __slots__ = ("is_counted", "load")
+
+    def __init__(self, load: _Load) -> None:
+        self.load = load
+        self.is_counted = False
+
+
+class ClientLoads(Observer):
+    """``client_load``: clients that are alike send more than half of all requests, most of which only ask.
+
+    Numbers: ``share``, ``per_second``, ``apis`` with their counts, ``instances``, and of each client that waited twice
+    as long meanwhile, ``before_ns`` and ``during_ns`` (medians).
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("client_load",)
+    apis: ClassVar[frozenset[int] | None] = None
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._loads: dict[str, _Load] = {}
+        self._on: dict[int, _Line] = {}
+        self._part_ns = FIRST_PART_NS
+        self._count = 0
+
+    def exchange(self, exchange: Exchange) -> None:
+        """Counts a request of any API."""
+        request = exchange.request
+        if request is None:
+            return
+        self._count += 1
+        line = self._on.get(exchange.connection.id) or self._new(exchange)
+        if line is None:
+            return
+        load, api_key = line.load, exchange.api_key
+        load.case.add(request.first_packet, request.first_ns)
+        load.apis[exchange.api] = load.apis.get(exchange.api, 0) + 1
+        load.asked += api_key in _ASKS or "List" in exchange.api or "Describe" in exchange.api
+        if not line.is_counted and api_key not in _ANYWHERE:
+            line.is_counted = True
+            broker = exchange.connection.broker
+            if broker in load.instances or self.context.budget.admit(ENTRY_BYTES + text_bytes(broker)):
+                load.instances[broker] = load.instances.get(broker, 0) + 1
+        part = max(request.first_ns - self.context.begin_ns, 0) // self._part_ns
+        while part >= MAX_PARTS:
+            self._widen()
+            part //= 2
+        counts = load.counts
+        while len(counts) <= part:
+            counts.append(0)
+            load.waits.append([])
+        counts[part] += 1
+        if api_key == PRODUCE and len(load.waits[part]) < MAX_WAITS:
+            wait_ns = exchange.broker_ns
+            if wait_ns is not None and self.context.budget.admit(NUMBER_BYTES):
+                load.waits[part].append(wait_ns)
+
+    def connection(self, connection: Connection) -> None:
+        """One that has ended."""
+        self._on.pop(connection.id, None)
+
+    def _new(self, exchange: Exchange) -> _Line | None:
+        name = _alike(exchange.client_id)
+        load = self._loads.get(name)
+        if len(self._on) >= MAX_CONNECTIONS:
+            return None
+        if load is None:
+            size = (CONTAINER_BYTES + NUMBER_BYTES) * MAX_PARTS + text_bytes(name)
+            if len(self._loads) >= MAX_LOADS or not self.context.budget.admit(size):
+                return None
+            load = self._loads[name] = _Load(self.context.case())
+        load.case.note("clients", [self.context.client_of(exchange)])
+        line = self._on[exchange.connection.id] = _Line(load)
+        return line
+
+    def _widen(self) -> None:
+        """Makes each part of the time twice as long."""
+        self._part_ns *= 2
+        for load in self._loads.values():
+            counts, waits = load.counts, load.waits
+            load.counts = [sum(counts[at : at + 2]) for at in range(0, len(counts), 2)]
+            load.waits = [[*chain(*waits[at : at + 2])][:MAX_WAITS] for at in range(0, len(waits), 2)]
+
+    def observations(self) -> Iterator[Observation]:
+        """By clients that are alike."""
+        for name, load in self._loads.items():
+            case = load.case
+            if case.count < ENOUGH_REQUESTS or case.count * 2 <= self._count or load.asked * 2 <= case.count:
+                continue
+            apis = sorted(load.apis.items(), key=lambda one: -one[1])
+            rate, share = case.count / case.seconds, case.count / self._count
+            others = [(other, its) for other, its in self._loads.items() if its is not load]
+            slowed = [one for other, its in others if (one := _slowed(other, its, load)) is not None]
+            hurt = "".join(
+                f"; the Produce requests of {one['client']} waited {duration(one['during_ns'])} meanwhile, and "
+                f"{duration(one['before_ns'])} without them"
+                for one in slowed
+            )
+            clients, seen_ns = case.noted("clients"), case.last_ns - case.first_ns
+            who = clients[0] if len(clients) == 1 else name
+            instances = max(load.instances.values(), default=1)
+            yield observation_of(
+                "client_load",
+                f"{who} sent {share:.0%} of all requests, {rate:,.0f} a second in {duration(seen_ns)}: "
+                + listed([f"{api} ({count:,})" for api, count in apis])
+                + hurt,
+                case,
+                (),
+                {
+                    "subject": who,
+                    "share": round(share, 3),
+                    "per_second": round(rate, 1),
+                    "requests": case.count,
+                    "apis": dict(apis[:20]),
+                    "instances": instances,
+                    "slowed": slowed,
+                },
+                Harm(
+                    requests_late=sum(one["requests"] for one in slowed),
+                    late_ns=sum(one["requests"] * (one["during_ns"] - one["before_ns"]) for one in slowed),
+                ),
+            )
+
+
+def _alike(client_id: str | None) -> str:
+    """What client ids that differ in numbers only have in common."""
+    return re.sub(r"[0-9]+", "#", clipped(client_id)) if client_id else NO_CLIENT_ID
+
+
+def _slowed(name: str, other: _Load, load: _Load) -> dict[str, Any] | None:
+    """How much longer the Produce requests of a client waited while others sent their many requests; None where they
+    did not wait twice as long."""
+    least = max(load.counts) // 10
+    busy = {part for part, count in enumerate(load.counts) if count > least}
+    idle = {part for part in range(len(other.counts)) if part >= len(load.counts) or not load.counts[part]}
+    during = [one for part in busy if part < len(other.waits) for one in other.waits[part]]
+    before = [one for part in idle for one in other.waits[part]]
+    if min(len(during), len(before)) < ENOUGH_WAITS or median(during) < 2 * median(before):
+        return None
+    requests = sum(other.counts[part] for part in busy if part < len(other.counts))
+    return {"client": name, "before_ns": int(median(before)), "during_ns": int(median(during)), "requests": requests}

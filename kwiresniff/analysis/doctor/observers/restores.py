@@ -1,0 +1,81 @@
+"""Kafka Streams restoring its state: changelog topics that are read from their beginning.
+
+A task with a checkpoint goes on from there; one without, because its state directory is new or lost, reads the whole
+changelog (Streams architecture, "Fault Tolerance"). Changelogs are named ``APPLICATION_ID-STORE-changelog``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar, Final
+
+from kwiresniff.analysis.doctor.context import Context
+from kwiresniff.analysis.doctor.evidence import clipped
+from kwiresniff.analysis.doctor.observation import Observation, observation_of
+from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.wording import counted, duration
+from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
+from kwiresniff.analysis.topic_parts import message_parts
+from kwiresniff.base.api_keys import FETCH
+from kwiresniff.model import Exchange
+
+CHANGELOG: Final = "-changelog"
+#: Partitions that are remembered.
+MAX_PARTITIONS = 5_000
+
+
+class Restores(Observer):
+    """``changelog_restored``: partitions of a Streams changelog that a consumer reads from offset 0.
+
+    Numbers: ``records``, ``partitions``, and of how many of them it has reached the end.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("changelog_restored",)
+    apis: ClassVar[frozenset[int] | None] = frozenset({FETCH})
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._cases = context.tally()
+        #: By client, topic and partition, how many records are still behind what was read.
+        self._behind: dict[tuple[str, str, int], int] = {}
+
+    def exchange(self, exchange: Exchange) -> None:
+        """A fetch; of changelogs there are few."""
+        response = exchange.response
+        if response is None:
+            return
+        for topic, part in self.context.brought(exchange):
+            if not topic.endswith(CHANGELOG):
+                continue
+            key = self.context.client_of(exchange), topic, part.index
+            if key not in self._behind and not self._begins(exchange, topic, part.index):
+                continue
+            if key not in self._behind and (
+                len(self._behind) >= MAX_PARTITIONS or not self.context.budget.admit(ENTRY_BYTES + text_bytes(*key[:2]))
+            ):
+                continue
+            self._behind[key] = max(part.high_watermark - part.end_offset, 0)
+            case = self._cases.case(key[0], topic)
+            case.add(response.first_packet, response.first_ns, part.records, until_ns=response.last_ns)
+
+    def _begins(self, exchange: Exchange, topic: str, index: int) -> bool:
+        """Whether a fetch asks for a partition from offset 0."""
+        return any(
+            part.index == index and part.offset == 0
+            for asked in message_parts(exchange.request)
+            if clipped(self.context.topic_in(asked)) == topic
+            for part in asked.partitions
+        )
+
+    def observations(self) -> Iterator[Observation]:
+        """By client and changelog."""
+        for client, topic, case in self._cases:
+            behind = [left for (who, what, _), left in self._behind.items() if (who, what) == (client, topic)]
+            yield observation_of(
+                "changelog_restored",
+                f"{client} read {counted(case.total, 'record')} of {counted(len(behind), 'partition')} of {topic} from "
+                f"offset 0 in {duration(case.last_ns - case.first_ns)}",
+                case,
+                {f"client:{client}", f"topic:{topic}"},
+                {"topic": topic, "records": case.total, "partitions": len(behind), "at_end": behind.count(0)},
+            )

@@ -1,0 +1,111 @@
+"""Quotas: who is told to wait, as which user, and how much time that costs (KIP-13, KIP-124, KIP-219)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar, Final
+
+from kwiresniff.analysis.body_entities import throttle_ms_of
+from kwiresniff.analysis.doctor.context import Context
+from kwiresniff.analysis.doctor.evidence import Case, client_of
+from kwiresniff.analysis.doctor.observation import Harm, Observation, observation_of
+from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.selection import THROTTLED, Selection
+from kwiresniff.analysis.doctor.wording import duration
+from kwiresniff.analysis.places import place_of
+from kwiresniff.base.api_keys import FETCH, PRODUCE
+from kwiresniff.base.time_units import MILLISECOND_NS
+from kwiresniff.model import Connection, Exchange
+
+#: Connections whose mute is remembered.
+MAX_MUTED: Final = 10_000
+_QUOTAS: Final = {PRODUCE: "produce quota", FETCH: "fetch quota"}
+#: Who has not authenticated, as brokers call it.
+ANONYMOUS: Final = "ANONYMOUS"
+
+
+class Throttling(Observer):
+    """`throttled`: responses tell a client to wait because it exceeds a quota; the channel is muted for the
+    ``throttle_time_ms`` of the response.
+
+    By client and user. Numbers: ``user``, ``quotas``, ``longest_ms``, ``total_ms``, ``lost_ns`` (for how long its
+    connections were muted in the capture), ``seen_ns`` (from the first such response to the end, for each broker),
+    ``held_back`` (whether the broker, older than Kafka 2.0, held responses back instead).
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("throttled",)
+    apis: ClassVar[frozenset[int] | None] = None
+    selection: ClassVar[Selection] = THROTTLED
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._throttled = context.tally()
+        self._muted: dict[int, tuple[int, Case]] = {}
+        self._costs: dict[int, int] = {}
+
+    def exchange(self, exchange: Exchange) -> None:
+        """Counts a response that throttles its client."""
+        response = exchange.response
+        throttle_ns = throttle_ms_of(response) * MILLISECOND_NS
+        if response is None or throttle_ns <= 0:
+            return
+        connection = exchange.connection
+        case = self._throttled.case(client_of(exchange), user_of(connection))
+        packet, ns = place_of(exchange)
+        # Brokers of before KIP-219 held the response itself back, and nothing is muted.
+        held_back = exchange.waiting == "throttled" and (exchange.held_ns or 0) >= throttle_ns
+        until_ns = response.last_ns + (0 if held_back else throttle_ns)
+        until = min(until_ns, max(self.context.end_ns, ns))
+        case.add(packet, ns, throttle_ns // MILLISECOND_NS, until_ns=until)
+        case.note("quotas", [_QUOTAS.get(exchange.api_key, "request quota")])
+        case.note("brokers", [connection.broker])
+        if held_back:
+            case.note("held", ["yes"])
+            self._cost(case, throttle_ns)
+            return
+        muted_until = self._muted.pop(connection.id, (0, case))[0]
+        if len(self._muted) < MAX_MUTED:
+            self._muted[connection.id] = max(until_ns, muted_until), case
+        self._cost(case, max(until_ns - max(response.last_ns, muted_until), 0))
+
+    def _cost(self, case: Case, ns: int) -> None:
+        self._costs[id(case)] = self._costs.get(id(case), 0) + ns
+
+    def connection(self, connection: Connection) -> None:
+        """Takes back what is left of a mute when its connection ends."""
+        until_ns, case = self._muted.pop(connection.id, (0, None))
+        if case is not None:
+            self._cost(case, -max(until_ns - (connection.closed_ns or self.context.end_ns), 0))
+
+    def observations(self) -> Iterator[Observation]:
+        """By client and user."""
+        end_ns = self.context.end_ns
+        for client, user, case in self._throttled:
+            over_ns = sum(max(until_ns - end_ns, 0) for until_ns, one in self._muted.values() if one is case)
+            lost_ns = max(self._costs.get(id(case), 0) - over_ns, 0)
+            numbers = {
+                "user": user,
+                "longest_ms": case.most,
+                "total_ms": case.total,
+                "lost_ns": lost_ns,
+                "quotas": case.noted("quotas"),
+                "seen_ns": max(end_ns - case.first_ns, 1) * max(len(case.noted("brokers")), 1),
+                "held_back": bool(case.noted("held")),
+            }
+            text = (
+                f"{case.count} answers told {client} to wait, {duration(case.most * MILLISECOND_NS)} at most; that "
+                f"cost it {duration(lost_ns)}"
+            )
+            harm = Harm(requests_late=case.count, late_ns=lost_ns)
+            yield observation_of("throttled", text, case, [f"client:{client}", f"user:{user}"], numbers, harm)
+
+
+def user_of(connection: Connection) -> str:
+    """The user of a connection, as far as its authentication shows it."""
+    principal = (connection.sasl or {}).get("principal")
+    if principal:
+        return str(principal)
+    names = (connection.tls or {}).get("client_certificate_names")
+    if names:
+        return str(names[0])
+    return ANONYMOUS if connection.tls is None and connection.sasl is None else "(not known)"

@@ -1,0 +1,35 @@
+"""What an observer remembers of each subject, in bounded number and memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS
+from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, MemoryBudget, text_bytes
+
+#: The name of a subject, or its names and numbers.
+Subject = TypeVar("Subject", bound=str | tuple[str | int, ...])
+Value = TypeVar("Value")
+
+
+class Subjects(dict[Subject, Value]):
+    """What is remembered by subject; ``most`` of them, each of ``entries`` numbers and texts within a budget."""
+
+    def __init__(self, budget: MemoryBudget, make: Callable[[], Value], entries: int, most: int = 0) -> None:
+        super().__init__()
+        self._budget = budget
+        self._make = make
+        self._size = CONTAINER_BYTES + entries * ENTRY_BYTES
+        self._most = most
+
+    def of(self, subject: Subject) -> Value | None:
+        """What is remembered of a subject, made if need be; None where there is no room for it."""
+        found = self.get(subject)
+        if found is None:
+            names: tuple[str | int, ...] = (subject,) if isinstance(subject, str) else subject
+            size = self._size + text_bytes(*(name for name in names if isinstance(name, str)))
+            if len(self) >= (self._most or MAX_SUBJECTS) or not self._budget.admit(size):
+                return None
+            found = self[subject] = self._make()
+        return found

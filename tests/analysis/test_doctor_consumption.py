@@ -1,0 +1,267 @@
+"""Groups that nobody is in any more, that begin anew at every start, or that have more members than work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kwiresniff.analysis.doctor import subjects
+from kwiresniff.model import Event, Exchange
+from tests.support.exchanges import START_NS, connection, exchange
+from tests.support.incidents import SECOND, codes, findings
+
+GROUP = "backend"
+
+
+def at(seconds: float) -> int:
+    return START_NS + round(seconds * SECOND)
+
+
+def join(client: str, at_s: float, *, session_ms: int = 10_000, topic: str = "orders", **answer: Any) -> Exchange:
+    """A member that subscribes to a topic joins a group of its own, with an id of its own each time."""
+    subscription = {"name": "range", "metadata_decoded": {"data": {"topics": [topic]}}}
+    request = {"group_id": GROUP, "session_timeout_ms": session_ms, "member_id": "", "protocols": [subscription]}
+    response = {"generation_id": 1, "member_id": f"{client}-{at_s}", **answer}
+    return exchange("JoinGroup", 11, 7, client_id=client, request=request, response=response, start_ns=at(at_s))
+
+
+def leave(client: str, at_s: float, joined_s: float) -> Exchange:
+    request = {"group_id": GROUP, "members": [{"member_id": f"{client}-{joined_s}"}]}
+    return exchange("LeaveGroup", 13, 4, client_id=client, request=request, response={}, start_ns=at(at_s))
+
+
+def fetch(client: str, at_s: float, offset: int = 0, *, codec: str = "snappy", records: int = 10) -> Exchange:
+    batch = {
+        "base_offset": offset,
+        "last_offset_delta": records - 1,
+        "records_count": records,
+        "magic": 2,
+        "compression": codec,
+    }
+    part = {"partition_index": 0, "error_code": 0, "high_watermark": 900, "records": [batch]}
+    response = {"responses": [{"topic": "orders", "partitions": [part]}]}
+    return exchange(
+        client_id=client, request={"replica_id": -1, "topics": []}, response=response, start_ns=at(at_s)
+    )  # fmt: skip
+
+
+def offsets(client: str, at_s: float, committed: int) -> Exchange:
+    """A member asks where its group stands; -1 is nowhere."""
+    part = {"partition_index": 0, "committed_offset": committed, "error_code": 0}
+    response = {"groups": [{"group_id": GROUP, "topics": [{"name": "orders", "partitions": [part]}], "error_code": 0}]}
+    request = {"groups": [{"group_id": GROUP}]}
+    return exchange("OffsetFetch", 9, 8, client_id=client, request=request, response=response, start_ns=at(at_s))
+
+
+def commit(
+    client: str, at_s: float, offset: int, joined_s: float, api: str = "OffsetCommit", key: int = 8, **more: Any
+) -> Exchange:
+    topics = [{"name": "orders", "partitions": [{"partition_index": 0, "committed_offset": offset}]}]
+    request = {"group_id": GROUP, "member_id": f"{client}-{joined_s}", "topics": topics}
+    response: dict[str, Any] = {"topics": []}
+    return exchange(api, key, 8, client_id=client, request=request, response=response, start_ns=at(at_s), **more)
+
+
+def writes(first_s: float, last_s: float) -> list[Event]:
+    """A producer that writes ten records to orders each second."""
+    batch = {"magic": 2, "records_count": 10, "size_bytes": 1000, "producer_id": 7, "producer_epoch": 0}
+    body = {"acks": -1, "topic_data": [{"name": "orders", "partition_data": [{"index": 0, "records": [batch]}]}]}
+    return [
+        exchange("Produce", 0, 9, client_id="shop", request=body, response={}, start_ns=at(first_s + number))
+        for number in range(int(last_s - first_s))
+    ]
+
+
+def crash(client: str, joined_s: float, codec: str = "snappy") -> list[Event]:
+    """A member that leaves a tenth of a second after its first records."""
+    return [
+        join(client, joined_s), fetch(client, joined_s + 1, codec=codec), leave(client, joined_s + 1.1, joined_s),
+    ]  # fmt: skip
+
+
+# -- a codec that no member can read ---------------------------------------------------------------------------------
+
+
+def test_members_that_all_leave_at_their_first_snappy_batches_lack_the_codec() -> None:
+    """The group, who left, the codec, the topic, and what piles up since."""
+    (found,) = findings(*crash("a", 0), *crash("b", 2), *writes(4, 10))
+    assert (found.code, found.severity, found.subject) == ("codec_not_supported", "error", "group backend")
+    assert found.numbers["codecs"] == ["snappy"] and found.numbers["records"] == 60
+    assert found.numbers["clients"] == ["a 10.0.0.5", "b 10.0.0.5"]
+    assert [one.code for one in found.symptoms] in ([], ["group_deserted"])
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        pytest.param([*crash("a", 0, "gzip"), *writes(4, 10)], id="gzip, which every library has"),
+        pytest.param([*crash("a", 0, "none"), *writes(4, 10)], id="no codec at all"),
+        pytest.param([*crash("a", 0), join("a", 3), fetch("a", 4), *writes(4, 10)], id="one that comes back and stays"),
+        pytest.param([*crash("a", 0)], id="nothing that is written since"),
+        pytest.param([*crash("a", 0), *writes(1.5, 3)], id="an end of the capture right after it"),
+        pytest.param(
+            [join("a", 0), fetch("a", 1), commit("a", 1.5, 10, 0), leave("a", 2, 0), *writes(4, 10)],
+            id="a commit behind the records",
+        ),
+        pytest.param([join("a", 0), fetch("a", 1), leave("a", 8, 0), *writes(9, 15)], id="seven seconds of work"),
+        pytest.param(
+            [*crash("a", 0), join("b", 2), fetch("b", 3), commit("b", 4, 10, 2), leave("b", 9, 2), *writes(10, 16)],
+            id="another member that could read them",
+        ),
+    ],
+)
+def test_members_that_leave_may_have_other_reasons(events: list[Event]) -> None:
+    """Each of these lacks one of the things that must have been seen."""
+    assert codes(*events) == []
+
+
+def test_members_that_crash_again_and_again_at_the_codec_are_told_without_a_deserted_group() -> None:
+    """A container that is started again each time: its rebalances are symptoms."""
+    events = [one for start in range(5) for one in crash("a", 10 * start)]
+    assert [one.code for one in findings(*events)] == ["codec_not_supported"]
+
+
+# -- groups without members ------------------------------------------------------------------------------------------
+
+
+def test_a_group_that_nobody_is_in_while_its_topic_is_written_is_told_after_a_session() -> None:
+    """As long as a member that fell silent might come back, nothing is."""
+    left = [join("a", 0), fetch("a", 1, codec="none"), leave("a", 20, 0)]
+    assert codes(*left, *writes(21, 30)) == []
+    assert codes(*left, *writes(31, 38)) == [("group_deserted", "info")]
+    (found,) = findings(*left, *writes(21, 40))
+    assert (found.code, found.severity, found.numbers["records"]) == ("group_deserted", "warning", 190)
+    assert "a 10.0.0.5 left" in found.title and "orders" in found.title
+
+
+def test_a_member_that_closes_its_connection_has_left_until_it_comes_back() -> None:
+    """Killed processes do not leave; those that change to another coordinator go on."""
+    gone = connection()
+    gone.closed_by, gone.closed_ns, gone.closed_packet = "client", at(5), 90
+    events = [join("a", 0), gone, *writes(6, 30)]
+    assert codes(*events) == [("group_deserted", "error")]
+    request = {"group_id": GROUP, "member_id": "a-0"}
+    beat = exchange("Heartbeat", 12, 4, client_id="a", request=request, response={}, start_ns=at(6), on=connection(2))
+    assert codes(join("a", 0), gone, beat, *writes(7, 30)) == []
+
+
+def test_members_that_only_the_leader_was_told_of_are_in_the_group() -> None:
+    """They sit on other hosts, and nothing shows whether they have left."""
+    told = [{"member_id": "a-0"}, {"member_id": "elsewhere"}]
+    assert codes(join("a", 0, members=told), leave("a", 2, 0), *writes(3, 30)) == []
+
+
+def test_groups_that_are_remembered_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond the limit a group is not looked at."""
+    left = [join("a", 0), leave("a", 2, 0), *writes(3, 30)]
+    assert codes(*left) == [("group_deserted", "warning")]
+    monkeypatch.setattr(subjects, "MAX_SUBJECTS", 0)
+    assert codes(*left) == []
+
+
+# -- starts without committed offsets --------------------------------------------------------------------------------
+
+
+def run(at_s: float, first: int, last: int, seconds: float = 8) -> list[Event]:
+    """A consumer that starts without a committed offset, and reads from one offset to another."""
+    middle = (first + last) // 2
+    return [
+        offsets("export", at_s, -1),
+        fetch("export", at_s + 1, first, codec="none", records=middle - first),
+        fetch("export", at_s + 1 + seconds, middle, codec="none", records=last - middle),
+    ]
+
+
+def test_a_group_that_never_commits_reads_everything_again_at_every_start() -> None:
+    """With what was given in all, how many records these are, and how many were given before."""
+    (found,) = findings(*run(0, 0, 100), *run(20, 0, 120), *run(40, 0, 140))
+    assert (found.code, found.severity, found.subject) == ("no_committed_offsets", "error", "group backend")
+    numbers = {name: found.numbers[name] for name in ("starts", "records", "existing", "doubled", "skipped")}
+    assert numbers == {"starts": 3, "records": 360, "existing": 140, "doubled": 220, "skipped": 0}
+    assert not found.details
+
+
+def test_a_group_that_begins_at_the_end_each_time_misses_what_was_written_meanwhile() -> None:
+    """``auto.offset.reset=latest``: nothing is read twice, and 900 records never."""
+    (found,) = findings(*run(0, 0, 100), *run(20, 1_000, 1_100))
+    assert (found.code, found.severity) == ("no_committed_offsets", "warning")
+    assert found.numbers["skipped"] == 900 and "never read" in found.title
+
+
+def test_short_runs_are_told_with_the_doubt_that_they_end_before_a_commit_is_due() -> None:
+    """Consumers commit every five seconds by default."""
+    (found,) = findings(*run(0, 0, 100, 1), *run(20, 0, 120, 1))
+    assert any("auto.commit.interval.ms" in one for one in found.details)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        pytest.param([commit("export", 30, 100, 0)], id="commits in the end"),
+        pytest.param([commit("export", 30, 100, 0, "TxnOffsetCommit", 28)], id="commits in a transaction"),
+        pytest.param([offsets("export", 60, 100)], id="has committed offsets after all"),
+    ],
+)
+def test_a_group_that_commits_is_not_told(more: list[Event]) -> None:
+    """Whoever commits, and however."""
+    assert "no_committed_offsets" not in [code for code, _ in codes(*run(0, 0, 100), *run(20, 0, 120), *more)]
+
+
+def test_commits_that_are_refused_are_told_as_that() -> None:
+    """The answer to them is the reason, and has a finding of its own."""
+    denied = [("topics[0].partitions[0].error_code", 29, "TOPIC_AUTHORIZATION_FAILED", False)]
+    told = findings(*run(0, 0, 100), *run(20, 0, 120), commit("export", 30, 100, 0, errors=denied, outcome="error"))
+    (found,) = [one for one in told if one.code == "no_committed_offsets"]
+    assert "its commits are refused (1 of them)" in found.title
+    assert "topic_authorization_failed" in [one.code for one in told]
+
+
+def test_one_start_is_none_too_many() -> None:
+    """Every group begins without offsets once; that of an exporter that asks for offsets reads nothing."""
+    assert codes(*run(0, 0, 100), offsets("export", 30, -1), offsets("export", 40, -1)) == []
+
+
+# -- members without work --------------------------------------------------------------------------------------------
+
+
+def assigned(client: str, at_s: float, partitions: list[int] | None, user_data: str | None = None) -> Exchange:
+    topics = [{"topic": "orders", "partitions": partitions}] if partitions else []
+    opened = {"data": {"assigned_partitions": topics, "user_data": user_data}}
+    response = {"assignment": "...", "assignment_decoded": opened}
+    request = {"group_id": GROUP, "member_id": client, "generation_id": 1}
+    return exchange("SyncGroup", 14, 5, client_id=client, request=request, response=response, start_ns=at(at_s))
+
+
+def beat(client: str, at_s: float) -> Exchange:
+    request = {"group_id": GROUP, "member_id": client}
+    return exchange("Heartbeat", 12, 4, client_id=client, request=request, response={}, start_ns=at(at_s))
+
+
+def test_members_without_partitions_are_counted() -> None:
+    """Two partitions for three members; those that the consumer protocol assigns count the same."""
+    events = [assigned("a", 0, [0]), assigned("b", 0, [1]), assigned("c", 0, None), beat("c", 12)]
+    (found,) = findings(*events)
+    assert (found.code, found.severity) == ("idle_members", "info")
+    assert "1 of 3 members" in found.title and "2 partitions" in found.title and "c 10.0.0.5" in found.title
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        pytest.param([assigned("a", 0, [0, 1]), beat("a", 12)], id="one that has all"),
+        pytest.param([assigned("a", 0, None), beat("a", 12)], id="a group in which nobody has any"),
+        pytest.param(
+            [assigned("a", 0, [0]), assigned("b", 0, None, "standby tasks"), beat("b", 12)],
+            id="a member of Kafka Streams, which may have standby tasks",
+        ),
+        pytest.param([assigned("a", 0, [0]), assigned("b", 0, None)], id="one that was just assigned nothing"),
+        pytest.param(
+            [assigned("a", 0, [0, 1, 2]), assigned("b", 0, None), beat("b", 12)],
+            id="one to whom partitions are handed over step by step",
+        ),
+    ],
+)
+def test_members_with_work_are_not_told(events: list[Event]) -> None:
+    """Nobody is idle for any time here, as far as it shows."""
+    assert codes(*events) == []

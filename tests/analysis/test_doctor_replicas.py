@@ -1,0 +1,108 @@
+"""Replicas that are missing from the ISR and from the list of brokers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kwiresniff.results.findings import Finding
+from tests.support.incidents import SECOND, findings, metadata, partition
+
+TWO = {1: "10.0.0.1", 2: "10.0.0.2"}
+
+
+def short(index: int, in_sync: list[int], leader: int = 1) -> dict[str, Any]:
+    return partition(index, leader, 4, replica_nodes=[1, 2, 3], isr_nodes=in_sync, offline_replicas=[])
+
+
+def under_replicated(*events: Any) -> Finding | None:
+    return next((one for one in findings(*events) if one.code == "under_replicated"), None)
+
+
+def test_a_node_that_is_gone_is_missing_from_the_isr_and_from_the_list_of_brokers() -> None:
+    """With how many replicas are left, and who leads."""
+    seen = metadata(short(0, [1, 2]), short(1, [2, 1], 2), short(2, [1, 2]), hosts=TWO)
+    found = under_replicated(seen)
+    assert found is not None and (found.severity, found.subject) == ("warning", "node 3")
+    assert "3 of 3 partitions are under-replicated" in found.title
+    assert "node 3 is missing from the ISR and from the list of brokers" in found.title
+    assert found.numbers["not_in_broker_list"] == [3] and found.numbers["least_in_sync"] == 2
+    assert "min.insync.replicas=2, one more loss" in found.details[0]
+    assert "node 1 leads 2 of these 3 partitions" in found.details
+
+
+def test_a_node_that_is_there_and_lags_is_told_as_that() -> None:
+    """The remedy is about its replication; nothing says that it is gone."""
+    found = under_replicated(metadata(short(0, [1]), short(1, [1])))
+    assert found is not None and found.numbers["missing"] == [2, 3]
+    assert "are missing from the ISR, and in the list of brokers" in found.title
+    assert "does not keep up" in found.remedy
+    assert "if that one goes as well" in found.details[0]
+
+
+def test_what_is_in_sync_again_is_no_finding() -> None:
+    """The last answer counts."""
+    assert under_replicated(metadata(short(0, [1, 2])), metadata(short(0, [1, 2, 3]), at_ns=SECOND)) is None
+
+
+@pytest.mark.parametrize(("lasted_s", "severity"), [(5, "info"), (31, "warning")])
+def test_a_replica_that_has_just_left_is_good_to_know(lasted_s: int, severity: str) -> None:
+    """A restart takes less than replica.lag.time.max.ms, 30 s by default."""
+    gone = [metadata(short(0, [1, 2]), at_ns=(1 + second) * SECOND, hosts=TWO) for second in (0, lasted_s)]
+    found = under_replicated(metadata(short(0, [1, 2, 3])), *gone)
+    assert found is not None and found.severity == severity
+
+
+def test_a_replica_that_is_in_sync_elsewhere_may_be_new() -> None:
+    """A reassignment adds replicas that have to catch up."""
+    found = under_replicated(metadata(short(0, [1, 2]), short(1, [1, 2, 3])))
+    assert found is not None and "1 of 2 partitions is under-replicated" in found.title
+    assert any("reassignment" in one for one in found.details)
+
+
+def test_a_cluster_whose_replicas_are_all_in_sync_is_silent() -> None:
+    assert findings(metadata(short(0, [1, 2, 3]), short(1, [3, 2, 1]))) == []
+
+
+def test_a_replica_that_is_offline_while_its_broker_is_there_is_in_a_failed_log_directory() -> None:
+    """KIP-112: Metadata names it."""
+    failed = partition(0, 1, 4, replica_nodes=[1, 2, 3], isr_nodes=[1, 2], offline_replicas=[3])
+    found = under_replicated(metadata(failed))
+    assert found is not None and "a log directory failed" in found.title
+    assert "log directory that it took offline" in found.remedy
+
+
+def spread(leaders: list[int], first: int = 0) -> Any:
+    """A topic whose partitions all have three replicas in sync, with these leaders; ``first`` stands first in each."""
+    nodes = [[first or leader, *[node for node in (1, 2, 3) if node != (first or leader)]] for leader in leaders]
+    return metadata(
+        *[
+            partition(index, leader, 4, replica_nodes=nodes[index], isr_nodes=nodes[index])
+            for index, leader in enumerate(leaders)
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("leaders", "idle"),
+    [
+        pytest.param([1] * 9, [2, 3], id="one leads all"),
+        pytest.param([1, 2] * 5, [3], id="one leads none"),
+        pytest.param([1] * 8, [], id="too few to tell"),
+        pytest.param([1, 2, 3] * 4, [], id="spread"),
+        pytest.param([1] * 8 + [2, 3], [], id="each leads some"),
+    ],
+)
+def test_brokers_that_lead_nothing_are_told_where_that_is_no_chance(leaders: list[int], idle: list[int]) -> None:
+    """Each would lead three or more if leaders were spread."""
+    found = [one for one in findings(spread(leaders)) if one.code == "leader_imbalance"]
+    assert [one.numbers["nodes"] for one in found] == ([idle] if idle else [])
+
+
+def test_what_to_do_about_leaders_depends_on_who_is_preferred() -> None:
+    """An election brings back preferred leaders; where the assignment prefers one broker, it has to change."""
+    (found,) = findings(spread([1] * 9, first=2))
+    assert "kafka-leader-election" in found.remedy and found.numbers["preferred"] == 9
+    (found,) = findings(spread([1] * 9, first=1))
+    assert "kafka-reassign-partitions" in found.remedy and found.evidence

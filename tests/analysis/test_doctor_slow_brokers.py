@@ -1,0 +1,170 @@
+"""Which broker is slow, or which topic: by the writes that a node takes part in and those that go on without it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kwiresniff.model import Event, Exchange
+from kwiresniff.results.findings import Finding
+from tests.support.exchanges import START_NS, connection, exchange
+from tests.support.incidents import CLIENT, SECOND, findings, metadata, partition
+
+MILLISECOND = SECOND // 1000
+
+
+def write(topic: str, broker: int, at_ns: int, took_ns: int, *, acks: int = -1, codec: str = "none") -> Exchange:
+    """A Produce of ten records to partition 0 of a topic, stored at the offset that is its time in milliseconds."""
+    on = connection(20 + broker, f"{CLIENT}:{20 + broker}", f"10.0.0.{broker}:9092")
+    offset = at_ns // MILLISECOND
+    batch = {
+        "magic": 2, "crc": offset, "base_offset": 0, "last_offset_delta": 9, "records_count": 10, "size_bytes": 1000,
+        "producer_id": 7, "producer_epoch": 0, "base_sequence": offset, "compression": codec,
+    }  # fmt: skip
+    body = {"acks": acks, "topic_data": [{"name": topic, "partition_data": [{"index": 0, "records": [batch]}]}]}
+    answer = {"responses": [{"name": topic, "partition_responses": [{"index": 0, "base_offset": offset}]}]}
+    return exchange(
+        "Produce", 0, 9, client_id=f"{topic}-writer", request=body, response=answer, on=on, latency_ns=took_ns,
+        start_ns=START_NS + at_ns,
+    )  # fmt: skip
+
+
+def writes(topic: str, broker: int, took_ns: int = 4 * MILLISECOND, count: int = 30, **more: Any) -> list[Exchange]:
+    """Writes, one every half second."""
+    return [write(topic, broker, SECOND + number * SECOND // 2, took_ns, **more) for number in range(count)]
+
+
+def topic(name: str, leader: int, *replicas: int) -> Exchange:
+    return metadata(partition(0, leader, 4, replica_nodes=[*replicas], isr_nodes=[*replicas]), topic=name)
+
+
+def found(code: str, *events: Event) -> Finding | None:
+    in_order = sorted(events, key=lambda one: one.request.first_ns if isinstance(one, Exchange) and one.request else 0)
+    return next((one for one in findings(*in_order) if one.code == code), None)
+
+
+LED, FOLLOWED, APART = topic("led", 2, 2, 1, 3), topic("followed", 1, 1, 2, 3), topic("apart", 3, 3, 1)
+
+
+def test_a_slow_broker_is_found_as_leader_and_as_replica() -> None:
+    """Its topics are late wherever they are led; the one without it is not."""
+    slow = 700 * MILLISECOND
+    events = [LED, FOLLOWED, APART, *writes("led", 2, slow), *writes("followed", 1, slow), *writes("apart", 3)]
+    one = found("slow_broker", *events)
+    assert one is not None and one.severity == "warning"
+    assert (one.subject, one.numbers["node"]) == ("node 2 (10.0.0.2:9092)", 2)
+    assert (one.numbers["leads"], one.numbers["follows"]) == (["led"], ["followed"])
+    assert (one.numbers["late"], one.numbers["writes"], one.numbers["writes_without"]) == (60, 60, 30)
+    assert "apart, without a replica on it, is not late" in one.title
+    assert one.count == 60 and one.first_ns == START_NS + SECOND + 10_000
+    assert "RemoteTimeMs" in one.remedy and "LocalTimeMs" in one.remedy
+
+
+def test_it_is_found_though_it_is_slow_for_a_part_of_the_time_only() -> None:
+    """What other writes lose at busy moments does not hide it."""
+    events = [LED, APART, *writes("led", 2, count=60), *writes("apart", 3, count=60)]
+    events += [write("led", 2, 40 * SECOND + number * SECOND, 900 * MILLISECOND) for number in range(5)]
+    events += [write("apart", 3, 41 * SECOND, 130 * MILLISECOND), write("apart", 3, 42 * SECOND, 140 * MILLISECOND)]
+    one = found("slow_broker", *events)
+    assert one is not None and one.numbers["node"] == 2
+    assert (one.numbers["late"], one.numbers["writes"]) == (5, 65)
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        pytest.param([LED, *writes("led", 2, 700 * MILLISECOND)], id="without it there is nothing"),
+        pytest.param(
+            [LED, APART, *writes("led", 2, 700 * MILLISECOND), *writes("apart", 3, count=5)], id="too little without it"
+        ),
+        pytest.param(
+            [LED, APART, *writes("led", 2, 700 * MILLISECOND), *writes("apart", 3, 600 * MILLISECOND)], id="all slow"
+        ),
+        pytest.param([LED, APART, *writes("led", 2, 90 * MILLISECOND), *writes("apart", 3)], id="not late"),
+        pytest.param(
+            [LED, APART, write("led", 2, SECOND, 4 * SECOND), *writes("led", 2), *writes("apart", 3)], id="once"
+        ),
+        pytest.param(
+            [*writes("led", 2, 700 * MILLISECOND), *writes("apart", 3)], id="no Metadata"
+        ),
+    ],
+)  # fmt: skip
+def test_nobody_is_blamed_without_a_comparison(events: list[Event]) -> None:
+    """Where nothing tells the nodes apart, none is named."""
+    assert found("slow_broker", *events) is None
+
+
+def test_a_write_that_only_the_leader_stores_needs_no_comparison() -> None:
+    """With acks=1 it waits for nobody else."""
+    one = found("slow_broker", LED, *writes("led", 2, 700 * MILLISECOND, acks=1))
+    assert one is not None and one.numbers["node"] == 2
+    assert one.contradicts == ("no write without it is in the capture, to compare it with",)
+
+
+def test_a_broker_that_keeps_up_as_a_replica_is_slow_as_a_leader() -> None:
+    """Its disk takes what others lead."""
+    events = [LED, FOLLOWED, *writes("led", 2, 700 * MILLISECOND), *writes("followed", 1)]
+    one = found("slow_broker", *events)
+    assert one is None  # the nodes of both are the same, so that one topic alone is late at its leader
+    events = [LED, FOLLOWED, *writes("led", 2, 700 * MILLISECOND, acks=1), *writes("followed", 1)]
+    one = found("slow_broker", *events)
+    assert one is not None and "its disk takes what it gets" in one.remedy
+
+
+def test_a_topic_alone_that_is_late_is_not_its_broker() -> None:
+    """The same broker takes another topic, which the same nodes store, in time."""
+    same = topic("same", 2, 2, 1, 3)
+    events = [LED, same, APART, *writes("led", 2, 700 * MILLISECOND), *writes("same", 2), *writes("apart", 3)]
+    assert found("slow_broker", *events) is None
+    one = found("slow_topic", *events)
+    assert one is not None and (one.subject, one.numbers["other_topics"]) == ("topic led", ["same"])
+
+
+def fetched(topic_name: str, first: int, codec: str, at_ns: int) -> Exchange:
+    """A fetch that brings a consumer ten records from an offset on."""
+    batch = {
+        "magic": 2, "crc": 1, "base_offset": first, "last_offset_delta": 9, "records_count": 10, "size_bytes": 900,
+        "producer_id": -1, "compression": codec,
+    }  # fmt: skip
+    answer = {"responses": [{"topic": topic_name, "partitions": [{"partition_index": 0, "records": [batch]}]}]}
+    on = connection(50, f"{CLIENT}:50", "10.0.0.2:9092")
+    return exchange(request={"replica_id": -1}, response=answer, on=on, start_ns=START_NS + at_ns)
+
+
+@pytest.mark.parametrize(("stored", "expected"), [("zstd", True), ("gzip", False)])
+def test_a_topic_whose_leader_compresses_again_says_what_was_sent_and_what_is_stored(
+    stored: str, expected: bool
+) -> None:
+    """The same offsets have another codec, and the other topic of the broker is not late."""
+    same = topic("same", 2, 2, 1, 3)
+    late = writes("led", 2, 700 * MILLISECOND, codec="gzip")
+    reads = [
+        fetched("led", (SECOND + number * SECOND // 2) // MILLISECOND, stored, 20 * SECOND) for number in range(30)
+    ]
+    one = found("recompression", LED, same, *late, *writes("same", 2), *reads)
+    assert (one is not None) == expected
+    if one is not None:
+        assert (one.severity, one.numbers["produced"], one.numbers["fetched"]) == ("warning", ["gzip"], ["zstd"])
+        assert "compression.type=zstd" in one.remedy and "same there is not late" in one.title
+        assert "replica" not in one.remedy
+
+
+def test_recompression_explains_late_writes_where_no_other_topic_tells() -> None:
+    """Rather than the broker's disk, or replicas that are not there; not where another topic is late as well."""
+    alone = topic("led", 2, 2)
+    late = writes("led", 2, 700 * MILLISECOND, codec="gzip")
+    reads = [
+        fetched("led", (SECOND + number * SECOND // 2) // MILLISECOND, "zstd", 20 * SECOND) for number in range(30)
+    ]
+    first = findings(alone, *late, *reads)[0]
+    assert (first.code, first.severity, first.numbers["longest_ns"]) == ("recompression", "warning", 700 * MILLISECOND)
+    both = found("recompression", alone, topic("same", 2, 2), *late, *writes("same", 2, 600 * MILLISECOND), *reads)
+    assert both is not None and both.numbers["longest_ns"] is None
+
+
+def test_recompression_that_makes_nothing_late_is_good_to_know() -> None:
+    """It costs the broker's CPU, and nobody waits."""
+    reads = [fetched("led", (SECOND + number * SECOND // 2) // MILLISECOND, "lz4", 20 * SECOND) for number in range(30)]
+    one = found("recompression", LED, *writes("led", 2), *reads)
+    assert one is not None and one.severity == "info"
