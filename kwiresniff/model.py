@@ -153,8 +153,7 @@ class Connection:
         "client_software", "closed_by", "closed_ns", "closed_packet", "copy_of", "correlation_id", "end_seq",
         "exchanges", "first_ns", "first_packet", "handshake_rtt_ns", "handshake_seen", "id", "is_twice",
         "largest_segments", "last_ns", "later_ns", "packets", "path_ns", "protocol", "proxied", "recovered",
-        "retransmits", "sasl",
-        "skipped_bytes", "syn_retransmits", "tls", "unacknowledged", "via", "was_reset",
+        "retransmits", "sasl", "skipped_bytes", "syn_retransmits", "tls", "unacknowledged", "via", "was_reset",
     )  # fmt: skip
     __slots__ = STATE
 

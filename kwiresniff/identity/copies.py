@@ -28,6 +28,9 @@ MAX_HELD_BYTES = 16 << 20
 HELD_EVENT_BYTES: Final = 1_000
 #: Connections of one host, or from one port, that a new one is compared with: the latest ones.
 MAX_ALIKE: Final = 256
+#: Of these the ones that may be the same, each of which is compared in every exchange, and for how many others a
+#: connection is one of them.
+MAX_CANDIDATES: Final = 64
 #: Connections of which recent exchanges are remembered, the latest ones: those that begin while others are being
 #: compared. Some 25 KB each at most.
 MAX_WATCHED: Final = 4_096
@@ -157,7 +160,7 @@ class Copies(ForwardingSink):
         if other is None or not _may_be_translated(view, other):
             self._by_seqs[view.seqs] = view
             return False
-        if min(view.seqs[:2]) >= MIN_RANDOM or (connection.initial_seqs is None and view.seqs[0] >= MIN_RANDOM):
+        if max(connection.initial_seqs or view.seqs[:1]) >= MIN_RANDOM:
             view.seqs = ()
             self._settle(view, other, NAT)
             return True
@@ -184,7 +187,9 @@ class Copies(ForwardingSink):
         for other in others or ():
             if other is view or other.client_id != view.client_id or not _fits(view, other, via, outer):
                 continue
-            candidate = Candidate(other, via, outer)
+            if len(view.candidates) == MAX_CANDIDATES or len(other.watchers) >= MAX_ALIKE:
+                continue
+            candidate = Candidate(other, via, outer, 0 if view.first is None else view.first.done_ns)
             view.candidates.append(candidate)
             other.watchers.append(view)
             self._watch(view)
@@ -204,14 +209,12 @@ class Copies(ForwardingSink):
                 self._sample(view, sighting, theirs)
         for watcher in list(view.watchers):
             own = watcher.sighting(sighting)
-            if own is None:
-                continue
             if watcher.origin is view:
-                if own.says_the_same(sighting):
+                if own is not None and own.says_the_same(sighting):
                     self._sample(watcher, own, sighting)
                 continue
             for candidate in [one for one in watcher.candidates if one.view is view]:
-                if not candidate.holds(own, sighting):
+                if candidate.lacks(sighting) or (own is not None and not candidate.holds(own, sighting)):
                     self._drop(watcher, candidate)
             self._decide(watcher)
         if view.recent is not None:
@@ -374,6 +377,7 @@ class Copies(ForwardingSink):
         if view.origin is not None:
             self._unwatch(view.origin, view)
         view.rest()
+        view.has_ended = True
         self._ended.append(view)
         if len(self._ended) > MAX_ENDED:
             self._forget(self._ended.popleft())
@@ -418,9 +422,9 @@ def _fits(view: View, other: View, via: str, outer: bool) -> bool:
     if first is None or begun is None:
         return False
     if theirs is not None:
-        return Candidate(other, via, outer).agrees(first, theirs)
+        return Candidate(other, via, outer, 0).agrees(first, theirs)
     is_order_known = one.initial_seqs is not None and first.done_ns >= 0 and begun.done_ns >= 0
-    return not is_order_known and view.is_near(other, via)
+    return not is_order_known and not other.has_ended and view.is_near(other, via)
 
 
 def _is_all(view: View, candidate: Candidate) -> bool:
@@ -429,7 +433,8 @@ def _is_all(view: View, candidate: Candidate) -> bool:
     if not candidate.outer:
         outer, inner = inner, outer
     is_whole = outer.initial_seqs is not None and inner.initial_seqs is not None
-    return candidate.equal > 0 and not candidate.unmatched and is_whole and outer.first_ns <= inner.first_ns
+    is_nested = candidate.via == NAT or outer.first_ns <= inner.first_ns
+    return candidate.equal > 0 and not candidate.unmatched and is_whole and is_nested
 
 
 def _is_leg(outer: View, inner: View) -> bool:

@@ -35,8 +35,8 @@ ENOUGH_EQUAL: Final = 3
 #: Correlation ids, and bytes of requests, that two views of one stream may be apart when one of them begins.
 NEAR_IDS: Final = 1_000
 NEAR_BYTES: Final = 1 << 20
-#: Sequence numbers are random (RFC 6528). Those below this, one of 4,096, are mostly of captures that somebody made or
-#: rewrote, in which all connections may have the same.
+#: Sequence numbers are random (RFC 6528). Where all are below this, which one in 4,096 is, somebody has made or
+#: rewritten the capture, and all connections may have the same.
 MIN_RANDOM: Final = 1 << 20
 #: Clocks of hosts without any care differ by seconds.
 MAX_SKEW_NS: Final = 60_000_000_000
@@ -99,13 +99,16 @@ class Candidate:
     """A ``view`` that may be the same stream as another, which is the ``outer`` one (the leg from the client) or the
     inner one, if there is a proxy between them.
 
-    ``equal`` counts the exchanges that agreed, ``unmatched`` those that the candidate does not have (yet).
+    ``equal`` counts the exchanges that agreed, ``unmatched`` those that the candidate does not have (yet); ``waiting``
+    is one of these that was asked after ``since_ns``, when both were remembered.
     """
 
-    __slots__ = ("equal", "outer", "unmatched", "via", "view")
+    __slots__ = ("equal", "outer", "since_ns", "unmatched", "via", "view", "waiting")
 
-    def __init__(self, view: View, via: str, outer: bool) -> None:
+    def __init__(self, view: View, via: str, outer: bool, since_ns: int) -> None:
         self.view = view
+        self.since_ns = since_ns
+        self.waiting: Sighting | None = None
         self.via = via
         self.outer = outer
         self.equal: i64 = 0
@@ -125,13 +128,21 @@ class Candidate:
         first = self.view.first
         return 1 if self.via == NAT and first is not None and first.end_seq >= MIN_RANDOM else ENOUGH_EQUAL
 
+    def lacks(self, theirs: Sighting) -> bool:
+        """Whether it has gone on without an exchange of the view in question, when it has ``theirs``."""
+        waiting = self.waiting
+        return waiting is not None and 0 <= waiting.done_ns < theirs.asked_ns
+
     def holds(self, own: Sighting, theirs: Sighting | None) -> bool:
         """Whether it still may be the same stream, after another exchange of the view in question, or of its own."""
         if theirs is None or own.asked_ns < 0 or theirs.asked_ns < 0:
             self.unmatched += 1
+            if self.waiting is None and own.asked_ns >= self.since_ns:
+                self.waiting = own
             return self.unmatched <= MAX_UNMATCHED
         if not self.agrees(own, theirs):
             return False
+        self.waiting = None
         self.equal += ENOUGH_EQUAL if own.api_key == PRODUCE else 1
         return True
 
@@ -145,8 +156,10 @@ class View:
     says that none of this is so, ``is_leg`` that the other leg of its proxy is known.
     """
 
-    __slots__ = ("broker_host", "candidates", "client_host", "client_id", "connection", "first", "held", "held_bytes",
-                 "is_leg", "is_plain", "number", "origin", "port", "recent", "samples", "seqs", "watchers")  # fmt: skip
+    __slots__ = (
+        "broker_host", "candidates", "client_host", "client_id", "connection", "first", "has_ended", "held",
+        "held_bytes", "is_leg", "is_plain", "number", "origin", "port", "recent", "samples", "seqs", "watchers",
+    )  # fmt: skip
 
     def __init__(self, connection: Connection, first: Sighting | None) -> None:
         self.connection = connection
@@ -163,6 +176,7 @@ class View:
         self.held: list[Event] = []
         self.held_bytes: i64 = 0
         self.is_leg = False
+        self.has_ended = False
         self.samples: list[int] = []
         self.is_plain = True
 

@@ -200,7 +200,8 @@ class ConnectionState(FrameHandler):
         connection.recovered = [client.recovered, broker.recovered]
         connection.retransmits = [client.retransmits, broker.retransmits]
         connection.captured_twice = client.captured_twice + broker.captured_twice
-        if client.is_twice() and broker.is_twice() and client.bytes + broker.bytes:
+        twice = [half.has_copies() for half in (client, broker) if half.bytes]
+        if twice and all(twice):
             connection.is_twice = True
             connection.captured_twice = client.came_soon + broker.came_soon
             connection.retransmits = [half.retransmits - half.came_soon for half in (client, broker)]

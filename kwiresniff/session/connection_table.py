@@ -342,7 +342,7 @@ class ConnectionTable(FlowTable):
             else:
                 self._end(connection)
         elif half.fin and peer.fin and not half.is_awaited() and not peer.is_awaited():
-            is_copied = half.came_soon or peer.came_soon  # the second capture point has yet to see the last segments
+            is_copied = half.has_copies() or peer.has_copies()  # the second capture point has yet to see the last ones
             if flags & FIN or half.queue is not None or peer.queue is not None or is_copied:
                 self._linger(connection, ns)
             else:

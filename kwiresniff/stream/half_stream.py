@@ -166,11 +166,9 @@ class HalfStream(Reassembler):
         once: i64 = self.bytes - self.soon_bytes - ahead
         return self.soon_bytes > 0 and self.soon_bytes * 10 >= once * TWICE_TENTHS
 
-    def is_twice(self) -> bool:
-        """Whether nearly all of the direction is in the capture twice, as of two capture points; so is one without
-        bytes, as far as anybody can say.
-        """
-        return not self.bytes or self._is_twice_until(self.next_seq)
+    def has_copies(self) -> bool:
+        """Whether nearly all of the direction is in the capture twice, as of two capture points."""
+        return self._is_twice_until(self.next_seq)
 
     def feed_anyhow(
         self, handler: FrameHandler, packet: i64, ns: int, seq: i64, buffer: bytes, start: i64, end: i64, missing: i64

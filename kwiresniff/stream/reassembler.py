@@ -60,8 +60,8 @@ class Reassembler:
         self.captured_twice: i64 = 0
         self.came_soon: i64 = 0
         self.soon_bytes: i64 = 0
-        self.recovered: i64 = 0
         self.late_seq: i64 = -1
+        self.recovered: i64 = 0
         self.resent: tuple[int, int, int, int, int] = (-1, 0, 0, 0, 0)
         self.last_ns = 0
         self.fin = False

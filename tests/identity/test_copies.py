@@ -162,6 +162,14 @@ def test_what_was_held_back_comes_when_it_is_another_stream() -> None:
     assert numbers(passed(begun[0], begun[1], outer, asked(inner, 1, 11, 2), inner)) == [2, 2]
 
 
+def test_what_goes_on_without_an_exchange_is_another_stream() -> None:
+    """One host's connections to several brokers share their correlation ids: none is equal, and none waits long."""
+    one = connection(1, "127.0.0.1:40001", "127.0.0.1:9092", None)
+    two = connection(2, "127.0.0.1:40002", "127.0.0.1:9094", None)
+    events = [asked(one if at % 2 else two, at, 10 * at) for at in range(100, 106)]
+    assert numbers(passed(*events)) == [2, 2, 1, 1, 2, 1]
+
+
 def test_problems_and_attempts_of_another_view_are_not_counted() -> None:
     """But those of connections and attempts of their own are."""
     inner, outer = connection(2, "10.0.0.5:40001", "10.0.0.1:9092"), connection(1, "10.0.0.5:40001", "10.96.0.1:9092")
@@ -223,6 +231,18 @@ def test_what_is_remembered_is_bounded() -> None:
     assert sizes["_views"] == 0 and sizes["_ended"] == sizes["_attempts"] == copies.MAX_ENDED
     assert sizes["_by_seqs"] <= copies.MAX_ENDED
     assert max(map(len, sink._alike.values())) <= copies.MAX_ALIKE
+
+
+def test_no_more_connections_may_be_the_same_than_there_is_room_for() -> None:
+    """Of the connections of one client that are about as far, in mid-stream."""
+    sink = Copies(EventList())
+    inners = [connection(at, f"10.0.0.50:{at}", "10.0.0.1:9092", None) for at in range(1, copies.MAX_CANDIDATES + 9)]
+    outers = [connection(at, f"10.0.0.5:{at}", "10.0.0.50:9092", None) for at in range(1_000, 1_300)]
+    give_to(sink, *[asked(one, 5, 1, seq=one.id << 22) for one in inners])
+    give_to(sink, *[asked(one, 6, 1, seq=one.id << 22) for one in outers])
+    undecided = [sink._views[one.id] for one in outers]
+    assert max(len(one.candidates) for one in undecided) == copies.MAX_CANDIDATES
+    assert max(len(view.watchers) for view in sink._views.values()) == copies.MAX_ALIKE
 
 
 def test_no_more_connections_are_compared_than_there_is_room_for() -> None:

@@ -27,6 +27,12 @@ RECORDINGS = (
 CASES = [(path, name) for path in RECORDINGS for name in DOUBLINGS]
 #: Far enough apart that a client, recorded beside its broker, acts on what the broker has not sent yet.
 ACAUSAL = {"two points 25 ms apart"}
+#: How a connection ended is not known so well where its last packets come twice, in another order; nor is which view is
+#: nearer to the broker where a connection ends without an answer.
+ENDINGS = {
+    "certificate-wanted", "connection-rate", "connections-per-ip", "expired-certificate", "far-away", "other-host",
+    "silence", "untrusted-certificate", "untrusted-certificate-aiokafka",
+}  # fmt: skip
 #: What a view counts of an exchange, beside its times.
 COUNTS = ("api", "count", "errors", "unanswered", "negotiation", "request_bytes", "response_bytes")
 TOPIC_COUNTS = ("topic", "partitions", "refused", "repeated", "lag")
@@ -61,7 +67,7 @@ def test_a_recording_seen_twice_counts_once(case: tuple[Path, str]) -> None:
     whole = list(Analyzer(Doctor.NEEDS).analyze(segments))
     once = counted(DOUBLINGS[name](segments))
     assert numbers(once) == numbers(whole)
-    if name not in ACAUSAL:
+    if name not in ACAUSAL and path.name.partition(".")[0] not in ENDINGS:
         assert codes(once) == codes(whole)
 
 

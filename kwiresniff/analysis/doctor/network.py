@@ -46,7 +46,10 @@ class DamageRule(Rule):
     of clients. Of such connections no request counts as unanswered.
 
     `captured_twice` (info): the capture has packets twice, as of two interfaces (`-i any`) or of both directions of a
-    mirrored port: most data came again, and within a millisecond. Such copies do not count as sent twice.
+    mirrored port: most data came again, and within a millisecond, or nearly all within 100 ms, as of captures of two
+    hosts that were merged. Such copies do not count as sent twice. Or a connection is there once more under other
+    addresses, before and behind address translation (NAT) or on both legs of a proxy: one view counts, and the time
+    that lies between both is told.
     """
 
     codes = ("bad_crc", "capture_gaps", "snap_length", "response_before_request", "one_way_capture", "captured_twice")
