@@ -33,14 +33,14 @@ from kwiresniff.model import Body, Connection, Exchange, Message
 
 #: Nodes: addresses, and those that became another cluster. A large company has some hundred brokers with some
 #: listeners each. All further ones are one node.
-MAX_NODES: Final = 1_024
+MAX_NODES = 1_024
 #: Pairs of nodes that a client has spoken to; with ``MAX_NODES`` it bounds what it takes to work out the clusters,
 #: which is done anew when one of them is new.
-MAX_PAIRS: Final = 2_048
+MAX_PAIRS = 2_048
 #: Bytes of addresses, cluster ids and client instances; beyond them addresses are still told apart, but not joined.
-MAX_NAME_BYTES: Final = 4 << 20
+MAX_NAME_BYTES = 4 << 20
 #: Changes of an address to another cluster that are remembered.
-MAX_CHANGES: Final = 100
+MAX_CHANGES = 100
 #: Connections of which it is remembered what their last exchange was taken for; one takes the place of another.
 MAX_RECENT: Final = 512
 #: Characters of a client id that is remembered there. Those of clients are shorter; a forged one is as long as a frame.

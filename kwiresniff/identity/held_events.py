@@ -15,7 +15,7 @@ from kwiresniff.identity.clusters import Clusters
 from kwiresniff.model import Connection, ConnectionAttempt, Event, Exchange, ForwardingSink, Problem, Sink
 
 #: Bytes of requests and responses that wait, with what their objects take: some seconds of a busy broker.
-MAX_WAITING_BYTES: Final = 32 << 20
+MAX_WAITING_BYTES = 32 << 20
 #: An event with its objects, beside the bytes of its frames.
 EVENT_BYTES: Final = 2_000
 

@@ -13,11 +13,11 @@ from sys import getsizeof
 from typing import Final
 
 #: Bytes of what is remembered of partitions; those that find no room are not compared.
-MAX_LOG_BYTES: Final = 8 << 20
+MAX_LOG_BYTES = 8 << 20
 #: Brokers of one partition whose ends are compared: its replicas, and those of a mirror or two.
 MAX_ENDS: Final = 8
 #: Pairs of nodes known to be of two clusters.
-MAX_APART: Final = 1_024
+MAX_APART = 1_024
 #: Batches of idempotent producers that are remembered of each broker and partition, as in ``topic_state``.
 MAX_BATCHES: Final = 5
 #: Contradictions in which a broker went on somewhere behind its log's end: once that may have been another

@@ -247,7 +247,6 @@ FIRST = {
 }  # fmt: skip
 #: What else is said of a recording above info: other people whom the same thing happens to.
 ALSO = {
-    "consumer-behind": {("small_batches", "warning")},
     "coordinator-gone": {("leader_change", "warning")},
     "not-authorized": {("group_authorization_failed", "error"), ("topic_authorization_failed", "error")},
 }

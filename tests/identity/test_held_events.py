@@ -7,21 +7,36 @@ import pytest
 from kwiresniff.identity import held_events
 from kwiresniff.identity.clusters import Clusters
 from kwiresniff.identity.held_events import HeldEvents
+<<<<<<< HEAD
 from kwiresniff.model import Connection, EventList, Exchange, Problem
 from tests.support.brokers import A, B, C, fetch, metadata
+=======
+from kwiresniff.model import Connection, Event, Exchange, Problem, Sink
+from tests.identity.test_clusters import A, B, C, fetch, metadata
+>>>>>>> clusters
 
 
-class Taken(EventList):
+class Taken(Sink):
     """What came out, and for which node each exchange was."""
 
     def __init__(self, clusters: Clusters) -> None:
-        super().__init__()
         self.nodes: list[int] = []
         self._clusters = clusters
+        self._events: list[Event] = []
 
     def on_exchange(self, exchange: Exchange) -> None:
-        super().on_exchange(exchange)
+        self._events.append(exchange)
         self.nodes.append(self._clusters.of(exchange))
+
+    def on_connection(self, connection: Connection) -> None:
+        self._events.append(connection)
+
+    def on_problem(self, problem: Problem) -> None:
+        self._events.append(problem)
+
+    def take(self) -> list[Event]:
+        events, self._events = self._events, []
+        return events
 
 
 def held() -> tuple[Clusters, Taken, HeldEvents]:

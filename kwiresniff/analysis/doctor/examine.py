@@ -56,7 +56,7 @@ from kwiresniff.analysis.doctor.causes.stalls import StalledBroker
 from kwiresniff.analysis.doctor.causes.throttling import Throttled
 from kwiresniff.analysis.doctor.causes.truncations import UncleanElection
 from kwiresniff.analysis.doctor.causes.unanswered import ClosedByBroker, Unanswered
-from kwiresniff.analysis.doctor.causes.unread import HangingConsumer, IdleReader, PartitionNotRead
+from kwiresniff.analysis.doctor.causes.unread import HangingConsumer, PartitionNotRead
 from kwiresniff.analysis.doctor.causes.waste import (
     EmptyFetches,
     NoAcknowledgement,
@@ -148,7 +148,7 @@ CAUSES: Final[tuple[type[Cause], ...]] = (
     RepeatedBatches, Throttled, ShortTimeout, ConnectionLimit, UnevenLeaders, UnknownCodec, SilentApplication,
     FencedInstance, UnreadableRecord, SlowConsumer, SmallFetches, UncleanElection, LeaderChange, OldLeader,
     SingleCommits, SmallBatches, EmptyFetches, UnheardWrites, NoAcknowledgement, OldFormat, ClusterChanged,
-    UnreachableNode, SharedGroup, PartitionNotRead, IdleReader, HangingConsumer,
+    UnreachableNode, SharedGroup, PartitionNotRead, HangingConsumer,
 )  # fmt: skip
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (

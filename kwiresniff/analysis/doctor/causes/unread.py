@@ -11,7 +11,7 @@ from kwiresniff.analysis.doctor.wording import clock, counted, duration, listed
 from kwiresniff.results.findings import scope_of
 
 #: What else is seen of such a consumer: its lag grows.
-_SYMPTOMS = ("consumer_behind", "no_progress")
+_SYMPTOMS = ("consumer_lag", "no_progress")
 
 
 class PartitionNotRead(Cause):
@@ -38,35 +38,6 @@ class PartitionNotRead(Cause):
                 "consumer), and what its threads for it do; the broker has the records and is not asked for them.",
                 explained=(one,),
                 supports=("it is given records of other partitions meanwhile, and its heartbeats go on",),
-                numbers=dict(numbers),
-                explains=dict.fromkeys(_SYMPTOMS, scope_of("group", [group])),
-            )
-
-
-class IdleReader(Cause):
-    """`member_reads_nothing` (warning): a member has partitions that are written, sends heartbeats, and fetches
-    nothing: its application does not poll, because it hangs in its work or has paused all; a library that sends
-    heartbeats by itself keeps it in the group until `max.poll.interval.ms` has passed. Must not be seen: records that
-    it is given.
-    """
-
-    codes: ClassVar[tuple[str, ...]] = ("member_reads_nothing",)
-    explains: ClassVar[tuple[str, ...]] = ("member_reads_nothing",)
-
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By member."""
-        for one in observed.of("member_reads_nothing"):
-            numbers, client = one.numbers, one.name("client")
-            group, partitions = numbers["group"], listed(numbers["partitions"])
-            yield Explanation(
-                code="member_reads_nothing",
-                subject=f"group {group}",
-                title=f"{client} is in the group and reads nothing since {clock(one.first_ns)}: "
-                f"{counted(numbers['records'], 'record')} wait in {partitions} for {duration(numbers['waiting_ns'])}",
-                remedy=f"See what {client} is doing (a thread dump): it does not poll. max.poll.interval.ms is how "
-                "long its group waits before it gives its partitions to others.",
-                explained=(one,),
-                supports=("its heartbeats go on",),
                 numbers=dict(numbers),
                 explains=dict.fromkeys(_SYMPTOMS, scope_of("group", [group])),
             )

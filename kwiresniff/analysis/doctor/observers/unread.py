@@ -1,7 +1,8 @@
-"""Partitions that a member of a group is assigned, that are written, and of which the member is given nothing.
+"""Partitions that a member of a group is assigned, that are written, and of which the member is given nothing; members
+that are given records and finish none.
 
-An application that has paused a partition, whose thread hangs, or that went on polling and handles nothing any more,
-goes on sending heartbeats: its group is stable, and only what is missing tells.
+An application that has paused a partition, or whose thread hangs while its library fetches ahead, goes on sending
+heartbeats: its group is stable, and only what is missing tells.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class _Member:
     """A client in a group: what it is assigned, how often it was given records, and when it was last heard of.
 
     ``commit_ns`` is when it last committed or was assigned, ``gap_ns`` the longest time between two commits so far,
-    ``given`` and ``records`` are deliveries and records since.
+    ``records`` were given to it since, ``given`` are the deliveries at a time at which it should have committed.
     """
 
     __slots__ = ("assigned", "commit_ns", "deliveries", "gap_ns", "given", "group", "packet", "records", "seen_ns")
@@ -94,16 +95,15 @@ class _Member:
 
 class UnreadPartitions(Observer):
     """``partition_not_read``: a member is given records of its other partitions, and none of one that is written, for
-    5 s or more; ``member_reads_nothing``: it is given nothing of any of its partitions, though it is in its group;
-    ``commits_stopped``: it is given records on and on, and commits none for twice as long as ever before and as
-    ``auto.commit.interval.ms`` is by default.
+    5 s or more; ``commits_stopped``: it is given records on and on, and commits none for twice as long as ever before
+    and as ``auto.commit.interval.ms`` is by default.
 
     Numbers: ``group``, ``partitions``, ``records`` that were written meanwhile, ``waiting_ns``, ``reading`` (how many
     others it reads). Not observed where the capture lacks parts of the member's answers, and of transactional records,
     which may wait for their transaction.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("partition_not_read", "member_reads_nothing", "commits_stopped")
+    kinds: ClassVar[tuple[str, ...]] = ("partition_not_read", "commits_stopped")
     apis: ClassVar[frozenset[int] | None] = frozenset({
         PRODUCE, FETCH, JOIN_GROUP, SYNC_GROUP, HEARTBEAT, LEAVE_GROUP, OFFSET_COMMIT, CONSUMER_GROUP_HEARTBEAT,
     })  # fmt: skip
@@ -215,7 +215,8 @@ class UnreadPartitions(Observer):
             member.records += part.records
             one.end = part.end_offset
             one.read()
-        member.given += fresh
+        since_ns = place_of(exchange)[1] - member.commit_ns
+        member.given += fresh and since_ns > max(member.gap_ns, COMMIT_INTERVAL_NS)
 
     def _commit(self, client: str, member: _Member, packet: int, ns: int) -> None:
         for one in self._uncommitted(client, member, ns):
@@ -246,9 +247,7 @@ class UnreadPartitions(Observer):
         if waiting:
             meanwhile = member.deliveries - min(one.deliveries for one in waiting.values())
             if meanwhile >= OTHERS:
-                yield self._observation("partition_not_read", client, member, waiting, end_ns)
-            elif not meanwhile:
-                yield self._observation("member_reads_nothing", client, member, waiting, end_ns)
+                yield self._observation(client, member, waiting, end_ns)
         yield from self._uncommitted(client, member, end_ns)
 
     def _uncommitted(self, client: str, member: _Member, end_ns: int) -> Iterator[Observation]:
@@ -272,7 +271,7 @@ class UnreadPartitions(Observer):
         )
 
     def _observation(
-        self, kind: str, client: str, member: _Member, waiting: dict[_Partition, _Assigned], end_ns: int
+        self, client: str, member: _Member, waiting: dict[_Partition, _Assigned], end_ns: int
     ) -> Observation:
         first_ns = min(one.waiting_ns for one in waiting.values())
         partitions = [f"{topic}-{index}" for topic, index in sorted(waiting)]
@@ -280,7 +279,7 @@ class UnreadPartitions(Observer):
         reading = len(member.assigned) - len(waiting)
         rest = f", and records of {counted(reading, 'other partition')} meanwhile" if reading else ""
         return Observation(
-            kind=kind,
+            kind="partition_not_read",
             about=frozenset([f"client:{client}", f"group:{member.group}"])
             | {f"topic:{topic}" for topic, _ in waiting}
             | {f"partition:{one}" for one in partitions},
