@@ -69,7 +69,6 @@ class MetadataStorm(Cause):
             remedy=f"That is their setting: raise {_MAX_AGE}; the default is 5 minutes. Clients learn of a new leader "
             "by the error of the old one, at once.",
             explained=tuple(alike),
-            supports=tuple(one.text for one in alike[:10]),
             numbers={
                 "per_second": round(sum(one.numbers["per_second"] for one in alike), 1),
                 "interval_ns": interval_ns,
@@ -104,7 +103,6 @@ class MetadataStorm(Cause):
             title=f"asks for metadata {numbers['per_second']:.0f} times a second, {one.count:,} times in all{why}",
             remedy=remedy,
             explained=(one,),
-            supports=(one.text,),
             numbers={"per_second": numbers["per_second"]},
             severity="warning",
             rank=WASTE,
@@ -141,7 +139,6 @@ class ConnectionChurn(Cause):
                 remedy="Keep one client for the life of the process: each new one costs a handshake with every broker "
                 "that it speaks to, ApiVersions, Metadata, and for a producer an id.",
                 explained=(one, *asked),
-                supports=(one.text,),
                 numbers={
                     "client": client,
                     "broker": max(brokers, key=lambda name: brokers[name]),
@@ -199,7 +196,6 @@ class AskingClients(Cause):
                 "groups and topics that it needs, and from one instance. A quota on request_percentage holds it back "
                 "until then.",
                 explained=(one, *observed.about(clients, "metadata_requests")),
-                supports=(one.text,),
                 numbers={name: value for name, value in numbers.items() if name != "subject"},
                 rank=WASTE if not hurt else 0,
             )
@@ -230,7 +226,7 @@ class LateFetches(Cause):
                 f"({numbers['min_bytes']}) to what the application can wait for; by default the broker answers with "
                 "the first record.",
                 explained=(one,),
-                supports=(one.text, f"the largest answer had {numbers['largest_bytes']:,} bytes of records"),
+                supports=(f"the largest answer had {numbers['largest_bytes']:,} bytes of records",),
                 numbers=dict(numbers),
                 severity="warning",
             )
@@ -261,7 +257,6 @@ class StateRestored(Cause):
                 remedy="Nothing is wrong. Where restoring takes long, keep state.dir on a disk that outlives restarts, "
                 "or run standby replicas (num.standby.replicas).",
                 explained=tuple(restored),
-                supports=tuple(one.text for one in restored),
                 numbers={"topics": topics[:100], "records": records},
                 severity="info",
             )

@@ -83,7 +83,6 @@ class UnreadableCodec(Cause):
             "them (kafkajs-snappy, python-snappy, the native library of the base image), or have the producers of "
             f"{listed(topics)} compress with gzip, which all clients know; what is written already stays as it is.",
             explained=(*deserted, *leavers),
-            supports=tuple(one.text for one in leavers),
             contradicts=tuple(contradicts),
             doubt="A record that the application cannot process, at the very beginning of each partition, would look "
             "the same.",
@@ -126,7 +125,9 @@ class DesertedGroup(Cause):
                 remedy=f"See why {clients} ended, in its own log, and start it again before retention deletes what it "
                 "has not read.",
                 explained=(one,),
-                supports=(f"nobody joined for longer than the session timeout ({duration(patience_ns)})",),
+                supports=(f"nobody joined for longer than the session timeout ({duration(patience_ns)})",)
+                if numbers["lasted_ns"] > patience_ns
+                else (),
                 contradicts=()
                 if numbers["lasted_ns"] > patience_ns
                 else (f"a member may be back within the session timeout ({duration(patience_ns)})",),
@@ -183,7 +184,6 @@ class NoCommittedOffsets(Cause):
                 "(commitSync, commit()). Until then every start begins where auto.offset.reset says.",
                 explained=(one,),
                 supports=(
-                    one.text,
                     f"OffsetFetch was answered with no offset {times(one.count)}",
                     f"the longest run read for {duration(numbers['longest_run_ns'])}",
                 ),
@@ -221,7 +221,6 @@ class TooManyMembers(Cause):
                 remedy="More members than partitions add no speed, only rebalances and requests: run as many as there "
                 "are partitions, or add partitions where more are needed.",
                 explained=(one,),
-                supports=(one.text,),
                 doubt="They may be kept in reserve.",
                 numbers=dict(numbers),
                 severity="info",

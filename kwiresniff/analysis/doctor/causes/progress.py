@@ -79,7 +79,7 @@ class SlowConsumer(Cause):
                 "deletes them before it comes to them. Look at what it does with each record, and at its machine; "
                 f"{more}. The broker is slow only where its own time says so (kwiresniff stats).",
                 explained=(one,),
-                supports=(one.text, *(each.text for each in idle)),
+                supports=tuple(each.text for each in idle),
                 numbers={name: value for name, value in numbers.items() if name not in ("by", "each")},
                 details=tuple(numbers["each"]),
                 severity="warning",

@@ -68,7 +68,7 @@ class RebalanceStorm(Cause):
                 title="; ".join([title, *reasons]),
                 remedy=remedy,
                 explained=(one, *observed.about([f"group:{group}"], *_follows(numbers))),
-                supports=(one.text, *reasons),
+                supports=tuple(reasons),
                 numbers={
                     "protocol": kind,
                     "generations": one.count,

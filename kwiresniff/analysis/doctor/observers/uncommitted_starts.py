@@ -141,7 +141,7 @@ class UncommittedStarts(Observer):
             yield observation_of(
                 "uncommitted_starts",
                 f"group {group_id} started {times(starts)} without a committed offset and committed none; it was given "
-                f"{group.records:,} records of the {existing:,} of {listed(group.case.noted('topics'))}, "
+                f"{group.records:,} records for {existing:,} different ones of {listed(group.case.noted('topics'))}, "
                 f"{again}{passed}",
                 group.case,
                 {f"group:{group_id}"},
