@@ -7,13 +7,8 @@ import pytest
 from kwiresniff.identity import held_events
 from kwiresniff.identity.clusters import Clusters
 from kwiresniff.identity.held_events import HeldEvents
-<<<<<<< HEAD
-from kwiresniff.model import Connection, EventList, Exchange, Problem
-from tests.support.brokers import A, B, C, fetch, metadata
-=======
 from kwiresniff.model import Connection, Event, Exchange, Problem, Sink
-from tests.identity.test_clusters import A, B, C, fetch, metadata
->>>>>>> clusters
+from tests.support.brokers import A, B, C, fetch, metadata
 
 
 class Taken(Sink):

@@ -7,7 +7,12 @@ from typing import Self
 
 import pytest
 
+<<<<<<< HEAD
 from kwiresniff.model import ACK, SYN, Exchange, Message
+=======
+from kwiresniff.codec import encoder
+from kwiresniff.model import Exchange, Message
+>>>>>>> codec
 from kwiresniff.session.apis import api_facts
 from kwiresniff.session.delays import OWN_NS
 from kwiresniff.session.throttle_time import throttle_time_ms
@@ -375,6 +380,16 @@ def test_an_answer_to_api_versions_with_a_wrong_count_tells_no_throttling(body: 
     message = Message(1, 0, 1, 0, 4 + len(body) // 2, bytes(4) + bytes.fromhex(body))
     message.body_offset = 4
     assert throttle_time_ms(api_facts(18, 4), message) == 0
+
+
+def test_the_bytes_of_a_tagged_field_are_no_throttle_time() -> None:
+    """ApiVersions v3 ends with the epoch of the features, here with a zero byte as an empty tag section would."""
+    body = {"error_code": 0, "api_keys": [{"api_key": 0, "min_version": 0, "max_version": 9}], "throttle_time_ms": 0}
+    raw = encoder(18, 3, "response")({**body, "finalized_features_epoch": 65543 << 8})
+    assert raw.endswith(bytes.fromhex("00 010007 00"))
+    message = Message(1, 0, 1, 0, 4 + len(raw), bytes(4) + raw)
+    message.body_offset = 4
+    assert throttle_time_ms(api_facts(18, 3), message) == 0
 
 
 @pytest.mark.parametrize("version", [1, 2, 3, 4])
