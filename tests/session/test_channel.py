@@ -7,12 +7,8 @@ from typing import Self
 
 import pytest
 
-<<<<<<< HEAD
-from kwiresniff.model import ACK, SYN, Exchange, Message
-=======
 from kwiresniff.codec import encoder
-from kwiresniff.model import Exchange, Message
->>>>>>> codec
+from kwiresniff.model import ACK, SYN, Exchange, Message
 from kwiresniff.session.apis import api_facts
 from kwiresniff.session.delays import OWN_NS
 from kwiresniff.session.throttle_time import throttle_time_ms
