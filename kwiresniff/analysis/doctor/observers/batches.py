@@ -22,20 +22,20 @@ from kwiresniff.digest import PartitionDigest
 from kwiresniff.model import Connection, Exchange
 
 #: Partitions by producer whose batches are remembered, and partitions whose readers and codecs are.
-MAX_PARTITIONS: Final = 5_000
+MAX_PARTITIONS = 5_000
 #: Batches of a producer that are remembered of each partition: as many as it has in flight by default
 #: (``max.in.flight.requests.per.connection``), and one more that is sent again behind them.
-MAX_BATCHES: Final = 6
+MAX_BATCHES = 6
 #: Batches sent again that are remembered, and how often each is at most.
-MAX_AGAIN: Final = 1_000
-MAX_SENT: Final = 50
+MAX_AGAIN = 1_000
+MAX_SENT = 50
 #: A client that sends a batch again waits before it does so: retry.backoff.ms is 100, less a fifth.
 BACKOFF_NS: Final = 80_000_000
 #: Connections of such producers of which it is remembered that the client closed them.
-MAX_CLOSED: Final = 20_000
+MAX_CLOSED = 20_000
 #: Consumers that are remembered of a partition, and ranges of offsets that were produced last.
-MAX_READERS: Final = 6
-MAX_RANGES: Final = 6
+MAX_READERS = 6
+MAX_RANGES = 6
 #: What is remembered of a topic that has another codec as consumers get it, in bytes of memory.
 CODECS_BYTES: Final = 2_000
 

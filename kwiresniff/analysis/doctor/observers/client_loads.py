@@ -29,10 +29,10 @@ MAX_CONNECTIONS = 20_000
 #: APIs of each that are counted apart; Kafka has fewer than a hundred.
 MAX_APIS = 100
 #: Parts of the time of a capture in which requests are counted apart; when there are as many, two become one.
-MAX_PARTS: Final = 256
+MAX_PARTS = 256
 FIRST_PART_NS: Final = 250_000_000
 #: Waits kept of each part, to take their median.
-MAX_WAITS: Final = 8
+MAX_WAITS = 8
 #: Requests of a client below which nothing is said of its share; waits below which none of theirs.
 ENOUGH_REQUESTS = 500
 ENOUGH_WAITS = 20

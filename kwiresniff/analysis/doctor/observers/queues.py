@@ -22,7 +22,7 @@ ENOUGH: Final = 20
 #: Stands for how long a broker takes no further request of a client that it throttles: longer than any wait.
 MUTED_NS: Final = 1 << 60
 #: Connections of which is remembered how long the requests took that others queued behind.
-MAX_CONNECTIONS: Final = 20_000
+MAX_CONNECTIONS = 20_000
 
 
 class QueueTimes(Observer):

@@ -23,15 +23,15 @@ from kwiresniff.digest import TopicDigest
 from kwiresniff.model import Exchange
 
 #: Partitions, positions of consumers and losses that are remembered.
-MAX_PARTITIONS: Final = 5_000
-MAX_LOSSES: Final = 100
+MAX_PARTITIONS = 5_000
+MAX_LOSSES = 100
 #: Idempotent producers, in a partition each, whose last sequences are remembered; so many as brokers remember of each.
-MAX_PRODUCERS: Final = 20_000
-MAX_SEQUENCES: Final = 5
+MAX_PRODUCERS = 20_000
+MAX_SEQUENCES = 5
 #: Bytes of a producer's id and epoch, which come before the sequence in ``PartitionDigest.producer``.
 PRODUCER_BYTES: Final = 10
 #: Partitions listed one by one.
-MAX_LISTED: Final = 6
+MAX_LISTED = 6
 
 _Partition = tuple[str, str, int]
 

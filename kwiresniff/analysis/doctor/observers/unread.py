@@ -34,8 +34,8 @@ from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Body, Exchange
 
 #: Partitions that are remembered, of each member and of all that is written.
-MAX_PARTITIONS: Final = 10_000
-MAX_ASSIGNED: Final = 1_000
+MAX_PARTITIONS = 10_000
+MAX_ASSIGNED = 1_000
 #: Ten times as long as a fetch is held by default (``fetch.max.wait.ms``): a consumer that polls has asked by then.
 PATIENCE_NS: Final = 5_000_000_000
 #: ``auto.commit.interval.ms`` by default, and how many such times without a commit are more than chance.

@@ -31,9 +31,9 @@ MUCH_NS: Final = 1_000_000_000
 #: Late writes that overlap or follow each other so soon are one time of trouble.
 TOGETHER_NS: Final = 10_000_000_000
 #: Leaders and topics whose writes are counted, nodes that are counted of each, and late writes that are remembered.
-MAX_LOGS: Final = 2_000
-MAX_NODES: Final = 12
-MAX_LATE: Final = 5_000
+MAX_LOGS = 2_000
+MAX_NODES = 12
+MAX_LATE = 5_000
 
 
 class _Late(NamedTuple):
