@@ -27,6 +27,8 @@ Transformation = Callable[[Segments], list[Segment]]
 YEAR_MS = 365 * 24 * 3600 * 1000
 #: The networks that recordings are made in, and others with names of the same length.
 ELSEWHERE = {b"10.9.0.": b"10.4.0.", b"10.77.0.": b"10.44.0.", b"10.78.0.": b"10.45.0."}
+#: The id of the cluster that most recordings are of, and that of another one.
+CLUSTER_ID, OTHER_ID = b"a3dpcmVzbmlmZi1kZW1vMQ", b"b3RoZXItY2x1c3Rlci1pZA"
 #: Bytes of a record batch: up to its magic, and its fixed fields up to the records.
 _MAGIC_AT, _CRC_AT, _TIMES_AT, _BATCH_HEADER = 16, 17, 27, 61
 
@@ -97,12 +99,14 @@ def _move_batches(stream: bytearray, later_ms: int) -> None:
 
 
 def elsewhere(segments: Segments) -> list[Segment]:
-    """The same conversation in another network: addresses of packets, and where messages name them as text."""
+    """The same conversation in another network, with a cluster of another id: addresses of packets, and what messages
+    name as text."""
     moved: list[Segment] = []
     for segment in segments:
         payload = bytes(segment[6][segment[7] : segment[8]])
         for here, there in ELSEWHERE.items():
             payload = payload.replace(here, there)
+        payload = payload.replace(CLUSTER_ID, OTHER_ID)
         packet, ns, flow, *rest = with_payload(segment, payload)
         moved.append((packet, ns, _flow_elsewhere(flow), *rest))  # type: ignore[arg-type]
     return moved
