@@ -101,7 +101,7 @@ def test_a_usual_port_where_nobody_answers_is_told_with_the_doubt(times: int, se
 def test_brokers_behind_one_address_are_told_with_their_nodes() -> None:
     """What a client meets that reaches the wrong one is a symptom."""
     behind = {1: "10.0.0.9", 2: "10.0.0.9", 3: "10.0.0.3"}
-    refused = [("error_code", 129, "REBOOTSTRAP_REQUIRED", None)]
+    refused = [("error_code", 129, "REBOOTSTRAP_REQUIRED", False)]
     wrong = exchange("ApiVersions", 18, 5, response={"error_code": 129}, errors=refused, start_ns=START_NS + SECOND)
     (found,) = findings(metadata(hosts=behind), wrong, wrong)
     assert (found.code, found.severity, found.subject) == ("shared_address", "error", "10.0.0.9:9092")

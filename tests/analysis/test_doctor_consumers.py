@@ -127,7 +127,7 @@ def test_heartbeats_without_a_fetch_are_told_with_their_time() -> None:
         pytest.param([commit(7, 5), commit(14, 9)], id="commits what it has"),
         pytest.param([exchange("SyncGroup", 14, 5, start_ns=START_NS + SECOND)], id="was given other partitions"),
         pytest.param(
-            [beat(1, response={"error_code": 27}, errors=[("error_code", 27, "REBALANCE_IN_PROGRESS", None)])],
+            [beat(1, response={"error_code": 27}, errors=[("error_code", 27, "REBALANCE_IN_PROGRESS", False)])],
             id="was told to join again",
         ),
         pytest.param([closed(1, 1)], id="has lost its broker"),

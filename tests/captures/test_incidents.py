@@ -243,6 +243,19 @@ FIRST = {
         "topic_authorization_failed", "error",
         ["billing 10.9.0.2", "topic orders", "Produce", "acl-admin 10.9.0.2 denied it to User:ANONYMOUS at 08:41:43"],
     ),
+    "partition-paused": (
+        "partition_not_read", "warning", ["group mail", "mailer 10.9.0.2", "orders-1", "reads 2 other partitions"],
+    ),
+    "application-hangs": (
+        "commits_stopped", "warning", ["group mail", "mailer 10.9.0.2", "fetches on and commits nothing", "for 11 s"],
+    ),
+    "group-shared": (
+        "shared_group", "info", ["group backend", "order-app 10.9.0.2 to orders", "payment-app 10.9.0.2 to payments"],
+    ),
+    "listener-unresolvable-of-one": (
+        "broker_not_dialled", "error",
+        ["kafka-3.internal:9096 (node 3)", "shop 10.9.0.2", "not even with a SYN", "orders-1", "10.9.0.1:9094"],
+    ),
     "protocol-not-enabled": ("unsupported_version", "error", ["report", "ConsumerGroupHeartbeat", "not enabled"]),
 }  # fmt: skip
 #: What else is said of a recording above info: other people whom the same thing happens to.

@@ -26,6 +26,7 @@ from captures.recipes.analysis.incident_setups import (
     certified,
     cluster,
     incident,
+    one_unresolvable,
     single,
     trusting,
 )
@@ -619,5 +620,21 @@ INCIDENTS = (
             GUARDED,
             settings=GUARDED.settings | {"super.users": "User:broker", "allow.everyone.if.no.acl.found": "true"},
         ),
+    ),
+    *(
+        Incident(name, [("members.py", "{bootstrap}", what)], topics("orders:3", "payments:3"), client=LIBRDKAFKA)
+        for name, what in (
+            ("partition-paused", "paused"),
+            ("application-hangs", "hanging"),
+            ("group-shared", "sharing"),
+        )
+    ),
+    Incident(
+        "listener-unresolvable-of-one",
+        [("members.py", "10.9.0.1:9092", "unresolved")],
+        topics("orders:3:1"),
+        one_unresolvable("kafka-3.internal"),
+        client=LIBRDKAFKA,
+        happened="node 3 advertises kafka-3.internal:9096, which does not resolve; nodes 1 and 2 advertise addresses",
     ),
 )

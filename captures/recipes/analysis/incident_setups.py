@@ -97,6 +97,12 @@ def behind_one_address(address: str) -> ClusterSetup:
     return ClusterSetup("4.4.0", members, voters=True)
 
 
+def one_unresolvable(host: str) -> ClusterSetup:
+    """Three brokers, the third of which advertises a name that is nobody's."""
+    third = {"listeners": f"CLIENT://{rig.BROKER_IP}:9096", "advertised.listeners": f"CLIENT://{host}:9096"}
+    return ClusterSetup("4.4.0", (Member(1, "broker,controller"), Member(2), Member(3, settings=third)), voters=True)
+
+
 INNER = f"{rig.BROKER_IP}:9192"
 ALICE = (
     "sasl.mechanism=PLAIN",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, clipped
@@ -18,8 +18,8 @@ from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Body, Exchange
 
 #: Clients of a group whose subscriptions are remembered, and the topics of each: more are alike.
-MAX_CLIENTS: Final = 100
-MAX_TOPICS: Final = 20
+MAX_CLIENTS = 100
+MAX_TOPICS = 20
 
 
 class _Subscriber:
@@ -98,4 +98,4 @@ def _subscribed(api_key: int, request: Body) -> frozenset[str]:
         opened = [one.get(f"metadata{DECODED}") for one in request.get("protocols") or ()]
         data = [one.get("data") for one in opened if isinstance(one, dict)]
         names = [name for one in data if isinstance(one, dict) for name in one.get("topics") or ()]
-    return frozenset([clipped(field_text(name)) for name in names][:MAX_TOPICS])
+    return frozenset([clipped(field_text(name)) for name in names[:MAX_TOPICS]])

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, Final
 
-from kwiresniff.analysis.body_entities import is_transactional
+from kwiresniff.analysis.body_entities import message_transactional_ids
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import clipped
 from kwiresniff.analysis.doctor.observation import Harm, Observation
@@ -171,7 +171,7 @@ class UnreadPartitions(Observer):
     # -- what is written and read -----------------------------------------------------------------------------------
 
     def _write(self, exchange: Exchange) -> None:
-        if exchange.errors or is_transactional(exchange.request, PRODUCE):
+        if exchange.errors or message_transactional_ids(exchange.request):
             return
         records = {
             (topic.name, part.index): part.records
