@@ -13,9 +13,10 @@ from kwiresniff.results.findings import scope_of
 
 #: A member may commit so often in a second before it is waste.
 COMMITS_PER_SECOND: Final = 30.0
-#: How often in a second a client produces, and records in each request, below which batching is off. What comes more
-#: rarely than ``linger.ms`` lasts, 5 ms by default, would find nothing to go along with.
-PRODUCES_PER_SECOND: Final = 200.0
+#: How often in a second a client produces, and records in each request, below which batching is off; and from when on
+#: it is much: ``linger.ms`` of 5, the default, would not send more often.
+PRODUCES_PER_SECOND: Final = 30.0
+MANY_PRODUCES: Final = 200.0
 FEW_RECORDS: Final = 2.0
 #: The part of fetches that brings nothing, and how many in a second, above which polling is too eager.
 EMPTY_FETCHES: Final = 0.9
@@ -61,8 +62,8 @@ class SingleCommits(Cause):
 
 
 class SmallBatches(Cause):
-    """`small_batches` (warning): fewer than 2 records in a request, over 500 requests and more, of which there are more
-    than 200 a second.
+    """`small_batches` (warning from 200 requests a second on, else info): fewer than 2 records in a request, over 500
+    requests and more, of which there are more than 30 a second.
     """
 
     codes: ClassVar[tuple[str, ...]] = ("small_batches",)
@@ -72,6 +73,7 @@ class SmallBatches(Cause):
         """By client."""
         for one in observed.of("produces"):
             records, requests = one.numbers["records"], one.numbers["requests"]
+            rate = _per_second(requests, one)
             yield Explanation(
                 code="small_batches",
                 subject=one.name("client"),
@@ -80,9 +82,9 @@ class SmallBatches(Cause):
                 remedy="Raise linger.ms (5 to 20 ms) and batch.size: requests, not bytes, are what brokers run out of.",
                 explained=(one,),
                 numbers=dict(one.numbers),
-                severity="warning",
+                severity="warning" if rate > MANY_PRODUCES else "info",
                 rank=WASTE,
-                stands=_per_second(requests, one) > PRODUCES_PER_SECOND and records / requests < FEW_RECORDS,
+                stands=rate > PRODUCES_PER_SECOND and records / requests < FEW_RECORDS,
             )
 
 
