@@ -32,6 +32,8 @@ SOON_NS: Final = 100_000_000
 #: The part of the bytes of a direction, in tenths, that comes again soon where the capture has it from two points: a
 #: capture may lose some packets, and no path on which connections live loses so many.
 TWICE_TENTHS: Final = 8
+#: One segment that comes again soon, the SYN included, may be a tail loss probe.
+FEW_COPIES: Final = 2
 
 #: What became of a segment: it was taken, or it belongs to another connection on the same ports.
 ACCEPTED: Final = True
@@ -164,7 +166,7 @@ class HalfStream(Reassembler):
         """Whether nearly all bytes of the direction before ``seq`` came again soon."""
         ahead: i64 = max(-self.distance(seq & SEQ_MASK), 0)
         once: i64 = self.bytes - self.soon_bytes - ahead
-        return self.soon_bytes > 0 and self.soon_bytes * 10 >= once * TWICE_TENTHS
+        return self.came_soon >= FEW_COPIES and self.soon_bytes > 0 and self.soon_bytes * 10 >= once * TWICE_TENTHS
 
     def has_copies(self) -> bool:
         """Whether nearly all of the direction is in the capture twice, as of two capture points."""
