@@ -83,6 +83,7 @@ class Endings:
     def __init__(self) -> None:
         self._open: dict[int, Ending] = {}
         self._gaps: set[int] = set()
+        self._sent: set[int] = set()  # connections on which a broker sent what never arrived
 
     def mark_gap(self, problem: Problem) -> bool:
         """Excludes a connection of which bytes from the broker are missing: they may have been responses. Returns
@@ -90,11 +91,11 @@ class Endings:
         details = problem.details or {}
         if details.get("direction") != "response" or not details.get("missing_bytes"):
             return False
-        if details.get("unacknowledged"):
-            return False  # the client has not got them either
-        if len(self._gaps) < MAX_OPEN:
-            self._gaps.add(details.get("connection", 0))
-        return True
+        arrived = not details.get("unacknowledged")  # else the client has not got them either
+        found = self._gaps if arrived else self._sent
+        if len(found) < MAX_OPEN:
+            found.add(details.get("connection", 0))
+        return arrived
 
     def add(self, exchange: Exchange) -> None:
         """Adds a request without a response."""
@@ -124,8 +125,9 @@ class Endings:
     def end(self, connection: Connection, cluster: Cluster, end_ns: int) -> Ending | None:
         """Ends a connection; returns what there is to say of its unanswered requests, or None."""
         ending = self._open.pop(connection.id, None)
-        gap = connection.id in self._gaps
+        gap, sent = connection.id in self._gaps, connection.id in self._sent
         self._gaps.discard(connection.id)
+        self._sent.discard(connection.id)
         # What could not be read of the broker's bytes may have been the responses.
         if ending is None or not ending.requests or gap or connection.skipped_bytes[1] or is_one_way(connection):
             return None
@@ -133,7 +135,8 @@ class Endings:
         over_ns = connection.closed_ns or end_ns
         ending.waited_ns = max(over_ns - ending.first.last_ns, 0)
         ending.reason = _reason(ending, cluster)
-        return ending
+        # A broker that had answered did not close the connection instead.
+        return None if sent and ending.reason == "closed by broker" else ending
 
 
 def is_one_way(connection: Connection) -> bool:
