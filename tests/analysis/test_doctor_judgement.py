@@ -77,6 +77,14 @@ def test_the_severity_is_that_of_the_harm() -> None:
     assert found.severity == "info"
 
 
+def test_observations_about_entities_come_in_the_order_of_their_names() -> None:
+    """Each once, however the set of entities is ordered in this process."""
+    made = [Observation("late", frozenset({f"broker:{name}", "topic:t"}), name) for name in "dbca"]
+    found = Observed(made).about(frozenset(f"broker:{name}" for name in "abcd"), "late")
+    assert [one.text for one in found] == ["a", "b", "c", "d"]
+    assert Observed(made).about(["topic:t", "broker:a"], "late", "late") == [made[3], *made[:3]]
+
+
 def test_waste_weighs_less_than_any_other_harm() -> None:
     """However much it is; what cannot be undone weighs more than anything that failed."""
     in_order = [

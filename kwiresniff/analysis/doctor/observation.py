@@ -128,6 +128,7 @@ class Observed:
         return [one for kind in kinds for one in self._by_kind.get(kind, ())]
 
     def about(self, entities: Iterable[str], *kinds: str) -> list[Observation]:
-        """Those of some kinds that are about one of these entities, each once."""
+        """Those of some kinds that are about one of these entities, each once, by the names of these."""
+        entities = sorted(entities)  # sets of texts have another order in each process
         found = (one for kind in kinds for entity in entities for one in self._about.get((kind, entity), ()))
         return list(dict.fromkeys(found))
