@@ -10,6 +10,7 @@ from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.observers import subscriptions, unread
 from kwiresniff.analysis.doctor.observers.subscriptions import Subscriptions
+from kwiresniff.analysis.doctor.observers.undialled import UndialledBrokers
 from kwiresniff.analysis.doctor.observers.unread import UnreadPartitions
 from kwiresniff.base.body_members import DECODED
 from kwiresniff.model import Exchange
@@ -108,3 +109,23 @@ def test_subscriptions_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_members_of_one_application_do_not_differ() -> None:
     """Those that have a topic in common are taken for one application, as while a deployment goes on."""
     assert seen(Subscriptions(Context()), joined("a", "orders"), joined("b", "orders", 3)) == []
+
+
+@pytest.mark.parametrize(("host", "told"), [("kafka-3.internal", 1), ("10.0.0.3", 0)])
+def test_a_name_that_is_never_dialled_is_told_and_an_address_is_not(host: str, told: int) -> None:
+    """Where an address cannot be reached SYNs show it; without any, a consumer may have no use for that broker."""
+    context = Context()
+    observer = UndialledBrokers(context)
+    named = [("10.0.0.1", 1), (host, 3)]
+    brokers = [{"node_id": node, "host": name, "port": 9092} for name, node in named]
+    partitions = [{"partition_index": node, "leader_id": node} for _, node in named]
+    answer = {"brokers": brokers, "topics": [{"name": "orders", "partitions": partitions}]}
+    asked = [
+        exchange(
+            "Metadata", 3, 12, client_id="shop", request={"topics": [{"name": "orders"}]}, response=answer,
+            start_ns=START_NS + at_s * SECOND,
+        )
+        for at_s in range(6)
+    ]  # fmt: skip
+    context.cluster.served["10.0.0.5", "10.0.0.1:9092"] = {"shop"}
+    assert len(seen(observer, *asked)) == told

@@ -353,7 +353,7 @@ def _is_elsewhere(address: str, client: str, broker: str) -> bool:
         return False
     if _is_loopback(host):
         return not _is_loopback(client)
-    advertised, dialled_to = _ip_address(host), _ip_address(dialled)
+    advertised, dialled_to = numeric_address(host), numeric_address(dialled)
     return advertised is not None and advertised.is_private and dialled_to is not None and dialled_to.is_global
 
 
@@ -372,11 +372,11 @@ def _names_leaders(exchange: Exchange, body: Body) -> bool:
 def _is_loopback(host: str) -> bool:
     if host in ("localhost", "0.0.0.0", "[::]"):
         return True
-    address = _ip_address(host)
+    address = numeric_address(host)
     return address is not None and address.is_loopback
 
 
-def _ip_address(host: str) -> IPv4Address | IPv6Address | None:
+def numeric_address(host: str) -> IPv4Address | IPv6Address | None:
     """The address that a host is given by, None for one that is given by its name."""
     try:
         return ip_address(host.strip("[]"))

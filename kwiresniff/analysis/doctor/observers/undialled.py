@@ -12,6 +12,7 @@ from typing import ClassVar, Final
 from kwiresniff.analysis.doctor.cluster import address_text
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, clipped
+from kwiresniff.analysis.doctor.listeners import numeric_address
 from kwiresniff.analysis.doctor.observation import Harm, Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.wording import counted, duration, listed
@@ -30,10 +31,10 @@ SILENT_NS: Final = 10_000_000_000
 
 class UndialledBrokers(Observer):
     """``broker_not_dialled``: Metadata names the leader of a client's partitions, or FindCoordinator its coordinator,
-    at an address that the host never dials, though it works with other brokers. Not observed where a connection
-    to it was tried, and where an address of the wire could be what a name stands for.
+    by a host name, and the client's host never dials it, though it works with other brokers. Not observed where a
+    connection to it was tried, and where an address of the wire could be what the name stands for.
 
-    Numbers: ``address``, ``asked``, ``partitions`` and ``working``, the addresses that the host works with.
+    Numbers: ``address``, ``asked``, ``wanted`` and ``working``, the addresses that the host works with.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("broker_not_dialled",)
@@ -85,7 +86,9 @@ class UndialledBrokers(Observer):
             working = sorted(broker for at, broker in served if at == host)
             # Where a working address is none of those that are named, it may be what a name stands for.
             unknown = [broker for broker in working if broker not in by_host[host]]
-            if (host, address) in self._tried or not working or unknown:
+            # An address in numbers that cannot be reached is seen by its SYNs; without any, nobody wanted to go there.
+            numeric = numeric_address(host_of(address)) is not None
+            if numeric or (host, address) in self._tried or not working or unknown:
                 continue
             asked_again = case.count >= ASKED and case.last_ns - case.first_ns >= ASKED_NS
             silent_ns = self.context.end_ns - case.last_ns
