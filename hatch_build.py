@@ -126,7 +126,7 @@ COMPILED = (
     "kwiresniff/render/labels.py",
     "kwiresniff/render/line_wrapping.py",
     "kwiresniff/render/record_rows.py",
-    "kwiresniff/render/summary_lines.py",
+    "kwiresniff/render/summary.py",
     "kwiresniff/render/tree.py",
     "kwiresniff/render/tree_row.py",
     "kwiresniff/render/tree_rows.py",

@@ -61,20 +61,23 @@ def words(exchange: Exchange, topic_name: TopicNames | None, micro: str) -> list
     written.
     """
     found: list[Span] = []
-    negotiation = exchange.is_negotiation
-    for error in dict.fromkeys([name for _, _, name, _ in exchange.errors]):
-        found.append(("dim" if negotiation else "bad", escape(error)))
-    if negotiation:
-        found.append(("dim", "negotiation"))
-    elif exchange.outcome != "ok" and not found:
-        found.append((OUTCOME_STYLE[exchange.outcome], OUTCOME_WORDS[exchange.outcome]))
-    for code in dict.fromkeys([problem.code for problem in exchange.problems]):
-        found.append(("warn", escape(code)))
+    if exchange.outcome != "ok" or exchange.errors:
+        negotiation = exchange.is_negotiation
+        for error in dict.fromkeys([name for _, _, name, _ in exchange.errors]):
+            found.append(("dim" if negotiation else "bad", escape(error)))
+        if negotiation:
+            found.append(("dim", "negotiation"))
+        elif exchange.outcome != "ok" and not found:
+            found.append((OUTCOME_STYLE[exchange.outcome], OUTCOME_WORDS[exchange.outcome]))
+    if exchange.problems:
+        for code in dict.fromkeys([problem.code for problem in exchange.problems]):
+            found.append(("warn", escape(code)))
     if exchange.waiting:
         found.append(("wait", escape(exchange.waiting)))
     if queued_long(exchange):
         found.append(("wait", f"queued {format_units.duration(exchange.queued_ns, micro=micro)}"))
-    found += [("value", escape(fact)) for fact in facts(exchange, topic_name)]
+    for fact in facts(exchange, topic_name):
+        found.append(("value", escape(fact)))
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 
 from kwiresniff.analysis.clients import Inventory
-from kwiresniff.model import Exchange, Message
+from kwiresniff.model import Exchange
 from kwiresniff.render import SummaryWriter, TreeWriter
 from kwiresniff.render.clients import ClientWriter
 from tests.support.exchanges import connection, exchange
@@ -32,16 +32,6 @@ def test_a_tree_and_a_summary_show_the_way_through_the_proxy() -> None:
         line = SummaryWriter(Ascii(), width, False).text(behind_a_proxy()).decode()
         assert (PATH if width is None else PATH[:25]) in line
         assert not set("\x1b\u202e") & set(tree + line)
-
-
-def test_lines_made_cheaply_are_the_same() -> None:
-    """Of a summary, of which the ends of a connection are kept."""
-    writers = [SummaryWriter(Ascii(), None, False) for _ in range(2)]
-    writers[1].quick = None
-    one = behind_a_proxy()
-    for message in (one.request, one.response):
-        assert isinstance(message, Message)
-    assert len({writer.text(one) for writer in writers for _ in range(2)}) == 1
 
 
 def test_a_client_is_shown_with_its_own_address() -> None:

@@ -13,9 +13,9 @@ from tests.support import annotated_samples
 Golden = Callable[[str, str], None]
 
 
-def rendered(width: int | None, color: bool = False, **more: object) -> str:
+def rendered(width: int | None, color: bool = False) -> str:
     out = io.StringIO()
-    writer = SummaryWriter(out, width, color, **more)  # type: ignore[arg-type]
+    writer = SummaryWriter(out, width, color)
     for made, _, _ in annotated_samples.all_samples():
         writer.write(made)
     return out.getvalue()
@@ -24,10 +24,6 @@ def rendered(width: int | None, color: bool = False, **more: object) -> str:
 @pytest.mark.parametrize("width", [80, 120, 160, None])
 def test_the_lines_are_exactly_these(golden: Golden, width: int | None) -> None:
     golden(f"summary-{width or 'pipe'}.txt", rendered(width))
-
-
-def test_relative_times_count_from_the_first_exchange(golden: Golden) -> None:
-    golden("summary-80-relative.txt", rendered(80, time="relative"))
 
 
 def test_the_colours_are_exactly_these(golden: Golden) -> None:
