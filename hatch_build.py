@@ -163,7 +163,6 @@ COMPILED = (
     "kwiresniff/session/problems.py",
     "kwiresniff/session/readings.py",
     "kwiresniff/session/record_stripper.py",
-    "kwiresniff/session/repeated_fetches.py",
     "kwiresniff/session/response_reordering.py",
     "kwiresniff/session/sasl_opaque.py",
     "kwiresniff/session/sasl_phase.py",

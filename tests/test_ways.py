@@ -37,9 +37,7 @@ FRAMES = {
     "session/signatures.py", "session/standalone.py", "session/tls_handshake.py", "session/tls_record_layer.py",
 }  # fmt: skip
 #: Fields of bodies that are read at fixed offsets.
-BY_HAND = {
-    "analysis/body_entities.py", "session/apis.py", "session/fetch_sessions.py", "session/repeated_fetches.py",
-}  # fmt: skip
+BY_HAND = {"analysis/body_entities.py", "session/apis.py", "session/fetch_sessions.py"}
 STATE = {"session/checkpoint.py"}
 
 

@@ -40,7 +40,6 @@ from kwiresniff.session.in_flight import InFlightRequests
 from kwiresniff.session.non_kafka import NonKafkaTraffic
 from kwiresniff.session.output import EventOutput
 from kwiresniff.session.proxy_preamble import ProxyPreamble
-from kwiresniff.session.repeated_fetches import NamedPartition
 from kwiresniff.session.response_reordering import ResponseReorderBuffer
 from kwiresniff.session.sasl import Sasl
 from kwiresniff.session.sasl_opaque import OpaqueTokens
@@ -91,7 +90,6 @@ EMPTY: dict[type, _Maker] = {
     Lifecycle: lambda: Lifecycle(0, 0),
     MemberLog: MemberLog,
     Message: lambda: Message(0, 0, 0, 0, 0, None),
-    NamedPartition: lambda: NamedPartition(b"", 0, 0, 0),
     OpaqueTokens: OpaqueTokens,
     OutOfOrderQueue: OutOfOrderQueue,
     HandshakeBuffer: HandshakeBuffer,

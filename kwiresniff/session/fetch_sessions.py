@@ -22,7 +22,6 @@ from kwiresniff.digest import Digest, TopicDigest
 from kwiresniff.model import Body, Direction, Exchange, FetchedTopics, Message, SessionIdentity, SessionMembers
 from kwiresniff.session.apis import read_version
 from kwiresniff.session.peek import peek_body
-from kwiresniff.session.repeated_fetches import COMPACT_SINCE, NamedPartition, named_partition
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -32,6 +31,8 @@ if TYPE_CHECKING:
 #: The first version of Fetch that has sessions, and the first whose body does not begin with replica_id.
 SESSIONS_SINCE: Final = 7
 WITHOUT_REPLICA_ID_SINCE: Final = 15
+#: The first version of Fetch with compact arrays (KIP-482).
+COMPACT_SINCE: Final = 12
 #: Bytes of memory of all sessions. A partition takes some 130, so there is room for 250,000 of them.
 MAX_SESSION_BYTES = 32 << 20
 #: Topics and partitions remembered of one session: a fetch of a hundred bytes may stand for all of them.
@@ -78,20 +79,18 @@ class FetchSession:
     """One session: topics by name or id with their partitions. ``is_whole`` says that its beginning was seen.
 
     ``fetched`` is what exchanges get as theirs, None when something has changed since; ``names`` and ``numbers`` are
-    the logs that it is made of. ``known_numbers`` tells how many topics have a partition of a number. ``repeated`` is
-    the partition that the last fetch named, if it was no more than one. ``size_bytes`` is its memory.
+    the logs that it is made of. ``known_numbers`` tells how many topics have a partition of a number. ``size_bytes`` is
+    its memory.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
-        "fetched", "identity", "is_whole", "known_numbers", "names", "numbers", "partitions", "repeated", "size_bytes",
-        "topics",
+        "fetched", "identity", "is_whole", "known_numbers", "names", "numbers", "partitions", "size_bytes", "topics",
     )  # fmt: skip
     __slots__ = STATE
 
     def __init__(self, is_whole: bool) -> None:
         self.is_whole = is_whole
         self.identity = SessionIdentity()
-        self.repeated: NamedPartition | None = None
         self.topics: dict[str, dict[int, bool]] = {}
         self.partitions = 0  # of all of them
         self.names = MemberLog()
@@ -136,12 +135,10 @@ class FetchSession:
                     self.fetched = None
         self.size_bytes += _topic_bytes(name, known) - before
 
-    def change(self, body: Body) -> bool:
-        """Applies the body of an incremental fetch; whether it forgets anything."""
-        gone = body.get("forgotten_topics_data") or []
-        self.forget(gone)
+    def change(self, body: Body) -> None:
+        """Applies the body of an incremental fetch."""
+        self.forget(body.get("forgotten_topics_data") or [])
         self.add(body.get("topics") or [])
-        return len(gone) > 0
 
     def forget(self, topics: list[Body]) -> None:
         """Removes the partitions that a fetch forgets, and topics that have none left."""
@@ -218,24 +215,11 @@ class FetchSessions:
         key = (broker, session_id)
         session = self._use(key)
         before = session.size_bytes
-        repeated = session.repeated
-        if not (repeated is not None and repeated.is_in(frame, at + 8)) and not _says_nothing(
-            frame, at + 8, exchange.api_version
-        ):
-            self._change(session, exchange, frame, at + 8)
+        if not _says_nothing(frame, at + 8, exchange.api_version):
+            _change(session, exchange)
         self._finish(exchange, session, before)
         if epoch > 0 and _has_failed(exchange):
             self._end(key)
-
-    def _change(self, session: FetchSession, exchange: Exchange, frame: bytes, start: int) -> None:
-        """Applies what an incremental fetch adds and forgets, in arrays that begin at ``start``."""
-        session.repeated = None
-        parts = _named_parts(exchange)
-        if parts is not None:
-            session.add_parts(parts)
-        elif (body := _body(exchange, "request")) is None or session.change(body):
-            return
-        session.repeated = named_partition(frame, start, exchange.api_version)
 
     def _share(self, exchange: Exchange, request: Message) -> None:
         body = _body(exchange, "request")
@@ -297,6 +281,15 @@ class FetchSessions:
         session = self.sessions.pop(key, None)
         if session is not None:
             self.held_bytes -= session.size_bytes
+
+
+def _change(session: FetchSession, exchange: Exchange) -> None:
+    """Applies what an incremental fetch adds and forgets."""
+    parts = _named_parts(exchange)
+    if parts is not None:
+        session.add_parts(parts)
+    elif (body := _body(exchange, "request")) is not None:
+        session.change(body)
 
 
 def _adds(indexes: list[int], known: dict[int, bool]) -> bool:

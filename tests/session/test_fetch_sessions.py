@@ -16,7 +16,6 @@ from kwiresniff.base.needs import Needs
 from kwiresniff.model import Event, Exchange, FetchedTopics
 from kwiresniff.session import checkpoint, fetch_sessions
 from kwiresniff.session.analyzer import Analyzer
-from kwiresniff.session.repeated_fetches import named_partition
 from tests.support.conversation import Wire, events, exchanges, heartbeat, heartbeat_response, request, response
 
 SESSION = 77
@@ -268,49 +267,8 @@ def test_sessions_are_bounded_in_bytes_the_least_lately_used_goes_first(monkeypa
     assert found[22] == ((), (), False)
 
 
-def named_at(version: int, epoch: int, position: int, *partitions: tuple[str, int], rack: str = "") -> bytes:
-    """The frame of a fetch that names partitions, all to be read from the same position."""
-    asked = [
-        {
-            "topic": name, "topic_id": name.ljust(22, "A"),
-            "partitions": [{
-                "partition": index, "current_leader_epoch": position, "fetch_offset": position,
-                "last_fetched_epoch": position, "log_start_offset": position, "partition_max_bytes": 1 << 20,
-            }],
-        }
-        for name, index in partitions
-    ]  # fmt: skip
-    body = {
-        "replica_id": -1, "max_wait_ms": 500, "min_bytes": 1, "max_bytes": 1 << 20, "isolation_level": 0,
-        "session_id": SESSION, "session_epoch": epoch, "topics": asked, "forgotten_topics_data": [], "rack_id": rack,
-    }  # fmt: skip
-    return b"head" + codec.encoder(1, version, "request")(body)
-
-
-@pytest.mark.parametrize("version", range(7, 19))
-def test_a_fetch_that_names_the_same_partition_again_is_known_by_its_bytes(version: int) -> None:
-    """Whatever its position is; one that names another, one more, or none is not, nor one with another rack."""
-    one = named_at(version, 1, 5, ("orders", 3))
-    start = next(at for at in range(len(one)) if one[at : at + 1] != named_at(version, 1, 5)[at : at + 1])
-    start -= 0 if version >= 12 else 3  # the count of topics, INT32 or compact
-    known = named_partition(one, start, version)
-    assert known is not None
-    assert known.is_in(named_at(version, 2, 1 << 40 if version < 9 else 77, ("orders", 3)), start)
-    others: list[bytes] = [
-        named_at(version, 2, 5, ("orders", 4)), named_at(version, 2, 5, ("orderz", 3)), named_at(version, 2, 5),
-        named_at(version, 2, 5, ("orders", 3), ("bills", 3)),
-    ]  # fmt: skip
-    if version >= 11:
-        others.append(named_at(version, 2, 5, ("orders", 3), rack="a"))
-    for other in others:
-        assert not known.is_in(other, start)
-    assert named_partition(others[3], start, version) is None
-    assert not known.is_in(one[:-1], start)
-    assert not known.is_in(b"-" + one, start)
-
-
 def test_a_fetch_that_repeats_one_that_was_forgotten_adds_it_again() -> None:
-    """The bytes of a fetch stand for what it names for as long as the session has that."""
+    """Also where the fetch that adds it is equal to the one before it, byte for byte but for its numbers."""
     found = fetched_by_id(
         conversation(
             BEGIN,
