@@ -81,7 +81,8 @@ def decode_batch(
         if too_large is not None:
             raise too_large
     except DecodeError as error:
-        error = what_ended(error, too_large)
+        if count >= 0:  # a negative count is wrong however much was decompressed
+            error = what_ended(error, too_large)
         if data is not buf:
             error.offset = None  # counts inside the decompressed bytes
         issues.append(problem(error, pos + (HEADER_BYTES if codec else 0)))

@@ -157,6 +157,18 @@ def test_a_batch_of_bombs_is_told_and_the_next_batch_is_read() -> None:
     assert encode_record_set([good]) == wire
 
 
+def test_a_negative_count_of_records_is_named_however_much_the_batch_decompresses_to() -> None:
+    """As the dissector names it: the count stands in the header, which is not compressed."""
+    wire = vector("3.9.1 magic2 none plain")["wire"]
+    head = bytearray(wire[:61])
+    head[8:12] = (49 + len(bomb(ZSTD))).to_bytes(4, "big")
+    head[22] = ZSTD
+    head[57:61] = b"\xff\xff\xff\xff"
+    issues: list[Problem] = []
+    decoded_batches(bytes(head) + bomb(ZSTD), 0, 61 + len(bomb(ZSTD)), "full", issues)
+    assert [issue.code for issue in issues] == ["bad_crc", "bad_records_count"]
+
+
 def test_a_10_gigabyte_bomb_costs_no_more_memory_than_the_limit() -> None:
     """In a process of its own, whose peak is looked at: 10 GiB of zeros in 320 KB of zstd."""
     script = """
