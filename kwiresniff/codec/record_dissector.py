@@ -179,7 +179,7 @@ class _RecordSetDissector(MessageNodes):
                 raise error from failure
             self.budget.records -= 1
         if pos != end:
-            raise bytes_after_records(end - pos, declared, pos)
+            raise what_ended(bytes_after_records(end - pos, declared, pos), self.too_large)
 
     def fold(self, folded: Folded, parent: Node, data: bytes, pos: int, end: int, fields: dict[str, int]) -> int:
         """Put in the place of a sound record what stands for it; returns where that ends, -1 for what is to be kept."""

@@ -12,6 +12,7 @@ import cramjam
 import pytest
 
 from kwiresniff.codec.compression import GZIP, LZ4, SNAPPY, ZSTD, compress, decompress
+from kwiresniff.codec.record_dissector import dissect_record_set
 from kwiresniff.codec.records import encode_record_set
 from kwiresniff.errors import DecodeError, EncodeError
 from kwiresniff.model import Problem
@@ -157,16 +158,19 @@ def test_a_batch_of_bombs_is_told_and_the_next_batch_is_read() -> None:
     assert encode_record_set([good]) == wire
 
 
-def test_a_negative_count_of_records_is_named_however_much_the_batch_decompresses_to() -> None:
-    """As the dissector names it: the count stands in the header, which is not compressed."""
+def test_decoder_and_dissector_name_the_same_of_a_batch_that_is_too_large_and_counts_its_records_wrong() -> None:
+    """A negative count stands in the header, which is not compressed; bytes behind the last record may be left out."""
     wire = vector("3.9.1 magic2 none plain")["wire"]
     head = bytearray(wire[:61])
     head[8:12] = (49 + len(bomb(ZSTD))).to_bytes(4, "big")
     head[22] = ZSTD
-    head[57:61] = b"\xff\xff\xff\xff"
-    issues: list[Problem] = []
-    decoded_batches(bytes(head) + bomb(ZSTD), 0, 61 + len(bomb(ZSTD)), "full", issues)
-    assert [issue.code for issue in issues] == ["bad_crc", "bad_records_count"]
+    for count, code in ((-1, "bad_records_count"), (0, "decompressed_too_large")):
+        head[57:61] = count.to_bytes(4, "big", signed=True)
+        issues: list[Problem] = []
+        decoded_batches(bytes(head) + bomb(ZSTD), 0, 61 + len(bomb(ZSTD)), "full", issues)
+        assert [issue.code for issue in issues] == ["bad_crc", code]
+        _, found = dissect_record_set(bytes(head) + bomb(ZSTD), 0, 61 + len(bomb(ZSTD)))
+        assert {problem.code for problem in found} == {"bad_crc", code}
 
 
 def test_a_10_gigabyte_bomb_costs_no_more_memory_than_the_limit() -> None:
