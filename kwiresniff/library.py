@@ -101,6 +101,7 @@ class _Reading:
             exchange_filter=None if self._filter is None else self._filter.matches_header,
             show_secrets=show_secrets,
             ports=[port] if isinstance(port, int) else port,
+            tls_secrets=self._captures.tls_secrets,
         )
         self._analyzer.topics.add(names)
 

@@ -44,6 +44,7 @@ ALLOWED = {
 AT_HOME = {
     "scapy": {"capture"},
     "pyshark": {"capture"},
+    "cryptography": {"session"},
     "pyspark": {"pipeline"},
     "click": {"cli"},
     "rich": {"render", "cli"},

@@ -92,7 +92,6 @@ OF_CAPTURES = (
         "SaslAuthenticate after that",
     ),
     ProblemCode("not_decrypted", "warning", "TLS that could not be opened, and why"),
-    ProblemCode("no_tshark", "warning", "TLS that could be opened if there were a tshark"),
     ProblemCode("too_many_connections", "error", "the connections that were idle longest were ended to make room"),
     ProblemCode(
         "too_many_topic_names", "warning",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
+from kwiresniff.base.tls_secrets import TlsSecrets
 from kwiresniff.model import Problem, Segment, SegmentList, SegmentSink
 
 
@@ -12,13 +13,15 @@ class SegmentSource(Protocol):
     """Iterates over TCP segments, once.
 
     ``files`` are the names of what is read. ``problems`` grows while iterating. ``other_packets`` counts the packets
-    that gave no segment, by reason. ``total_bytes`` is None where nobody knows how much will come.
+    that gave no segment, by reason. ``total_bytes`` is None where nobody knows how much will come. ``tls_secrets`` are
+    the TLS keys that are known, which grow while iterating.
     """
 
     files: list[str]
     problems: list[Problem]
     other_packets: dict[str, int]
     total_bytes: int | None
+    tls_secrets: TlsSecrets
 
     def __iter__(self) -> Iterator[Segment]: ...
 

@@ -1,4 +1,4 @@
-"""Decrypted TLS: what encrypted connections carry, as segments beside the encrypted ones.
+"""TLS decrypted by tshark, as a second opinion: what connections carry, as segments beside the encrypted ones.
 
 The decryption is tshark's, run by pyshark. It gets no capture file but a stream of its own: only the connections that
 begin with a TLS hello, each frame with plain IPv4 and TCP headers and made-up addresses. So it is the same to it how
@@ -16,8 +16,10 @@ from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from kwiresniff.base.tls_secrets import TlsSecrets
 from kwiresniff.capture.capture_set import CaptureSet
-from kwiresniff.capture.keylog import WITHOUT_TSHARK, check_key_log, tshark_is_there
+from kwiresniff.capture.keylog import check_key_log
+from kwiresniff.capture.pyshark_settings import use_own_settings
 from kwiresniff.capture.sources import SegmentSource
 from kwiresniff.capture.tls_merge import SegmentMerger
 from kwiresniff.capture.tshark_input import StreamFeeder
@@ -32,20 +34,32 @@ _NOTHING = (-1, b"")
 
 
 def decrypted(captures: CaptureSet, keylog: str | None) -> SegmentSource:
-    """What ``with_decryption`` gives where there are keys: in the file ``keylog``, or else in the captures."""
+    """The captures with what tshark decrypts, by the keys in the file ``keylog`` and in the captures.
+
+    Raises CaptureError for standard input, and where there is no tshark.
+    """
     if keylog is not None:
         check_key_log(keylog)
     again = captures.again()
     if again is None:
+        raise CaptureError("tshark decrypts files, which are read twice: save the standard input to a file")
+    if not _tshark_is_there():
         raise CaptureError(
-            "TLS is decrypted from files, which are read twice: save the standard input to a file, and read that"
+            "no tshark found: install Wireshark's command-line program tshark, or leave out --tls-engine tshark"
         )
-    if not tshark_is_there():
-        if keylog is not None:
-            raise CaptureError(f"--keylog {keylog}: no tshark found; {WITHOUT_TSHARK}")
-        captures.problems.append(Problem("no_tshark", f"there are TLS keys in the capture; {WITHOUT_TSHARK}"))
-        return captures
     return DecryptedCaptures(captures, again, keylog)
+
+
+def _tshark_is_there() -> bool:
+    """Whether pyshark finds tshark."""
+    from pyshark.tshark.tshark import TSharkNotFoundException, get_process_path
+
+    use_own_settings()
+    try:
+        get_process_path()
+    except TSharkNotFoundException:
+        return False
+    return True
 
 
 class DecryptedCaptures:
@@ -60,6 +74,7 @@ class DecryptedCaptures:
         self.problems = captures.problems
         self.other_packets = captures.other_packets
         self.total_bytes = captures.total_bytes
+        self.tls_secrets = TlsSecrets()  # none, so that nobody else decrypts
         self._captures = captures
         self._plaintexts = _Plaintexts(again, keylog)
 

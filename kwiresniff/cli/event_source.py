@@ -138,7 +138,9 @@ class EventSource:
             needs |= Needs(needs.depth)
         self.needs = needs
         self._captures: SegmentSource = (
-            with_decryption(self._opened(captures), options.keylog) if isinstance(captures, Sequence) else captures
+            with_decryption(self._opened(captures), options.keylog, options.tls_engine)
+            if isinstance(captures, Sequence)
+            else captures
         )
         self._window = TimeWindow(options)
         narrowed = self._filter is not None or self._window.bounded
@@ -147,6 +149,7 @@ class EventSource:
             exchange_filter=self._exchange_filter if narrowed else None,
             show_secrets=options.show_secrets,
             ports=options.port,
+            tls_secrets=self._captures.tls_secrets,
         )
         if options.topics is not None:
             self._analyzer.topics.add(read_topic_file(options.topics))

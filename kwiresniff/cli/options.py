@@ -10,6 +10,7 @@ import click
 
 from kwiresniff.analysis.parse_units import duration_ns, size_bytes, time_ns, time_of_day_ns
 from kwiresniff.base.time_units import DAY_NS
+from kwiresniff.capture import BUILT_IN, TSHARK
 from kwiresniff.capture.decode_as import rule_of
 from kwiresniff.cli.click_commands import ParamType, SharedOption, TrafficCommand, remember_traceback
 
@@ -89,6 +90,7 @@ class ReadOptions(NamedTuple):
     port: tuple[int, ...] = ()
     decode_as: tuple[str, ...] = ()
     keylog: str | None = None
+    tls_engine: str = BUILT_IN
     since: Moment | None = None
     until: Moment | None = None
     topics: str | None = None
@@ -137,6 +139,12 @@ _OF_FILES = (
         help="Exchanges from this time on: 2026-01-02T03:04:05Z, 03:04:05, or 10m after the first packet.",
     ),
     _shared("--until", type=MomentType(), help="Exchanges before this time."),
+    _shared(
+        "--tls-engine",
+        type=click.Choice([BUILT_IN, TSHARK]),
+        default=BUILT_IN,
+        help="Who decrypts TLS: tshark, which must be installed, gives a second opinion.",
+    ),
     _shared("--no-progress", is_flag=True, help="No progress bar on stderr."),
     _port_option("A port brokers listen on: a hint for odd traffic, Kafka is found on any port."),
 )
@@ -151,7 +159,7 @@ _OF_TRAFFIC = (
         metavar="RULE",
         help="What packets hold, like udp.port==8473,vxlan or link_type==147,ethernet; may be repeated.",
     ),
-    _shared("--keylog", metavar="FILE", help="TLS keys (SSLKEYLOGFILE format) to decrypt with, through tshark."),
+    _shared("--keylog", metavar="FILE", help="TLS keys (SSLKEYLOGFILE format) to decrypt with."),
     _shared("--topics", metavar="FILE", help="Names of topic ids, as kafka-topics --describe prints them."),
     _shared("--hosts", metavar="FILE", help="Names and zones of addresses, in the format of /etc/hosts."),
     _shared("--limit", type=click.IntRange(1), metavar="N", help="Stop after N exchanges."),

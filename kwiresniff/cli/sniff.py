@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,15 +12,7 @@ import click
 from kwiresniff.analysis.metrics import DEFAULT_SERIES
 from kwiresniff.analysis.parse_units import duration_ns
 from kwiresniff.base.address_names import AddressNames
-from kwiresniff.capture import SegmentSource
-from kwiresniff.capture.live import (
-    DecryptedLive,
-    Decryption,
-    LiveCapture,
-    LiveOptions,
-    Rotation,
-    network_interfaces,
-)
+from kwiresniff.capture.live import LiveCapture, LiveOptions, Rotation, network_interfaces
 from kwiresniff.capture.live.bpf import expression
 from kwiresniff.capture.live.processes import Processes
 from kwiresniff.capture.live.savefiles import PRIVATE
@@ -238,12 +230,11 @@ def command(
     with ExitStack() as stack:
         live = open_and_hand_over(wanted, options, user, write, Rotation(file_size, seconds, files), mode)
         stack.callback(live.close)
-        segments: SegmentSource = live
         if options.keylog is not None:
-            decryption = stack.enter_context(closing(_decryption(options.keylog, quiet=options.quiet)))
-            segments = DecryptedLive(live, decryption)
+            _follow_key_log(live, options.keylog, quiet=options.quiet)
         screen = None if view.is_summed_up() else screen_for(view.form, options)
-        source = view.event_source(segments, options, metrics=address is not None, names=names)
+        source = view.event_source(live, options, metrics=address is not None, names=names)
+        live.on_secrets = source.analyzer.look_for_secrets
         if address is not None:
             served = served_metrics(live, source, address, metrics_series, topics=topic_metrics, names=metrics_hosts)
             stack.enter_context(served)
@@ -257,15 +248,12 @@ def command(
     return source.exit_code() if finished else INTERRUPTED
 
 
-def _decryption(keylog: str, *, quiet: bool) -> Decryption:
-    decryption = Decryption(keylog)
-    if not decryption.key_log.is_there and not quiet:
+def _follow_key_log(live: LiveCapture, keylog: str, *, quiet: bool) -> None:
+    if not live.follow_key_log(keylog) and not quiet:
         print(
             f"kwiresniff: {one_line(keylog)} is not there yet; TLS is decrypted once clients write keys to it",
             file=sys.stderr,
         )
-    decryption.begin()
-    return decryption
 
 
 def _check_files(write: str | None, file_size: int | None, seconds: int | None, files: int | None) -> None:

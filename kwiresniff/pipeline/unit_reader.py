@@ -12,8 +12,8 @@ from typing import Any
 from kwiresniff.analysis.redact import Redactor
 from kwiresniff.analysis.sinks import chain as chosen
 from kwiresniff.base.needs import Needs
+from kwiresniff.base.tls_secrets import TlsSecrets
 from kwiresniff.capture import feed_from, open_captures, with_decryption
-from kwiresniff.capture.capture_set import CaptureSet
 from kwiresniff.capture.formats import NotACapture
 from kwiresniff.capture.sources import SegmentSource
 from kwiresniff.capture.topic_file import read_topic_file
@@ -81,6 +81,7 @@ class Settings:
             needs,
             exchange_filter=choice.header_verdict if choice is not None and choice.chooses else None,
             ports=self.ports,
+            tls_secrets=TlsSecrets(),
         )
         self.name_topics(analyzer)
         return analyzer
@@ -218,26 +219,26 @@ class UnitReader(Reading):
         if not good:
             return None
         try:
-            captures = open_captures(good, decode_as=self._settings.decode_as)
+            secrets = self._analyzer.tls_secrets
+            captures = open_captures(good, decode_as=self._settings.decode_as, tls_secrets=secrets)
         except CaptureError as error:  # it was there a moment ago
             self._problems.append(unreadable(good[0], error))
             return None
         try:
             return with_decryption(captures, self._settings.keylog)
-        except CaptureError as error:  # no tshark where this runs, or no key log
+        except CaptureError as error:  # no key log where this runs
             self._problems.append(Problem("not_decrypted", str(error)))
             return captures
 
     def _open_others(self, index: int) -> dict[str, SegmentSource]:
-        """The captures of other sources that have what is lacking here; the first file is number ``index``.
-
-        What tshark decrypts is of this source's own files, so TLS is told as far as they have it.
-        """
+        """The captures of other sources that have what is lacking here; the first file is number ``index``."""
         found: dict[str, SegmentSource] = {}
-        for other in self._unit.source.others if isinstance(self._captures, CaptureSet) else ():
+        for other in self._unit.source.others if self._captures is not None else ():
             try:
                 paths, rules = [file.path for file in other.files], self._settings.decode_as
-                found[other.name] = captures = open_captures(paths, first_index=index, decode_as=rules)
+                secrets = self._analyzer.tls_secrets
+                captures = open_captures(paths, first_index=index, decode_as=rules, tls_secrets=secrets)
+                found[other.name] = captures
                 index += len(captures.files)
             except CaptureError as error:  # the other ends were read a moment ago
                 self._problems.append(unreadable(other.name, error))

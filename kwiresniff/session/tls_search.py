@@ -1,0 +1,55 @@
+"""The session of TLS 1.3 to which a record belongs whose handshake is not in the capture, found by trial.
+
+A record opens under one secret and one number only. Sources: RFC 8446 (sections 5.2, 5.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from kwiresniff.base.tls_secrets import TRAFFIC_SECRETS, TlsSecrets
+from kwiresniff.session.tls_suites import suite_of, tls13_suites
+
+if TYPE_CHECKING:
+    from kwiresniff.session.tls_ciphers import RecordCipher
+
+#: Trials for one connection, a few microseconds each: secrets, suites and record numbers.
+MAX_SEARCH_TRIALS: Final = 65_536
+#: Sessions that are tried, the newest.
+MAX_SEARCHED_SESSIONS: Final = 1024
+
+
+class Found(NamedTuple):
+    """The session of a record: client's random, suite, its sender's role (0 the client), and its number."""
+
+    client_random: bytes
+    suite: int
+    role: int
+    number: int
+
+
+def find_session(
+    secrets: TlsSecrets, client_randoms: Sequence[bytes], header: bytes, body: bytes, trials: int
+) -> tuple[Found | None, int]:
+    """The session of a record, or None, and how many of the ``trials`` it took."""
+    from kwiresniff.session.tls_ciphers import tls13_cipher
+
+    candidates: list[tuple[bytes, int, int, RecordCipher]] = []
+    for client_random in client_randoms[:MAX_SEARCHED_SESSIONS]:
+        for role, label in enumerate(TRAFFIC_SECRETS):
+            secret = secrets.secret(label, client_random) or b""
+            for number in tls13_suites(secret):
+                suite = suite_of(number)
+                assert suite is not None
+                candidates.append((client_random, number, role, tls13_cipher(suite, secret)))
+    taken = 0
+    for first, end in ((0, 16), (16, trials // max(len(candidates), 1))):
+        for client_random, suite_number, role, cipher in candidates:
+            for number in range(first, end):
+                if taken >= trials:
+                    return None, taken
+                taken += 1
+                if cipher.open(number, header, body) is not None:
+                    return Found(client_random, suite_number, role, number), taken
+    return None, taken
