@@ -13,7 +13,7 @@ from kwiresniff.base.tls_record import APPLICATION_DATA, CHANGE_CIPHER_SPEC
 from kwiresniff.session.tls_handshake import TLS_1_2, TLS_1_3, HandshakeParser
 from kwiresniff.session.tls_opening import MAX_NUMBERS, RecordOpener
 from kwiresniff.session.tls_records import Record, RecordReader
-from kwiresniff.session.tls_search import MAX_SEARCH_TRIALS, find_session
+from kwiresniff.session.tls_search import MAX_SEARCH_TRIALS, MAX_SEARCHED_RECORDS, Found, find_session
 from kwiresniff.session.tls_session import FIRST_KEY, HANDSHAKE_KEY, TlsSession
 
 if TYPE_CHECKING:
@@ -23,8 +23,12 @@ if TYPE_CHECKING:
 
 #: Ciphertext of a connection that waits for its secrets: clients write those within milliseconds.
 MAX_WAITING_BYTES = 1 << 20
+#: Of a connection without its handshake one side may have sent so many times as many records as the other.
+OTHER_NUMBERS: Final = 16
 #: A record that waits takes so much memory beside its bytes.
 RECORD_BYTES: Final = 400
+
+_SEALED: Final = bytes([APPLICATION_DATA])
 
 
 class Plaintext(NamedTuple):
@@ -57,7 +61,7 @@ class TlsDecryption:
         "parsers", "readers", "refused", "services", "session", "waiting_bytes",
     )  # fmt: skip
     #: Made again from the secrets, which no state holds.
-    MADE_AGAIN: ClassVar[tuple[str, ...]] = ("_seen_changes", "is_open")
+    MADE_AGAIN: ClassVar[tuple[str, ...]] = ("_searched", "_seen_changes", "is_open")
     __slots__ = (*STATE, *MADE_AGAIN)
 
     def __init__(
@@ -78,6 +82,7 @@ class TlsDecryption:
         self._ciphered = [False, False]  # what follows is encrypted, in TLS 1.2
         self._in_clear = [True, True]  # nothing but handshake messages so far
         self._is_full = False
+        self._searched = 0  # records by which the session was looked for
         self._seen_changes = -1  # of the secrets, when they were last looked for
 
     # -- bytes --------------------------------------------------------------------------------------------------
@@ -158,9 +163,9 @@ class TlsDecryption:
     def _look(self, found: list[Plaintext]) -> None:
         """Begins to decrypt, if everything for it is there."""
         secrets = self.services.tls_secrets
-        if self._seen_changes == secrets.changes:
-            return
         client, server = self.parsers
+        if self._seen_changes == secrets.changes and (self.session.version or (client.hello and server.hello)):
+            return
         if self.session.version == 0 and client.hello and server.hello:
             self.refused = self.session.learn(client, server)
             if self.refused:
@@ -195,26 +200,32 @@ class TlsDecryption:
         return False
 
     def _search(self) -> bool:
-        """Finds the session of a connection whose handshake is not in the capture, by the first record that waits."""
+        """Finds the session of a connection whose handshake is not in the capture, by the first records that wait."""
         services, client_random = self.services, self.parsers[0].random
         secrets = services.tls_secrets
-        self._seen_changes = secrets.changes
-        sealed = ((side, Record(*record)) for side, *record in self._queue)
-        side, record = next(((side, one) for side, one in sealed if one.header[:1] == b"\x17"), (0, None))
+        if self._seen_changes != secrets.changes:
+            self._seen_changes = secrets.changes
+            self._searched = 0
         randoms = [client_random] if client_random else secrets.randoms()
-        if record is None or not randoms:
-            return False
-        trials = min(MAX_SEARCH_TRIALS, services.tls_trials)
-        session, taken = find_session(secrets, randoms, record.header, record.body, trials)
-        services.tls_trials -= taken
-        if session is None:
-            return False
-        self.session.begin_blind(session.client_random, session.suite)
-        self.client_side = side if session.role == 0 else 1 - side
+        sealed = [one for one in self._queue if one[5][:1] == _SEALED][:MAX_SEARCHED_RECORDS]
+        for side, *record in sealed[self._searched :] if randoms else ():
+            one = Record(*record)
+            trials = min(MAX_SEARCH_TRIALS, services.tls_trials)
+            is_first = self._searched == 0
+            found, taken = find_session(secrets, randoms, one.header, one.body, trials, first=is_first)
+            self._searched += 1
+            services.tls_trials -= taken
+            if found is not None:
+                self._begin_without_handshake(side, found)
+                return True
+        return False
+
+    def _begin_without_handshake(self, side: int, found: Found) -> None:
+        self.session.begin_blind(found.client_random, found.suite)
+        self.client_side = side if found.role == 0 else 1 - side
         for opener in self.openers:
-            opener.begin(FIRST_KEY, MAX_NUMBERS)
-        self.openers[side].low, self.openers[side].slack = session.number, 0
-        return True
+            opener.begin(FIRST_KEY, min(OTHER_NUMBERS * (found.number + OTHER_NUMBERS), MAX_NUMBERS))
+        self.openers[side].low, self.openers[side].slack = found.number, 0
 
     # -- records ------------------------------------------------------------------------------------------------
 
@@ -233,6 +244,7 @@ class TlsDecryption:
 
     def _process(self, side: int, record: Record, found: list[Plaintext]) -> None:
         opener, header = self.openers[side], record.header
+        self._in_clear[side] = False
         if not header:
             opener.lose(record)
             self._ciphered[side] = True  # it may have been where that begins

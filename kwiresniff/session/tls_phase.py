@@ -175,8 +175,11 @@ class TlsPhase(KafkaMessages):
         """
         assert self.tls is not None
         half.note_gap(packet, ns, missing, code)
-        if self.decryption is not None and half.unframed:
-            self._carry(self.decryption.gap(int(half.side), packet, ns, missing, code))
+        decryption = self.decryption
+        if decryption is not None and not decryption.refused:
+            if not half.unframed:
+                half.unframe()
+            self._carry(decryption.gap(int(half.side), packet, ns, missing, code))
         self.tls.gap(0 if half is self.client else 1)
         if not half.frames.synchronized:
             half.count_only()

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 #: Trials for one connection, a few microseconds each: secrets, suites and record numbers.
 MAX_SEARCH_TRIALS: Final = 65_536
+#: Records of a connection that are tried: a client and a broker have sent fewer before they send application data.
+MAX_SEARCHED_RECORDS: Final = 16
+#: Numbers that are tried for every session first.
+FEW_NUMBERS: Final = 16
 #: Sessions that are tried, the newest.
 MAX_SEARCHED_SESSIONS: Final = 1024
 
@@ -30,9 +34,13 @@ class Found(NamedTuple):
 
 
 def find_session(
-    secrets: TlsSecrets, client_randoms: Sequence[bytes], header: bytes, body: bytes, trials: int
+    secrets: TlsSecrets, client_randoms: Sequence[bytes], header: bytes, body: bytes, trials: int, *, first: bool
 ) -> tuple[Found | None, int]:
-    """The session of a record, or None, and how many of the ``trials`` it took."""
+    """The session of a record, or None, and how many of the ``trials`` it took.
+
+    All are for the ``first`` record of a connection; those behind it, of which that may have been one of the handshake,
+    are looked at as the first ones under their keys.
+    """
     from kwiresniff.session.tls_ciphers import tls13_cipher
 
     candidates: list[tuple[bytes, int, int, RecordCipher]] = []
@@ -44,9 +52,10 @@ def find_session(
                 assert suite is not None
                 candidates.append((client_random, number, role, tls13_cipher(suite, secret)))
     taken = 0
-    for first, end in ((0, 16), (16, trials // max(len(candidates), 1))):
+    most = trials // max(len(candidates), 1) if first else FEW_NUMBERS
+    for least, end in ((0, FEW_NUMBERS), (FEW_NUMBERS, most)):
         for client_random, suite_number, role, cipher in candidates:
-            for number in range(first, end):
+            for number in range(least, end):
                 if taken >= trials:
                     return None, taken
                 taken += 1
