@@ -287,9 +287,13 @@ def test_who_ended_waits_for_keys_no_longer_than_it_may(tmp_path: Path) -> None:
     secrets.expected = secrets.growing = True
     secrets.changes = 1
     analyzer = Analyzer(tls_secrets=secrets)
-    packet, ns, *rest = Wire(client_port=41_000).open().segments[0]
-    assert list(analyzer.process([*one.segments, (packet, ns + 3_000_000_000, *rest)])) == []
-    found = list(analyzer.process([(packet, ns + SECRETS_LATE_NS + 3_000_000_000, *rest)]))
+
+    def at(ns: int) -> Segment:
+        syn = Wire(client_port=41_000).open().segments[0]
+        return syn[0], ns, *syn[2:]
+
+    assert list(analyzer.process([*one.segments, at(3_000_000_000)])) == []
+    found = list(analyzer.process([at(SECRETS_LATE_NS + 3_000_000_000)]))
     assert "CLIENT_TRAFFIC_SECRET_0" in refusal(found)
 
 

@@ -37,11 +37,11 @@ class TlsTalk:
         """``suite`` is the only one of TLS 1.2, by OpenSSL's name; ``curve`` the only one of the broker, and none for
         which the client sends a key unasked; ``after`` is a talk whose session is resumed.
         """
-        self.contexts = ours, theirs = (
-            (ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER))
-            if after is None
-            else after.contexts
-        )
+        ours, theirs = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        session: ssl.SSLSession | None = None
+        if after is not None:
+            (ours, theirs), session = after.contexts, after.client.session
+        self.contexts: tuple[ssl.SSLContext, ssl.SSLContext] = ours, theirs
         theirs.load_cert_chain(DATA / "broker.pem")
         ours.check_hostname = False
         if trusted:
@@ -66,8 +66,8 @@ class TlsTalk:
             ours.minimum_version = ours.maximum_version = version
             theirs.minimum_version = version
         self._to_client, self._to_broker = ssl.MemoryBIO(), ssl.MemoryBIO()
-        session = None if after is None else after.client.session
-        self.client = ours.wrap_bio(self._to_client, self._to_broker, server_hostname=server_name, session=session)
+        ends = self._to_client, self._to_broker
+        self.client: ssl.SSLObject = ours.wrap_bio(*ends, server_hostname=server_name, session=session)
         self.broker = theirs.wrap_bio(self._to_broker, self._to_client, server_side=True)
         self.flights: list[Flight] = []
 
