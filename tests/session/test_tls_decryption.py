@@ -15,12 +15,15 @@ from cryptography.hazmat.primitives.hashes import SHA384
 from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
 from kwiresniff.base.tls_secrets import TlsSecrets
+from kwiresniff.capture import open_captures
 from kwiresniff.model import Connection, Event, Segment
 from kwiresniff.session import Analyzer, analyze
 from kwiresniff.session.checkpoint import dump, load
 from kwiresniff.session.services import SECRETS_LATE_NS
 from kwiresniff.session.tls_decryption import MAX_WAITING_BYTES
+from tests.support.capture_files import LINKTYPE_RAW, pcap
 from tests.support.conversation import Wire, exchanges, heartbeat_response, problems, request, string
+from tests.support.packet_builder import Pcapng
 from tests.support.tls_conversation import TlsTalk
 
 #: OpenSSL's SSL_OP_NO_ENCRYPT_THEN_MAC, for which the module ssl has no name.
@@ -160,6 +163,26 @@ def test_a_resumed_session_of_tls_1_2_has_the_secret_of_the_first_one(tmp_path: 
     assert "CLIENT_RANDOM" in refusal(decrypted(wire(second).segments, tmp_path / "first.log"))
 
 
+@pytest.mark.parametrize(
+    ("asks", "answers"),
+    [
+        (b"PROXY TCP4 203.0.113.7 10.0.0.2 50000 9092\r\n", b""),
+        (b"CONNECT broker-1.test:9092 HTTP/1.1\r\nHost: broker-1.test:9092\r\n\r\n", b"HTTP/1.1 200 OK\r\n\r\n"),
+    ],
+)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_records_may_stand_behind_what_a_proxy_says(
+    tmp_path: Path, version: ssl.TLSVersion, asks: bytes, answers: bytes
+) -> None:
+    keylog = tmp_path / "keys.log"
+    made = talk(keylog, version)
+    made.flights[:0] = [(0, asks), (1, answers)] if answers else [(0, asks)]
+    found = decrypted(wire(made).segments, keylog)
+    assert outcomes(found) == [(0, "ok"), (1, "ok"), (2, "ok")]
+    assert problems(found) == []
+    assert only(found).proxied is not None
+
+
 # -- what is missing, changed or out of order ---------------------------------------------------------------------
 
 
@@ -215,6 +238,22 @@ def test_many_gaps_leave_the_rest(tmp_path: Path, version: ssl.TLSVersion) -> No
     for one_exchange in whole:
         assert one_exchange.request is not None and one_exchange.request.body is not None
         assert one_exchange.request.body["member_id"] == "m" * 300
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_what_a_snap_length_cuts_off_costs_the_records_it_touches(tmp_path: Path, version: ssl.TLSVersion) -> None:
+    keylog = tmp_path / "keys.log"
+    made = TlsTalk(version=version, keylog=keylog).shake()
+    handshake = len(made.flights)
+    for number in range(12):
+        made.up(asked(number, 10 if number % 3 else 2000)).down(heartbeat_response(number))
+    one = wire(made, segment=65_000)
+    cut = []
+    for number, segment in enumerate(one.segments):
+        size = min(segment[8], 200) if number > handshake + 3 else segment[8]
+        cut.append((*segment[:8], size, segment[8] - size))
+    found = decrypted(cut, keylog)
+    assert {one.correlation_id for one in exchanges(found) if one.outcome == "ok"} >= {1, 2, 4, 5, 7, 8, 10, 11}
 
 
 def test_segments_may_come_in_any_order(tmp_path: Path) -> None:
@@ -363,6 +402,25 @@ def test_a_connection_says_which_lines_of_a_key_log_it_used(tmp_path: Path) -> N
     lines = secrets_of(keylog).lines(*session)
     assert len(lines) == 4 and set(lines) < set(keylog.read_text().splitlines())
     assert outcomes(decrypted(one.segments, "\n".join(lines) + "\n")) == [(0, "ok"), (1, "ok"), (2, "ok")]
+
+
+def test_keys_behind_the_packets_of_a_capture_count(tmp_path: Path) -> None:
+    """A decryption secrets block of pcapng may stand anywhere; here is one at the end."""
+    keylog = tmp_path / "keys.log"
+    one = wire(talk(keylog))
+    form = Pcapng("<")
+    data, at, packets = pcap(one.segments), 24, b""
+    while at < len(data):
+        size = int.from_bytes(data[at + 8 : at + 12], "little")
+        packets += form.enhanced(data[at + 16 : at + 16 + size])
+        at += 16 + size
+    lines = keylog.read_bytes()
+    secrets = form.block(10, pack("<II", 0x544C534B, len(lines)) + lines + bytes(-len(lines) & 3))
+    path = tmp_path / "a.pcapng"
+    path.write_bytes(form.section() + form.interface(link_type=LINKTYPE_RAW) + packets + secrets)
+    source = open_captures([str(path)])
+    found = list(analyze(source, tls_secrets=source.tls_secrets))
+    assert outcomes(found) == [(0, "ok"), (1, "ok"), (2, "ok")]
 
 
 # -- without the handshake ----------------------------------------------------------------------------------------

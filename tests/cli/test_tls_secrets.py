@@ -1,0 +1,41 @@
+"""The keys that decrypt TLS are in no output, and no file is made for them."""
+
+from __future__ import annotations
+
+import base64
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from tests.support.command import Run
+from tests.support.paths import CAPTURES
+
+KEYLOG = CAPTURES / "keys" / "java-tls.log"
+LINES = [line for line in KEYLOG.read_text().splitlines() if line[0] != "#"]
+
+
+def forms(secret: bytes) -> list[str]:
+    return [secret.hex(), secret.hex().upper(), base64.b64encode(secret).decode()[:-2], repr(secret)[2:40]]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("read", "-o", "jsonl", "--show-secrets"), ("read", "-v"), ("stats", "-v"), ("doctor",), ("clients",)],
+    ids=" ".join,
+)
+def test_no_output_has_a_secret_of_tls(
+    kwiresniff: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    """Neither in any of the forms in which it may be written, nor where a connection lacks one."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    lacking = tmp_path / "lacking.log"
+    lacking.write_text("\n".join(LINES[1:-1]) + "\n")
+    secrets = [bytes.fromhex(line.split(":")[-1].split()[-1]) for line in LINES]
+    for keylog in (KEYLOG, lacking):
+        done = kwiresniff(*command, "--keylog", str(keylog), str(CAPTURES / "java-tls.pcap"))
+        assert done.out
+        said = done.out + done.err
+        assert not [form for secret in secrets for form in forms(secret) if form in said]
+    assert list((tmp_path / "temporary").iterdir()) == []
