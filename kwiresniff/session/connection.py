@@ -281,7 +281,7 @@ class ConnectionAnalyzer(TlsPhase):
             one.bytes += end - start
             one.feed_anyhow(carried, packet, ns, seq, buffer, start, end, 0)
 
-    def carry(self, half: HalfStream, packet: int, ns: int, data: bytes, start: int, end: int) -> None:
+    def carry(self, half: HalfStream, packet: i64, ns: int, data: bytes, start: i64, end: i64) -> None:
         """Gives ``data[start:end]``, the next that ``half`` carries, to the connection inside."""
         carried = self.carried
         if carried is None:
@@ -292,14 +292,14 @@ class ConnectionAnalyzer(TlsPhase):
             one.bytes += end - start
             one.take(carried, packet, ns, data, start, end)
 
-    def carry_gap(self, half: HalfStream, packet: int, ns: int, lost: int, span: int, code: str) -> None:
+    def carry_gap(self, half: HalfStream, packet: i64, ns: int, lost: i64, span: i64, code: str) -> None:
         """Tells the connection inside that ``lost`` bytes are lost, -1 for an unknown part of ``span``."""
         carried = self.carried
         if carried is None:
             carried = self.carried = self._decrypted_connection()
         if not carried.closed:
             one = carried.client if half.flow == carried.client.flow else carried.broker
-            one.lose(carried, packet, ns or one.last_ns, lost if lost > 0 else span, code, lost > 0)
+            one.lose(carried, packet, ns, lost if lost > 0 else span, code, lost > 0)
 
     def _decrypted_connection(self) -> ConnectionAnalyzer:
         """The decrypted connection inside this TLS connection; it begins with the first byte of each direction."""

@@ -7,7 +7,7 @@ Sources: RFC 8446 (section 5.2), RFC 5246 (6.2.3), RFC 5288 (GCM), RFC 6655 (CCM
 from __future__ import annotations
 
 import hmac
-from typing import Any, Protocol
+from typing import Any
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers import Cipher
@@ -16,27 +16,11 @@ from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import CBC
 
 from kwiresniff.base.tls_record import APPLICATION_DATA
+from kwiresniff.session.tls_cipher import RecordCipher
 from kwiresniff.session.tls_suites import CBC_MODE, CCM_8_MODE, CCM_MODE, CHACHA, Suite
 
 _EXPLICIT_BYTES = 8
 _BLOCK_BYTES = 16
-
-
-class RecordCipher(Protocol):
-    """The cipher of one direction under one key.
-
-    ``overhead`` are the bytes that it adds to application data, -1 where that depends on the data. ``counts`` says that
-    the first 8 bytes of a record are a nonce that most senders count up.
-    """
-
-    overhead: int
-    counts: bool
-
-    def open(self, number: int, header: bytes, body: bytes) -> bytes | None:
-        """The application data in the record with this ``number``, from 0: empty when it carries something else, None
-        when it has not this number under this key, or was changed.
-        """
-        ...
 
 
 def _aead(suite: Suite, key: bytes) -> Any:
@@ -47,13 +31,11 @@ def _aead(suite: Suite, key: bytes) -> Any:
     return AESGCM(key)
 
 
-class Tls13Cipher:
+class Tls13Cipher(RecordCipher):
     """AEAD of TLS 1.3: the record's number is in the nonce, its type is the last byte inside that is not zero."""
 
-    counts = False
-
     def __init__(self, suite: Suite, key: bytes, iv: bytes) -> None:
-        self.overhead = suite.tag_bytes + 1
+        super().__init__(suite.tag_bytes + 1, False)
         self._iv = int.from_bytes(iv, "big")
         self._decrypt = _aead(suite, key).decrypt
 
@@ -68,13 +50,12 @@ class Tls13Cipher:
         return inner[:-1] if inner and inner[-1] == APPLICATION_DATA else b""
 
 
-class Tls12Aead:
+class Tls12Aead(RecordCipher):
     """AEAD of TLS 1.2: the record's number is in what is authenticated besides."""
 
     def __init__(self, suite: Suite, key: bytes, iv: bytes) -> None:
-        self.counts = suite.mode != CHACHA
-        self._tag = suite.tag_bytes
-        self.overhead = self._tag + (_EXPLICIT_BYTES if self.counts else 0)
+        counts = suite.mode != CHACHA
+        super().__init__(suite.tag_bytes + (_EXPLICIT_BYTES if counts else 0), counts)
         self._salt = iv
         self._iv = int.from_bytes(iv, "big")
         self._decrypt = _aead(suite, key).decrypt
@@ -95,13 +76,11 @@ class Tls12Aead:
         return data if header[0] == APPLICATION_DATA else b""
 
 
-class Tls12Cbc:
+class Tls12Cbc(RecordCipher):
     """AES-CBC of TLS 1.2 with an HMAC, which is inside what is encrypted, or behind it (encrypt-then-MAC)."""
 
-    counts = False
-    overhead = -1
-
     def __init__(self, suite: Suite, key: bytes, mac_key: bytes, mac_behind: bool) -> None:
+        super().__init__(-1, False)
         self._aes = AES(key)
         self._mac_key = mac_key
         self._mac = suite.mac

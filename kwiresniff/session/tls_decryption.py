@@ -7,7 +7,7 @@ are refused by name: the rest of the connection stays encrypted.
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from kwiresniff.base.tls_record import APPLICATION_DATA, CHANGE_CIPHER_SPEC
 from kwiresniff.session.tls_handshake import TLS_1_2, TLS_1_3, HandshakeParser
@@ -15,6 +15,7 @@ from kwiresniff.session.tls_opening import MAX_NUMBERS, RecordOpener
 from kwiresniff.session.tls_records import Record, RecordReader
 from kwiresniff.session.tls_search import MAX_SEARCH_TRIALS, MAX_SEARCHED_RECORDS, Found, find_session
 from kwiresniff.session.tls_session import FIRST_KEY, HANDSHAKE_KEY, TlsSession
+from kwiresniff.stream.frame_handler import LOST_GAP
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -31,22 +32,22 @@ RECORD_BYTES: Final = 400
 _SEALED: Final = bytes([APPLICATION_DATA])
 
 
-class Plaintext(NamedTuple):
-    """What a record of ``side`` carries; packets and times of the record's first and last bytes.
+class Plaintext:
+    """What a ``record`` of ``side`` carries, None for nothing more at the end of a side.
 
     Before it ``lost`` bytes of plaintext were lost, -1 where it is not known how many; that was ``span`` bytes on the
     wire, for the reason ``code`` (a ``LOST_*``).
     """
 
-    side: int
-    first_packet: int
-    first_ns: int
-    packet: int
-    ns: int
-    data: bytes
-    lost: int
-    span: int
-    code: str
+    __slots__ = ("code", "data", "lost", "record", "side", "span")
+
+    def __init__(self, side: i64, record: Record | None, data: bytes, lost: i64, span: i64, code: str) -> None:
+        self.side = side
+        self.record = record
+        self.data = data
+        self.lost = lost
+        self.span = span
+        self.code = code
 
 
 class TlsDecryption:
@@ -77,7 +78,7 @@ class TlsDecryption:
         self.is_open = False
         self.dropped_bytes = 0
         self.waiting_bytes = 0
-        self._queue: deque[tuple[Any, ...]] = deque()  # side, and the members of Record
+        self._queue: deque[tuple[int, tuple[Any, ...]]] = deque()  # side, and the members of a record
         self._changes = [0, 0]  # ChangeCipherSpec by side
         self._ciphered = [False, False]  # what follows is encrypted, in TLS 1.2
         self._in_clear = [True, True]  # nothing but handshake messages so far
@@ -123,7 +124,7 @@ class TlsDecryption:
         if self._is_full:
             self._pass_by(side, record)
         else:
-            self._queue.append((side, *record))
+            self._queue.append((side, record.members()))
             size = len(record.body) + RECORD_BYTES
             self.waiting_bytes += size
             self.services.tls_waiting_bytes += size
@@ -139,7 +140,7 @@ class TlsDecryption:
     def drop(self) -> None:
         """Drops what waits, and what comes until there are secrets: it is lost, but its records are counted."""
         self._is_full = True
-        for side, *record in self._queue:
+        for side, record in self._queue:
             self._pass_by(side, Record(*record))
         self._empty()
 
@@ -155,7 +156,7 @@ class TlsDecryption:
                 return
             size = len(record.header) + len(record.body)
             self.dropped_bytes += size
-            record = record._replace(header=b"", body=b"", span=size)
+            record = Record(record.first_packet, record.first_ns, record.packet, record.ns, b"", b"", size)
         self.openers[side].lose(record)
 
     # -- secrets ------------------------------------------------------------------------------------------------
@@ -185,7 +186,7 @@ class TlsDecryption:
         self.is_open = True
         waiting = list(self._queue)
         self._empty()
-        for side, *record in waiting:
+        for side, record in waiting:
             if not self.refused:
                 self._process(side, Record(*record), found)
 
@@ -207,8 +208,8 @@ class TlsDecryption:
             self._seen_changes = secrets.changes
             self._searched = 0
         randoms = [client_random] if client_random else secrets.randoms()
-        sealed = [one for one in self._queue if one[5][:1] == _SEALED][:MAX_SEARCHED_RECORDS]
-        for side, *record in sealed[self._searched :] if randoms else ():
+        sealed = [one for one in self._queue if one[1][4][:1] == _SEALED][:MAX_SEARCHED_RECORDS]
+        for side, record in sealed[self._searched :] if randoms else ():
             one = Record(*record)
             trials = min(MAX_SEARCH_TRIALS, services.tls_trials)
             is_first = self._searched == 0
@@ -257,8 +258,7 @@ class TlsDecryption:
         if opened is not None:
             data, lost, span, code = opened
             if data or lost:
-                places = record.first_packet, record.first_ns, record.packet, record.ns
-                found.append(Plaintext(side, *places, data, lost, span, code))
+                found.append(Plaintext(side, record, data, lost, span, code))
         elif side == self.client_side and self.parsers[0].early_data and not opener.opened:
             self._refuse("it begins with early data (0-RTT)")
         elif opener.exhausted:
@@ -275,7 +275,7 @@ class TlsDecryption:
         found = self.look()
         for side, opener in enumerate(self.openers):
             if opener.lost_bytes and opener.opened:
-                found.append(Plaintext(side, 0, 0, 0, 0, b"", -1, opener.lost_bytes, opener.lost_code or "gap"))
+                found.append(Plaintext(side, None, b"", -1, opener.lost_bytes, opener.lost_code or LOST_GAP))
         return found
 
     def reason(self) -> str:

@@ -8,15 +8,13 @@ secret of the handshake gives way to that of application data, and where a key w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 from kwiresniff.base.tls_record import RECORD_HEADER_BYTES
+from kwiresniff.session.tls_cipher import RecordCipher
 from kwiresniff.session.tls_records import Record
 from kwiresniff.session.tls_session import HANDSHAKE_KEY
 from kwiresniff.stream.frame_handler import LOST_GAP
-
-if TYPE_CHECKING:
-    from kwiresniff.session.tls_ciphers import RecordCipher
 
 #: Trials that a direction begins with, and may have at most; those it earns with each record that opens, and with each
 #: other one. A trial takes some microseconds, and longer for a long record.

@@ -133,24 +133,25 @@ class TlsPhase(KafkaMessages):
         if found and decryption.client_side != self.client_side:
             self.set_client(self.half(decryption.client_side))
             self.connection.client, self.connection.broker = self.connection.broker, self.connection.client
-        for side, first_packet, first_ns, packet, ns, data, lost, span, code in found:
-            half = self.half(side)
-            if lost:
+        for one in found:
+            half, record, data = self.half(one.side), one.record, one.data
+            if one.lost:
                 half.unreported_gap = None  # the connection inside reports it
-                self.carry_gap(half, packet, ns, lost, span, code)
-            size = len(data)
-            done = 0
-            if size and first_packet != packet:
+                packet, ns = (record.packet, record.ns) if record is not None else (0, half.last_ns)
+                self.carry_gap(half, packet, ns, one.lost, one.span, one.code)
+            if record is None or not data:
+                continue
+            done: i64 = 0
+            if record.first_packet != record.packet:
                 done = 1
-                self.carry(half, first_packet, first_ns, data, 0, 1)
-            if done < size:
-                self.carry(half, packet, ns, data, done, size)
+                self.carry(half, record.first_packet, record.first_ns, data, 0, 1)
+            self.carry(half, record.packet, record.ns, data, done, len(data))
 
-    def carry(self, half: HalfStream, packet: int, ns: int, data: bytes, start: int, end: int) -> None:
+    def carry(self, half: HalfStream, packet: i64, ns: int, data: bytes, start: i64, end: i64) -> None:
         """Gives ``data[start:end]`` of a half stream to the connection inside."""
         raise NotImplementedError
 
-    def carry_gap(self, half: HalfStream, packet: int, ns: int, lost: int, span: int, code: str) -> None:
+    def carry_gap(self, half: HalfStream, packet: i64, ns: int, lost: i64, span: i64, code: str) -> None:
         """Tells the connection inside that ``lost`` bytes are lost, -1 for an unknown part of ``span``."""
         raise NotImplementedError
 

@@ -7,7 +7,7 @@ followed by another one, or whose record ends with a segment.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from kwiresniff.base.tls_record import MAX_RECORD_BYTES, RECORD_HEADER_BYTES
 from kwiresniff.session.tls_record_layer import is_record, record_length
@@ -22,23 +22,43 @@ MAX_SEARCHED_BYTES: Final = 2 * (RECORD_HEADER_BYTES + MAX_RECORD_BYTES)
 _HEADER: Final = re.compile(rb"[\x14-\x17]\x03[\x01-\x03]")
 
 
-class Record(NamedTuple):
+class Record:
     """A record: packets and times of its first and last bytes, header and body.
 
     One that was lost has no header: ``span`` are its bytes on the wire, those of several records where ``known`` is
     false, and ``missing`` of them are not in the capture, for the reason ``code`` (a ``LOST_*``).
     """
 
-    first_packet: int
-    first_ns: int
-    packet: int
-    ns: int
-    header: bytes
-    body: bytes
-    span: int = 0
-    known: bool = True
-    missing: int = 0
-    code: str = LOST_GAP
+    __slots__ = ("body", "code", "first_ns", "first_packet", "header", "known", "missing", "ns", "packet", "span")
+
+    def __init__(
+        self,
+        first_packet: i64,
+        first_ns: int,
+        packet: i64,
+        ns: int,
+        header: bytes,
+        body: bytes,
+        span: i64 = 0,
+        known: bool = True,
+        missing: i64 = 0,
+        code: str = LOST_GAP,
+    ) -> None:
+        self.first_packet = first_packet
+        self.first_ns = first_ns
+        self.packet = packet
+        self.ns = ns
+        self.header = header
+        self.body = body
+        self.span = span
+        self.known = known
+        self.missing = missing
+        self.code = code
+
+    def members(self) -> tuple[int, int, int, int, bytes, bytes, int, bool, int, str]:
+        """What the record is made of."""
+        first = self.first_packet, self.first_ns, self.packet, self.ns
+        return (*first, self.header, self.body, self.span, self.known, self.missing, self.code)
 
 
 class RecordReader:

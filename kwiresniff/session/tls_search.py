@@ -6,13 +6,11 @@ A record opens under one secret and one number only. Sources: RFC 8446 (sections
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from kwiresniff.base.tls_secrets import TRAFFIC_SECRETS, TlsSecrets
+from kwiresniff.session.tls_cipher import RecordCipher
 from kwiresniff.session.tls_suites import suite_of, tls13_suites
-
-if TYPE_CHECKING:
-    from kwiresniff.session.tls_ciphers import RecordCipher
 
 #: Trials for one connection, a few microseconds each: secrets, suites and record numbers.
 MAX_SEARCH_TRIALS: Final = 65_536

@@ -7,15 +7,13 @@ RFC 8446 (TLS 1.3), RFC 5246 (TLS 1.2), RFC 5077 (session tickets).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 from kwiresniff.base.tls_secrets import HANDSHAKE_SECRETS, MASTER, TRAFFIC_SECRETS, TlsSecrets
+from kwiresniff.session.tls_cipher import RecordCipher
 from kwiresniff.session.tls_handshake import TLS_1_2, TLS_1_3, HandshakeParser
 from kwiresniff.session.tls_names import version_name
 from kwiresniff.session.tls_suites import suite_of
-
-if TYPE_CHECKING:
-    from kwiresniff.session.tls_ciphers import RecordCipher
 
 #: The numbers of keys in TLS 1.3: that of the handshake, that of application data, and its updates. TLS 1.2 has one.
 HANDSHAKE_KEY: Final = 0
