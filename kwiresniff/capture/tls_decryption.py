@@ -52,7 +52,10 @@ def decrypted(captures: CaptureSet, keylog: str | None) -> SegmentSource:
 
 def _tshark_is_there() -> bool:
     """Whether pyshark finds tshark."""
-    from pyshark.tshark.tshark import TSharkNotFoundException, get_process_path
+    try:
+        from pyshark.tshark.tshark import TSharkNotFoundException, get_process_path
+    except ImportError:
+        raise CaptureError("--tls-engine tshark needs pyshark; pip install pyshark, or leave it out") from None
 
     use_own_settings()
     try:

@@ -29,6 +29,8 @@ MAX_WAITING_EVENTS: Final = 20_000
 MAX_ALL_WAITING_BYTES: Final = 64 << 20
 #: A TLS connection that has ended waits so long for its secrets, by the clock of the capture.
 SECRETS_LATE_NS: Final = 5_000_000_000
+#: And so many such connections.
+MAX_ENDING: Final = 4_096
 #: Trials for the sessions of TLS connections whose handshake is not in the capture, of all together.
 MAX_ALL_SEARCH_TRIALS: Final = 1 << 20
 

@@ -128,12 +128,16 @@ class RecordOpener:
                 counted = self._next - 1 + int.from_bytes(body[:8], "big") - self._nonce
                 if self.low < counted <= self.low + self.slack:
                     yield self.key, counted
-            yield from ((self.key, self.low + more) for more in range(1, min(self.slack, MAX_NUMBERS) + 1))
-            yield from ((self.key, number) for number in range(self._next, self.low)[:MAX_NUMBERS])
+            for number in range(self.low + 1, self.low + 1 + min(self.slack, MAX_NUMBERS)):
+                yield self.key, number
+            for number in range(self._next, min(self.low, self._next + MAX_NUMBERS)):
+                yield self.key, number
         if self.updates:
             lost = min(self.slack + self.low - self._next, MAX_NUMBERS)
-            yield from ((self.key + 1, number) for number in range(lost + 1))
-            yield from ((self.key + 2, number) for number in range(lost))
+            for number in range(lost + 1):
+                yield self.key + 1, number
+            for number in range(lost):
+                yield self.key + 2, number
 
     def _cipher(self, key: int) -> RecordCipher | None:
         if key not in self._ciphers:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 from kwiresniff.session import problems
 from kwiresniff.session.kafka_messages import KafkaMessages
 from kwiresniff.session.phases import TLS, Verdict
-from kwiresniff.session.services import MAX_ALL_WAITING_BYTES, ConnectionServices
+from kwiresniff.session.services import MAX_ALL_WAITING_BYTES, MAX_ENDING, ConnectionServices
 from kwiresniff.session.tls_decryption import TlsDecryption
 from kwiresniff.session.tls_inspection import TlsInspection
 from kwiresniff.stream.half_stream import HalfStream
@@ -99,7 +99,8 @@ class TlsPhase(KafkaMessages):
         services, decryption = self.services, self.decryption
         if decryption is None:
             return False
-        if services.waits_at_end and services.tls_secrets.growing and decryption.waiting_bytes:
+        may_wait = self in services.tls_ending or len(services.tls_ending) < MAX_ENDING
+        if may_wait and services.waits_at_end and services.tls_secrets.growing and decryption.waiting_bytes:
             services.tls_ending.setdefault(self, services.now_ns)
             return True
         services.tls_ending.pop(self, None)

@@ -1,8 +1,11 @@
-"""The keys that decrypt TLS are in no output, and no file is made for them."""
+"""Decryption needs no other program, and the keys that decrypt TLS are in no output."""
 
 from __future__ import annotations
 
 import base64
+import os
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -39,3 +42,17 @@ def test_no_output_has_a_secret_of_tls(
         said = done.out + done.err
         assert not [form for secret in secrets for form in forms(secret) if form in said]
     assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_neither_tshark_nor_pyshark_is_needed(tmp_path: Path) -> None:
+    """With both out of reach, a key log decrypts; to ask for them is answered in one line."""
+    code = "import sys; sys.modules['pyshark'] = None; from kwiresniff.__main__ import main; sys.exit(main())"
+    command = [sys.executable, "-c", code, "read", "-o", "summary", "--keylog", str(KEYLOG)]
+    found = {}
+    for engine in ("built-in", "tshark"):
+        arguments = [*command, "--tls-engine", engine, str(CAPTURES / "java-tls.pcap")]
+        environment = {**os.environ, "PATH": str(tmp_path)}
+        found[engine] = subprocess.run(arguments, capture_output=True, text=True, env=environment, check=False)
+    assert (found["built-in"].returncode, found["built-in"].stdout.count("\n")) == (0, 31)
+    assert (found["tshark"].returncode, found["tshark"].stderr.count("\n")) == (1, 1)
+    assert "pip install pyshark" in found["tshark"].stderr
