@@ -268,13 +268,13 @@ def test_segments_may_come_in_any_order(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_changed_record_costs_itself(tmp_path: Path, version: ssl.TLSVersion) -> None:
-    """Every byte of a record in turn: what does not open is no plaintext, and those behind it are found."""
+    """Every fourth byte of a record in turn: what does not open is no plaintext, and those behind it are found."""
     keylog = tmp_path / "keys.log"
     made = talk(keylog, version, rounds=6)
     at = len(made.flights) - 6
     side, flight = made.flights[at]
     assert side == 0
-    for place in range(5, len(flight)):
+    for place in range(5, len(flight), 4):
         made.flights[at] = side, flight[:place] + bytes([flight[place] ^ 1]) + flight[place + 1 :]
         found = decrypted(wire(made).segments, keylog)
         assert {one.correlation_id for one in exchanges(found) if one.outcome == "ok"} == {0, 1, 2, 4, 5}, place
@@ -286,7 +286,7 @@ def test_damage_of_any_kind_raises_nothing(tmp_path: Path, version: ssl.TLSVersi
     keylog = tmp_path / "keys.log"
     one = wire(talk(keylog, version, rounds=8, size=200), segment=120)
     chance = random.Random(7)
-    for _ in range(20):
+    for _ in range(8):
         segments = []
         for segment in one.segments:
             luck = chance.random()
