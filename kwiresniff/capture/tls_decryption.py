@@ -97,7 +97,7 @@ class DecryptedCaptures:
 
     def __iter__(self) -> Iterator[Segment]:
         plaintexts = iter(self._plaintexts)
-        merger = SegmentMerger(self.problems, self.files)
+        merger = SegmentMerger()
         try:
             packet, data = self._next(plaintexts)
             for segment in self._captures:

@@ -82,8 +82,9 @@ class TlsPhase(KafkaMessages):
         half.budget.held += end - start
         if not tls.parsers[0 if half is self.client else 1].done:
             self._read_hello(half, buffer[start:end])
+        was_open = decryption.is_open
         self._carry(decryption.feed(int(side), packet, ns, buffer, start, end))
-        if not decryption.is_open:
+        if not was_open or decryption.refused:
             self._await_secrets()
 
     def look_for_secrets(self) -> None:

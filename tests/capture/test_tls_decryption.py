@@ -187,24 +187,6 @@ def test_without_tshark_the_user_is_told_what_to_install(tmp_path: Path, monkeyp
         by_tshark(open_captures([capture]), str(keylog))
 
 
-def test_where_decryption_breaks_off_is_said(tmp_path: Path) -> None:
-    """One request lost: the responses go on, the requests are told once to be lost from there."""
-    keylog = tmp_path / "keys.log"
-    made = TlsTalk(keylog=keylog).shake()
-    for number in range(9):
-        made.up(b"request %d" % number).down(b"response %d" % number)
-    one = wire(made)
-    requests = [segment for segment in one.segments if segment[2] == one.flows[0] and segment[8] > segment[7]][-9:]
-    one.segments.remove(requests[2])
-    captures = by_tshark(open_captures([save(tmp_path / "a.pcap", one)]), str(keylog))
-    found = plaintexts(iter(captures))
-    assert found[one.flows[0]] == b"request 0request 1"
-    assert found[one.flows[1]] == b"".join(b"response %d" % number for number in range(9))
-    (problem,) = captures.problems
-    # What is written into a file is numbered by its place in it: one less behind the lost one.
-    assert (problem.code, problem.packet) == ("not_decrypted", requests[3][0] - 1)
-
-
 def test_who_stops_early_leaves_nothing_running(tmp_path: Path) -> None:
     """Neither tshark nor what writes to it, even with most of the capture still to come."""
     keylog = tmp_path / "keys.log"
