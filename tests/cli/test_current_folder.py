@@ -138,7 +138,9 @@ def test_an_entry_of_the_search_path_that_is_not_absolute_is_left_out(entry: str
 def test_tshark_is_not_taken_from_the_current_folder(planted: Planted) -> None:
     """Neither from PATH nor from the config.ini that pyshark reads."""
     keys = str(CAPTURES / "keys" / "kcat-tls.log")
-    planted.run(["read", ENCRYPTED, "--keylog", keys], PATH=os.pathsep.join([".", os.environ["PATH"]]))
+    planted.run(
+        ["read", ENCRYPTED, "--keylog", keys, "--tls-engine", "tshark"], PATH=os.pathsep.join([".", os.environ["PATH"]])
+    )
     planted.check()
 
 
