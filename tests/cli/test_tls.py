@@ -56,3 +56,11 @@ def test_neither_tshark_nor_pyshark_is_needed(tmp_path: Path) -> None:
     assert (found["built-in"].returncode, found["built-in"].stdout.count("\n")) == (0, 31)
     assert (found["tshark"].returncode, found["tshark"].stderr.count("\n")) == (1, 1)
     assert "pip install pyshark" in found["tshark"].stderr
+
+
+def test_a_few_connections_that_lack_keys_are_named_and_all_are_counted(kwiresniff: Run) -> None:
+    """A key log of one client, and a capture of many."""
+    other = CAPTURES / "keys" / "kcat-tls.log"
+    done = kwiresniff("read", "-o", "summary", "--keylog", str(other), str(CAPTURES / "java-tls.pcap"))
+    assert done.err.count("the keys lack") == 5
+    assert "8 TCP connections with TLS" in done.err
