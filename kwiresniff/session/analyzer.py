@@ -212,6 +212,7 @@ class Analyzer(ConnectionServices):
         """Decrypts what waits for secrets, where some have come since; what comes of it is delivered."""
         if self.tls_ending:
             self._end_without_secrets(self.now_ns - SECRETS_LATE_NS)
+            self.output.deliver()
         if self._secrets_seen == self.tls_secrets.changes:
             return
         self._secrets_seen = self.tls_secrets.changes
@@ -229,7 +230,6 @@ class Analyzer(ConnectionServices):
             assert isinstance(ending, ConnectionAnalyzer)
             ending.close()
         self.waits_at_end = True
-        self.output.deliver()
 
     def _enforce_budget(self) -> None:
         """Makes connections release bytes until all together hold no more than the limit."""

@@ -26,7 +26,7 @@ MAX_WAITING_EVENTS: Final = 20_000
 
 
 #: Ciphertext that waits for its secrets, of all TLS connections; beyond it those that wait longest give up.
-MAX_ALL_WAITING_BYTES: Final = 64 << 20
+MAX_ALL_WAITING_BYTES = 64 << 20
 #: A TLS connection that has ended waits so long for its secrets, by the clock of the capture.
 SECRETS_LATE_NS: Final = 5_000_000_000
 #: And so many such connections.
