@@ -273,6 +273,7 @@ class TlsDecryption:
     def end(self) -> list[Plaintext]:
         """What is decrypted last: bytes that were lost and of which nothing opened any more."""
         found = self.look()
+        self._empty()
         for side, opener in enumerate(self.openers):
             if opener.lost_bytes and opener.opened:
                 found.append(Plaintext(side, None, b"", -1, opener.lost_bytes, opener.lost_code or LOST_GAP))

@@ -333,6 +333,7 @@ def test_who_ended_waits_for_keys_no_longer_than_it_may(tmp_path: Path) -> None:
 
     assert list(analyzer.process([*one.segments, at(3_000_000_000)])) == []
     found = list(analyzer.process([at(SECRETS_LATE_NS + 3_000_000_000)]))
+    assert (analyzer.tls_waiting_bytes, len(analyzer.tls_waiting), len(analyzer.tls_ending)) == (0, 0, 0)
     assert "CLIENT_TRAFFIC_SECRET_0" in refusal(found)
 
 
