@@ -32,7 +32,7 @@ def with_decryption(captures: CaptureSet, keylog: str | None, engine: str = BUIL
     cannot be used.
     """
     if engine == TSHARK:
-        from kwiresniff.capture.tls_decryption import decrypted
+        from kwiresniff.capture.tshark_decryption import decrypted
 
         return decrypted(captures, keylog)
     if keylog is not None:
