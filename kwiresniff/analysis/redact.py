@@ -16,7 +16,7 @@ from hashlib import blake2b
 from typing import Any
 
 from kwiresniff.base.api_keys import ENVELOPE, FETCH, FETCH_SNAPSHOT, PRODUCE, SHARE_FETCH
-from kwiresniff.base.body_members import UNKNOWN_TAGS
+from kwiresniff.base.body_members import HEADER_MEMBERS, UNKNOWN_TAGS
 from kwiresniff.base.entities import RECORD_SETS
 from kwiresniff.base.secret_texts import EXPLANATIONS
 from kwiresniff.model import Body, Direction, Dissection, Exchange, Node, Problem
@@ -38,8 +38,6 @@ RECORD_MESSAGES = frozenset(
     }
 )
 _RECORD_TYPES = frozenset({"RECORDS", "COMPACT_RECORDS"})
-#: Fields of records and of their headers that hold what a user wrote.
-_USER_FIELDS = frozenset({"key", "value"})
 #: The bytes of fields of records that have nothing in them.
 _EMPTY = {"headers": 1}
 _ENVELOPED = frozenset({"request_data", "response_data"})
@@ -117,7 +115,7 @@ class Redactor:
                 self._pair(header)
 
     def _pair(self, pair: Body) -> None:
-        for name in _USER_FIELDS:
+        for name in HEADER_MEMBERS:
             value = pair.get(name)
             if isinstance(value, bytes | str):
                 pair[name] = self.value(value)
@@ -142,7 +140,7 @@ class Redactor:
                     node.value, node.derived = _unread(node), True
                 node.derived |= not node.children  # batches nobody looked into: their bytes are all there is
             elif isinstance(value, bytes | str) and (
-                (in_records and (isinstance(value, bytes) or node.name in _USER_FIELDS))
+                (in_records and (isinstance(value, bytes) or node.name in HEADER_MEMBERS))
                 or (value and node.name.endswith(EXPLANATIONS))
                 or node.name in _ENVELOPED
                 or UNKNOWN_TAGS in node.name
@@ -150,7 +148,7 @@ class Redactor:
                 node.value, node.meaning, node.derived = self.value(value), "", True
                 if node.name not in _ENVELOPED:
                     node.children = []  # what was decoded of it
-            elif in_records and node.name in _USER_FIELDS:
+            elif in_records and node.name in HEADER_MEMBERS:
                 node.children, node.meaning, node.derived = [], "", True
             elif in_records and not node.children and value is None and node.length > _EMPTY.get(node.name, 0):
                 node.value, node.derived = _unread(node), True  # nobody can say what is in it

@@ -141,6 +141,11 @@ OF_MESSAGES = (
     ProblemCode("invalid_utf8", "error", "text that is not UTF-8"),
     ProblemCode("too_many_fields", "warning", "more values than are read of one message"),
     ProblemCode("embedded_undecoded", "warning", "bytes that should hold a message, and do not"),
+    ProblemCode(
+        "payload_does_not_fit", "warning",
+        "keys or values (`part`) that name a `schema` and do not fit it, as a `plugin` says: `topic`, `partition`, the "
+        "`record_offset` of the first, and how many `records`; with `--redact`, `schema` is null",
+    ),
     ProblemCode("bad_crc", "error", "a batch or message whose checksum does not match"),
     ProblemCode("unknown_magic", "error", "a batch of a format that no release has"),
     ProblemCode("unknown_codec", "error", "a compression that no release has"),

@@ -31,7 +31,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str, fail_on:
     Errors that clients get, slow and unanswered requests, throttling, rebalances, tiny batches, connection churn, TLS
     failures, packets sent twice, damaged batches. -v adds what was observed, and which causes were weighed.
     """
-    source = EventSource(captures, options, Doctors.NEEDS, screen=False)
+    source = EventSource(captures, options, Doctors.NEEDS, screen=False, payloads=True)
     doctor = Doctors(source.topic_name, examiners_of(source.plugins), source.clusters)
     finished, messages = read_through(source, doctor.exchange, doctor.add)
     judgement, reasons = doctor.judgement(), options.verbose > 0

@@ -9,7 +9,6 @@ from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-from kwiresniff.analysis.body_entities import record_sets
 from kwiresniff.analysis.cluster_evidence import learn_cluster
 from kwiresniff.analysis.filter import compile_filter
 from kwiresniff.analysis.redact import Redactor
@@ -24,7 +23,6 @@ from kwiresniff.capture.topic_file import read_topic_file
 from kwiresniff.cli.interrupts import uninterrupted
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.cli.outcomes import FAILED
-from kwiresniff.cli.plugin_loading import load_plugins
 from kwiresniff.cli.progress import Progress
 from kwiresniff.cli.redact_key import redact_key
 from kwiresniff.cli.time_window import TimeWindow
@@ -33,17 +31,17 @@ from kwiresniff.identity.addresses import ServerNames
 from kwiresniff.identity.clusters import LEARNED_FROM, Clusters
 from kwiresniff.identity.held_events import HeldEvents
 from kwiresniff.model import (
-    Connection,
     Event,
     Exchange,
-    ForwardingSink,
     Segment,
     SegmentSink,
     Sink,
     TopicNames,
     feed_of,
 )
-from kwiresniff.plugins import Plugins
+from kwiresniff.plugins.loading import load_plugins
+from kwiresniff.plugins.sinks import LEARNED_FROM as SCHEMAS_FROM
+from kwiresniff.plugins.sinks import AnnotatingSink, DecodingSink, LearningSink
 from kwiresniff.session import Analyzer
 
 if TYPE_CHECKING:
@@ -66,37 +64,6 @@ def _redactor(options: ReadOptions) -> Redactor | None:
     return Redactor(redact_key(options.redact_key_file, options.redact_key))
 
 
-class PluginSink(ForwardingSink):
-    """Has plugins comment on exchanges and decode records, and passes on what went wrong with them.
-
-    ``decode`` says whether records are decoded: where they are redacted, plugins would see hashes.
-    """
-
-    def __init__(self, next: Sink, plugins: Plugins, topic_name: TopicNames, *, decode: bool) -> None:
-        super().__init__(next)
-        self._plugins = plugins
-        self._topic_name = topic_name
-        self._decode = decode and bool(plugins.decoders)
-
-    def on_exchange(self, exchange: Exchange) -> None:
-        self._plugins.annotate(exchange)
-        for message in (exchange.request, exchange.response) if self._decode else ():
-            if message is not None and message.body is not None:
-                for topic, _, batches in record_sets(message.body, self._topic_name):
-                    self._plugins.decode_records(topic, batches)
-        self.next.on_exchange(exchange)
-        self.report()
-
-    def on_connection(self, connection: Connection) -> None:
-        self.next.on_connection(connection)
-        self.report()
-
-    def report(self) -> None:
-        """Passes on what went wrong with plugins since."""
-        for problem in self._plugins.take_problems():
-            self.next.on_problem(problem)
-
-
 class EventSource:
     """One pass over the captures, or over a source of segments that is open already.
 
@@ -109,7 +76,8 @@ class EventSource:
     ``on_event``, when it is set, gets every event before the sink of ``read`` does. ``clusters`` are learned from all
     exchanges, wanted or not, and events wait for that (``identity.held_events``), where the command needs them. With
     ``all_views`` a connection that is in the captures more than once is given more than once, for a command that shows
-    what is there.
+    what is there. With ``payloads`` it says what plugins find wrong with keys and values, so records are decoded where
+    there are value decoders.
     """
 
     def __init__(
@@ -120,6 +88,7 @@ class EventSource:
         *,
         screen: bool = True,
         all_views: bool = False,
+        payloads: bool = False,
         names: AddressNames | None = None,
     ) -> None:
         self.options = options
@@ -130,11 +99,15 @@ class EventSource:
         self._filter = _filter(options, self.topic_name, lambda: self._analyzer.topics.changes, self.names)
         self.redactor = _redactor(options)
         self.plugins = load_plugins(options.plugin)
+        self.plugins.hides_values = self.redactor is not None
         if self._filter is not None:
             needs = (needs | self._filter.needs)._replace(attempts=False)
         if options.strict:  # a problem counts wherever it is, whatever the command looks at
             needs = needs._replace(depth="records")
-        if self.redactor is not None or self.plugins.loaded:  # they look into every body
+        if payloads and self.plugins.decoders:
+            needs |= Needs("records")
+        self._decodes = bool(self.plugins.decoders) and needs.depth == "records"
+        if self.redactor is not None or self._decodes or self.plugins.others:  # they look into every body
             needs |= Needs(needs.depth)
         self.needs = needs
         self._captures: SegmentSource = (
@@ -157,7 +130,9 @@ class EventSource:
         self._looked_at = 0  # by the exchange filter
         self._narrowed = narrowed
         self._limited: Limited | None = None
-        self._plugin_sink: PluginSink | None = None
+        self._plugin_sink: AnnotatingSink | None = None
+        learns = self._decodes and bool(self.plugins.learners)
+        self._always_decoded = (LEARNED_FROM if needs.clusters else frozenset()) | (SCHEMAS_FROM if learns else set())
         self.clusters = Clusters()
         self._held: HeldEvents | None = None
         self._chain(Sink())  # for counts before anything is read
@@ -245,13 +220,24 @@ class EventSource:
         if self.options.limit is not None:
             sink = self._limited = Limited(sink, self.options.limit)
         if self.plugins.loaded:
-            sink = self._plugin_sink = PluginSink(sink, self.plugins, self.topic_name, decode=self.redactor is None)
-        matches = self._matches if self._narrowed else None
-        sink = chosen(sink, matches=matches, redactor=self.redactor, all_views=self._all_views)
+            sink = self._plugin_sink = AnnotatingSink(sink, self.plugins)
+        sink = chosen(
+            sink,
+            matches=self._matches if self._narrowed else None,
+            redactor=self.redactor,
+            all_views=self._all_views,
+            decoding=self._decoding if self._decodes else None,
+            decodes_first=self._filter is not None and self._filter.reads_decoded,
+        )
+        if self._decodes and self.plugins.learners:
+            sink = LearningSink(sink, self.plugins, self.topic_name)
         if self.needs.clusters:
             sink = self._held = HeldEvents(sink, self.clusters, partial(learn_cluster, self.clusters))
         self._entry = CaptureEvents(ServerNames(sink, self.names), self._captures.problems, self._captures.files)
         return self._entry
+
+    def _decoding(self, sink: Sink) -> Sink:
+        return DecodingSink(sink, self.plugins, self.topic_name)
 
     def _read(self) -> None:
         bar = Progress(
@@ -295,13 +281,13 @@ class EventSource:
     def _exchange_filter(self, exchange: Exchange) -> bool | None:
         """The exchange filter, called before bodies are decoded; None is a maybe.
 
-        What tells which brokers are one cluster is decoded in any case.
+        What tells which brokers are one cluster, or may hold schemas that a plugin learns, is decoded in any case.
         """
         self._looked_at += 1
         wanted: bool | None = self._window.holds(exchange)
         if wanted and self._filter is not None:
             wanted = self._filter.matches_header(exchange)
-        return None if wanted is False and self.needs.clusters and exchange.api_key in LEARNED_FROM else wanted
+        return None if wanted is False and exchange.api_key in self._always_decoded else wanted
 
     def _matches(self, exchange: Exchange) -> bool:
         return self._window.holds(exchange) and (self._filter is None or self._filter.matches(exchange))

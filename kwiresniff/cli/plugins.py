@@ -6,8 +6,8 @@ import sys
 
 import click
 
-from kwiresniff.cli.plugin_loading import ENTRY_POINTS, load_plugins
 from kwiresniff.export import json_line
+from kwiresniff.plugins.loading import ENTRY_POINTS, load_plugins
 from kwiresniff.render import console, plain_table
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.cli.plugin_loading import load_plugins
+from kwiresniff.plugins.loading import load_plugins
 from tests.support.command import Done
 from tests.support.exchanges import exchange
 

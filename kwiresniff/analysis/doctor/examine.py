@@ -32,6 +32,7 @@ from kwiresniff.analysis.doctor.causes.leaders import LeaderChange, OldLeader
 from kwiresniff.analysis.doctor.causes.listeners import UnreachableNode
 from kwiresniff.analysis.doctor.causes.path import BrokenPath, LongPath, NarrowPath, SlowTransfer
 from kwiresniff.analysis.doctor.causes.patience import ShortTimeout
+from kwiresniff.analysis.doctor.causes.payloads import UnfitPayload
 from kwiresniff.analysis.doctor.causes.progress import SlowConsumer, SmallFetches, UnreadableRecord
 from kwiresniff.analysis.doctor.causes.queues import OwnQueue
 from kwiresniff.analysis.doctor.causes.rebalances import (
@@ -90,6 +91,7 @@ from kwiresniff.analysis.doctor.observers.metadata_requests import MetadataReque
 from kwiresniff.analysis.doctor.observers.opened_connections import OpenedConnections
 from kwiresniff.analysis.doctor.observers.path import LostData, PathTimes
 from kwiresniff.analysis.doctor.observers.patience import GivenUp
+from kwiresniff.analysis.doctor.observers.payloads import UnfitPayloads
 from kwiresniff.analysis.doctor.observers.polling import SilentMembers
 from kwiresniff.analysis.doctor.observers.queues import QueueTimes
 from kwiresniff.analysis.doctor.observers.rebalances import Rebalances
@@ -137,7 +139,7 @@ OBSERVERS: Final[tuple[type[Observer], ...]] = (
     ClientLoads, Restores, MissingReplicas, LeaderlessPartitions, RefusedWrites, Silences, Writes, WriteWaits,
     ResentBatches, Recompression, Throttling, GivenUp, ClosedUnanswered, StaticMembers, UnknownZstd, SilentMembers,
     Rereads, Lags, Truncations, LeaderMoves, RequestSizes, ClusterChanges, UndialledBrokers, Subscriptions,
-    UnreadPartitions,
+    UnreadPartitions, UnfitPayloads,
 )  # fmt: skip
 #: The causes that are weighed.
 CAUSES: Final[tuple[type[Cause], ...]] = (
@@ -148,7 +150,7 @@ CAUSES: Final[tuple[type[Cause], ...]] = (
     RepeatedBatches, Throttled, ShortTimeout, ConnectionLimit, UnevenLeaders, UnknownCodec, SilentApplication,
     FencedInstance, UnreadableRecord, SlowConsumer, SmallFetches, UncleanElection, LeaderChange, OldLeader,
     SingleCommits, SmallBatches, EmptyFetches, UnheardWrites, NoAcknowledgement, OldFormat, ClusterChanged,
-    UnreachableNode, SharedGroup, PartitionNotRead, HangingConsumer,
+    UnreachableNode, SharedGroup, PartitionNotRead, HangingConsumer, UnfitPayload,
 )  # fmt: skip
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (

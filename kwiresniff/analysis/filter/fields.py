@@ -21,7 +21,7 @@ from kwiresniff.analysis.body_entities import (
 )
 from kwiresniff.analysis.filter.of_sessions import SessionPartitionTest, SessionTest
 from kwiresniff.base.address_names import AddressNames
-from kwiresniff.base.body_members import DECODED, UNKNOWN_TAGS
+from kwiresniff.base.body_members import BATCH_MEMBERS, DECODED, HEADER_MEMBERS, RECORD_MEMBERS, UNKNOWN_TAGS
 from kwiresniff.base.depths import Depth
 from kwiresniff.base.entities import RECORD_SETS
 from kwiresniff.model import Body, Direction, Exchange, Message, TopicNames
@@ -247,6 +247,10 @@ MAX_NEAR = 3
 _RECORD_SETS = RECORD_SETS | {"record_set"}
 
 
+_NOTHING: tuple[frozenset[str], ...] = (frozenset(),)
+_BELOW_RECORD_SETS = (BATCH_MEMBERS, RECORD_MEMBERS, HEADER_MEMBERS, *_NOTHING)
+
+
 class UnknownStep(NamedTuple):
     """A step of the name of a ``body_field`` that no message has in any version: where in the name it begins, the path
     before it, and the names that come near it there.
@@ -261,15 +265,26 @@ class UnknownStep(NamedTuple):
 def unknown_step(name: str) -> UnknownStep | None:
     """The first step of the name of a ``body_field`` that no message of that side has, or had, in its place.
 
-    What stands below record sets, decoded bytes and tagged fields that no definition has is not in definitions.
+    What stands below decoded bytes, control records and tagged fields that no definition has is not checked.
     """
     match = _PATH.fullmatch(name)
     if match is None:
         return None
     fields = body_fields("request" if match[1] == "request" else "response")
+    in_records: tuple[frozenset[str], ...] = ()  # the names that the next steps may have, below a record set
     for found in _STEP.finditer(name, match.start(2)):
         step = found[1]
         if step is None:  # an index
+            continue
+        if in_records:
+            if step not in in_records[0]:
+                part = name[: found.start()].rpartition(".")[2]
+                into = (f"record.{part}{name[found.start() :]}",) if part in HEADER_MEMBERS else ()
+                near = into or tuple(get_close_matches(step, sorted(in_records[0]), n=MAX_NEAR))
+                return UnknownStep(step, found.start(1), name[: found.start()], near)
+            in_records = in_records[1:] if step in ("records", "headers") else _NOTHING
+            if step in ("control", "decoded"):
+                return None
             continue
         names = names_of(fields)
         if step == UNKNOWN_TAGS:
@@ -280,7 +295,7 @@ def unknown_step(name: str) -> UnknownStep | None:
             near = tuple(get_close_matches(step, sorted(names), n=MAX_NEAR))
             return UnknownStep(step, found.start(1), name[: found.start()], near)
         if any(field.type == "records" for field in fields if step in (field.name, *field.aliases)):
-            return None
+            in_records = _BELOW_RECORD_SETS
         fields = fields_below(fields, step)
     return None
 

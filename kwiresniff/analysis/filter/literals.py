@@ -40,6 +40,9 @@ def test(field: str, kind: str, op: Token, values: tuple[Token, ...]) -> Test:
 
     ``!=`` is tested as ``==``; turning it round is left to the caller, because it is about all values of a field.
     """
+    if kind == "record":  # what a record does not have passes no test
+        of_value = test(field, "any", op, values)
+        return lambda found: found is not None and of_value(found)
     if op.text == "~":
         return _search(kind, op, values[0])
     if op.text in _ORDER:

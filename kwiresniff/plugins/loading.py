@@ -1,4 +1,4 @@
-"""Finding and loading plugins: Python files that are named, and entry points that installed packages offer."""
+"""Finding and loading plugins: Python files and folders that are named, and entry points of installed packages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from typing import Any
 
 from kwiresniff.errors import PluginError
 from kwiresniff.model import Problem
-from kwiresniff.plugins import Hooks, Plugin, Plugins, described
+from kwiresniff.plugins.answers import described
+from kwiresniff.plugins.hooks import Hooks, Plugin
+from kwiresniff.plugins.running import Plugins
 
 ENTRY_POINTS = "kwiresniff.plugins"
 #: How the folders end that installed packages describe themselves in; an .egg holds such a folder.
@@ -20,7 +22,7 @@ _METADATA = (".dist-info", ".egg-info", ".egg")
 
 
 def load_plugins(paths: Sequence[str] = ()) -> Plugins:
-    """Loads installed entry points, then the files named by the user.
+    """Loads installed entry points, then the files, and those in the folders, named by the user.
 
     A file that cannot be loaded raises PluginError, because it was asked for; an entry point that cannot be loaded
     becomes a problem, because it only happens to be installed.
@@ -32,7 +34,7 @@ def load_plugins(paths: Sequence[str] = ()) -> Plugins:
             loaded.append(_register(entry.load(), entry.name, f"entry point {entry.value}"))
         except (Exception, SystemExit) as error:
             problems.append(Problem("plugin_failed", f"plugin {entry.name} cannot be loaded: {described(error)}"))
-    loaded += [_load_file(path) for path in paths]
+    loaded += [_load_file(file) for path in paths for file in _files(path)]
     return Plugins(loaded, problems)
 
 
@@ -41,17 +43,33 @@ def _entry_points() -> Iterable[Any]:
 
     Asking importlib takes longer than reading many a capture, so it is asked only where some package names the group.
     """
-    if not any(map(_may_offer, sys.path)):
+    folders = _import_path()
+    if not any(map(_may_offer, folders)):
         return ()
     from importlib import metadata  # brings the library of mail: a quarter of a start
 
-    return metadata.entry_points(group=ENTRY_POINTS)
+    found: dict[tuple[str, str], Any] = {}
+    for package in metadata.distributions(path=folders):
+        for entry in package.entry_points.select(group=ENTRY_POINTS):
+            found.setdefault((entry.name, entry.value), entry)
+    return found.values()
+
+
+def _import_path() -> list[str]:
+    """Where packages are installed: the import path without the current folder, which ``python -m`` and ``python -c``
+    put first, and without what is relative to it.
+    """
+    folders = [folder for folder in sys.path if os.path.isabs(folder)]
+    with contextlib.suppress(OSError):  # a current folder that has been removed
+        if folders and not sys.flags.safe_path and folders[0] == sys.path[0] == os.getcwd():
+            del folders[0]
+    return folders
 
 
 def _may_offer(folder: str) -> bool:
     """Whether a package in this folder of the import path names our group, or nobody can tell without importlib."""
     try:
-        names = [name for name in os.listdir(folder or ".") if name.endswith(_METADATA)]
+        names = [name for name in os.listdir(folder) if name.endswith(_METADATA)]
     except NotADirectoryError:
         return True  # an archive
     except OSError:
@@ -59,7 +77,7 @@ def _may_offer(folder: str) -> bool:
     for name in names:
         if name.endswith(".egg"):
             return True
-        path = f"{folder or '.'}/{name}/entry_points.txt"
+        path = f"{folder}/{name}/entry_points.txt"
         if not os.access(path, os.R_OK):  # most packages have none
             continue
         with contextlib.suppress(OSError), open(path, "rb") as file:
@@ -68,21 +86,32 @@ def _may_offer(folder: str) -> bool:
     return False
 
 
-def _load_file(path: str) -> Plugin:
-    file = Path(path)
-    if not file.is_file():
-        raise PluginError(f"plugin {path}: no such file; give the path of a Python file")
+def _files(path: str) -> list[Path]:
+    """The Python files that a path names: itself, or all in a folder but those that begin with ``_``."""
+    named = Path(path)
+    if named.is_dir():
+        found = sorted(file for file in named.glob("*.py") if not file.name.startswith("_"))
+        if not found:
+            raise PluginError(f"plugin {path}: no Python file in this folder; give the path of a file or a folder")
+        return found
+    if not named.is_file():
+        raise PluginError(f"plugin {path}: no such file; give the path of a Python file or a folder of them")
+    return [named]
+
+
+def _load_file(file: Path) -> Plugin:
     spec = util.spec_from_file_location(f"kwiresniff_plugin_{file.stem}", file)
     if spec is None or spec.loader is None:
-        raise PluginError(f"plugin {path}: not a Python file; its name must end in .py")
+        raise PluginError(f"plugin {file}: not a Python file; its name must end in .py")
     module = util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look for the module of their class
     try:
         spec.loader.exec_module(module)
         return _register(module, file.stem, str(file))
     except PluginError:
         raise
     except (Exception, SystemExit) as error:
-        raise PluginError(f"plugin {path} cannot be loaded: {described(error)}") from error
+        raise PluginError(f"plugin {file} cannot be loaded: {described(error)}") from error
 
 
 def _register(module: Any, name: str, origin: str) -> Plugin:

@@ -1,0 +1,92 @@
+"""What a plugin registers: the object that its ``register`` is given, and what becomes of each function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from kwiresniff.model import Body, Exchange, Problem
+
+#: One odd record must not silence a plugin; a plugin that is simply broken should not cost time for long.
+MAX_FAILURES = 10
+
+#: The kinds of hooks that take part in an examination of ``doctor``.
+EXAMINERS = ("doctor observer", "doctor cause", "doctor rule")
+
+#: ``decode(topic, part, data, headers)``: ``part`` is ``key`` or ``value``, ``headers`` the record's headers as
+#: ``{"key": ..., "value": ...}`` dicts. Returns anything with a JSON form, a ``Decoded``, or None when the bytes are
+#: not its kind; raises ``DoesNotFit``. An object may have a method ``learn(topic, key, value)`` as well, which is
+#: called with the records of the topic ``_schemas`` in the capture.
+ValueDecoder = Callable[[str | None, str, bytes, Sequence[Body]], Any]
+#: ``annotate(exchange)``: returns None or an iterable of notes; a str or dict becomes one of the exchange's
+#: ``notes``, a ``Problem`` one of its ``problems``.
+Annotator = Callable[[Exchange], "Iterable[str | Body | Problem] | None"]
+#: ``make(context)``: returns an object like ``kwiresniff.analysis.doctor.Observer``, ``Cause`` or ``Rule``, best of a
+#: class derived from it.
+DoctorMaker = Callable[[Any], Any]
+
+
+class Hook:
+    """One registered function and how it has done so far."""
+
+    def __init__(self, plugin: str, kind: str, name: str, summary: str, function: Callable[..., Any]) -> None:
+        self.plugin = plugin
+        self.kind = kind
+        self.name = name
+        self.summary = summary
+        self.function = function
+        self.failures = 0
+        self.overflows = 0  # answers that were too much
+
+    @property
+    def enabled(self) -> bool:
+        return self.failures < MAX_FAILURES
+
+    def __str__(self) -> str:
+        return f"plugin {self.plugin}: {self.kind} {self.name}"
+
+
+class Plugin:
+    """A loaded plugin: where it came from and what it adds."""
+
+    def __init__(self, name: str, origin: str) -> None:
+        self.name = name
+        self.origin = origin
+        self.hooks: list[Hook] = []
+
+
+class Hooks:
+    """What ``register`` is given. Its methods return the function, so they serve as decorators too."""
+
+    def __init__(self, plugin: Plugin) -> None:
+        self._plugin = plugin
+
+    def value_decoder(self, function: ValueDecoder, name: str = "") -> ValueDecoder:
+        """Adds a decoder of record keys and values; the first one that returns something wins."""
+        self._add("value decoder", function, name)
+        return function
+
+    def annotator(self, function: Annotator, name: str = "") -> Annotator:
+        """Adds a function that is shown every exchange before it is printed."""
+        self._add("annotator", function, name)
+        return function
+
+    def doctor_observer(self, function: DoctorMaker, name: str = "") -> DoctorMaker:
+        """Adds an observer to ``doctor``: a class, of which one object is made for each examination."""
+        self._add("doctor observer", function, name)
+        return function
+
+    def doctor_cause(self, function: DoctorMaker, name: str = "") -> DoctorMaker:
+        """Adds a cause to ``doctor``, which weighs what observers saw: a class as with ``doctor_observer``."""
+        self._add("doctor cause", function, name)
+        return function
+
+    def doctor_rule(self, function: DoctorMaker, name: str = "") -> DoctorMaker:
+        """Adds a rule to ``doctor``, an observer that gives findings itself: a class as with ``doctor_observer``."""
+        self._add("doctor rule", function, name)
+        return function
+
+    def _add(self, kind: str, function: Callable[..., Any], name: str) -> None:
+        summary = (function.__doc__ or "").strip().partition("\n")[0]
+        name = name or getattr(function, "__name__", type(function).__name__)
+        self._plugin.hooks.append(Hook(self._plugin.name, kind, name, summary, function))
