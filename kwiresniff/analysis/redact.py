@@ -16,7 +16,7 @@ from hashlib import blake2b
 from typing import Any
 
 from kwiresniff.base.api_keys import ENVELOPE, FETCH, FETCH_SNAPSHOT, PRODUCE, SHARE_FETCH
-from kwiresniff.base.body_members import HEADER_MEMBERS, UNKNOWN_TAGS
+from kwiresniff.base.body_members import HEADER_MEMBERS, REDACTED, UNKNOWN_TAGS
 from kwiresniff.base.entities import RECORD_SETS
 from kwiresniff.base.secret_texts import EXPLANATIONS
 from kwiresniff.model import Body, Direction, Dissection, Exchange, Node, Problem
@@ -64,7 +64,7 @@ class Redactor:
         """What stands in the place of ``data``."""
         raw = data.encode("utf-8", "surrogateescape") if isinstance(data, str) else data
         digest = blake2b(raw, digest_size=HASH_BYTES, key=self._key).hexdigest()
-        return {"redacted": True, "size_bytes": len(raw), "hash": digest}
+        return {REDACTED: True, "size_bytes": len(raw), "hash": digest}
 
     def exchange(self, exchange: Exchange) -> None:
         """Redacts both bodies of an exchange."""
@@ -110,7 +110,7 @@ class Redactor:
                 batch[name] = self.value(value)
         for record in batch.get("records") or ():
             self._pair(record)
-            record.pop("decoded", None)
+            _leave(record)
             for header in record.get("headers") or ():
                 self._pair(header)
 
@@ -155,6 +155,17 @@ class Redactor:
             todo += [(child, in_records) for child in node.children]
 
 
+def _leave(record: Body) -> None:
+    """Takes away what was decoded of a record, but for what plugins have redacted themselves."""
+    decoded = record.pop("decoded", None)
+    if isinstance(decoded, dict):
+        left = {
+            part: one for part, one in decoded.items() if isinstance(one, dict) and "plugin" in one and REDACTED in one
+        }
+        if left:
+            record["decoded"] = left
+
+
 def _unread(node: Node) -> dict[str, Any]:
     """What stands in the place of bytes that were not read."""
-    return {"redacted": True, "size_bytes": node.length}
+    return {REDACTED: True, "size_bytes": node.length}

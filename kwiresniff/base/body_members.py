@@ -11,6 +11,8 @@ from typing import Final
 UNKNOWN_TAGS: Final = "_tagged_fields"
 #: Behind the name of a bytes field: what those bytes hold.
 DECODED: Final = "_decoded"
+#: What stands in the place of something that ``--redact`` hides, or is what it leaves of a decoded value, says so.
+REDACTED: Final = "redacted"
 #: A batch at the end of a record set of which the rest was not sent (``truncated`` in a body).
 CUT_SHORT: Final = "cut short"
 

@@ -144,7 +144,7 @@ def tree_of(source: EventSource, out: TextIO, width: int | None, color: bool) ->
         if redactor is not None:
             missing = message.size_bytes - len(message.frame or b"")
             redactor.dissect(dissection, (exchange.api_key, which), missing)
-        elif source.plugins.decoders and message.body is not None:
+        if source.plugins.decoders and message.body is not None:
             show_decoded(dissection, message.body)
         return dissection
 

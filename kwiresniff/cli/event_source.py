@@ -41,7 +41,7 @@ from kwiresniff.model import (
 )
 from kwiresniff.plugins.loading import load_plugins
 from kwiresniff.plugins.sinks import LEARNED_FROM as SCHEMAS_FROM
-from kwiresniff.plugins.sinks import AnnotatingSink, DecodingSink, LearningSink
+from kwiresniff.plugins.sinks import AnnotatingSink, DecodingSink, LearningSink, RedactingSink
 from kwiresniff.session import Analyzer
 
 if TYPE_CHECKING:
@@ -227,6 +227,7 @@ class EventSource:
             redactor=self.redactor,
             all_views=self._all_views,
             decoding=self._decoding if self._decodes else None,
+            redacting=self._redacting if self.plugins.redactors else None,
             decodes_first=self._filter is not None and self._filter.reads_decoded,
         )
         if self._decodes and self.plugins.learners:
@@ -238,6 +239,9 @@ class EventSource:
 
     def _decoding(self, sink: Sink) -> Sink:
         return DecodingSink(sink, self.plugins, self.topic_name)
+
+    def _redacting(self, sink: Sink) -> Sink:
+        return RedactingSink(sink, self.plugins, self.topic_name)
 
     def _read(self) -> None:
         bar = Progress(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from kwiresniff.base.body_members import REDACTED
 from kwiresniff.errors import PluginError
 from kwiresniff.model import Problem
 
@@ -72,6 +73,17 @@ def decoded_member(plugin: str, found: Any) -> dict[str, Any]:
         member["schema"] = found.schema
     member["data"] = found.data
     return member
+
+
+def redacted_member(member: dict[str, Any], left: Any) -> dict[str, Any] | None:
+    """What stands in the place of a ``decoded_member`` of which redactors have ``left`` something; None for nothing.
+
+    The schema goes, because a decoder may have taken its name from the record.
+    """
+    if left is None:
+        return None
+    format = {"format": member["format"]} if "format" in member else {}
+    return {"plugin": member["plugin"], **format, REDACTED: True, "data": left}
 
 
 def checked_problem(problem: Problem) -> Problem:

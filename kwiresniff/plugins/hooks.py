@@ -10,6 +10,8 @@ from kwiresniff.model import Body, Exchange, Problem
 #: One odd record must not silence a plugin; a plugin that is simply broken should not cost time for long.
 MAX_FAILURES = 10
 
+#: The kinds of hooks that are given keys and values in plain, so that what they say of an error may quote them.
+SEE_VALUES = ("value decoder", "redactor")
 #: The kinds of hooks that take part in an examination of ``doctor``.
 EXAMINERS = ("doctor observer", "doctor cause", "doctor rule")
 
@@ -18,6 +20,9 @@ EXAMINERS = ("doctor observer", "doctor cause", "doctor rule")
 #: not its kind; raises ``DoesNotFit``. An object may have a method ``learn(topic, key, value)`` as well, which is
 #: called with the records of the topic ``_schemas`` in the capture.
 ValueDecoder = Callable[[str | None, str, bytes, Sequence[Body]], Any]
+#: ``redact(topic, part, data)``: with ``--redact``, returns what may be shown of what a decoder made of a key or value,
+#: or None for nothing.
+ValueRedactor = Callable[[str | None, str, Any], Any]
 #: ``annotate(exchange)``: returns None or an iterable of notes; a str or dict becomes one of the exchange's
 #: ``notes``, a ``Problem`` one of its ``problems``.
 Annotator = Callable[[Exchange], "Iterable[str | Body | Problem] | None"]
@@ -64,6 +69,13 @@ class Hooks:
     def value_decoder(self, function: ValueDecoder, name: str = "") -> ValueDecoder:
         """Adds a decoder of record keys and values; the first one that returns something wins."""
         self._add("value decoder", function, name)
+        return function
+
+    def redactor(self, function: ValueRedactor, name: str = "") -> ValueRedactor:
+        """Adds a function that says what ``--redact`` leaves of decoded values, of which it leaves nothing without one;
+        each is given what the one before has left.
+        """
+        self._add("redactor", function, name)
         return function
 
     def annotator(self, function: Annotator, name: str = "") -> Annotator:

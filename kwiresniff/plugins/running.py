@@ -16,8 +16,9 @@ from kwiresniff.plugins.answers import (
     decoded_member,
     described,
     json_ready,
+    redacted_member,
 )
-from kwiresniff.plugins.hooks import EXAMINERS, MAX_FAILURES, Hook, Plugin
+from kwiresniff.plugins.hooks import EXAMINERS, MAX_FAILURES, SEE_VALUES, Hook, Plugin
 from kwiresniff.plugins.misfits import Misfits
 
 #: What an annotator says of one exchange: a person reads it.
@@ -27,7 +28,7 @@ MAX_NOTES = 1_000
 class Plugins:
     """Asks the functions of plugins. ``take_problems`` gives what went wrong since it was last asked.
 
-    With ``hides_values`` what a decoder's errors say is left out of problems, because it may quote records.
+    With ``hides_values`` what the errors of those say that see keys and values is left out of problems.
     """
 
     def __init__(self, loaded: Sequence[Plugin] = (), problems: Sequence[Problem] = ()) -> None:
@@ -36,7 +37,8 @@ class Plugins:
         self.learners = [hook for hook in self.decoders if callable(getattr(hook.function, "learn", None))]
         self.annotators = [hook for plugin in loaded for hook in plugin.hooks if hook.kind == "annotator"]
         self.examiners = [hook for plugin in loaded for hook in plugin.hooks if hook.kind in EXAMINERS]
-        self.others = [hook for plugin in loaded for hook in plugin.hooks if hook.kind != "value decoder"]
+        self.others = [hook for plugin in loaded for hook in plugin.hooks if hook.kind not in SEE_VALUES]
+        self.redactors = [hook for plugin in loaded for hook in plugin.hooks if hook.kind == "redactor"]
         self.hides_values = False
         self._problems = list(problems)
 
@@ -118,14 +120,42 @@ class Plugins:
                     self.failed(hook, error)
         return None
 
+    def redact_records(self, topic: str | None, batches: Any) -> None:
+        """Leaves of what decoders made of records what the redactors leave of it."""
+        for batch in batches if isinstance(batches, list) else ():
+            for record in batch.get("records") or ():
+                decoded = record.get("decoded")
+                if isinstance(decoded, dict):
+                    for part, member in tuple(decoded.items()):
+                        if isinstance(member, dict) and "plugin" in member:
+                            left = self._redact(topic, part, member["data"])
+                            decoded[part] = redacted_member(member, left)
+
     def failed(self, hook: Hook, error: BaseException) -> None:
         """Counts a failure; the first one, and the one that ends it, are reported."""
         hook.failures += 1
         if hook.failures == 1:
-            what = type(error).__name__ if self.hides_values and hook.kind == "value decoder" else described(error)
+            what = type(error).__name__ if self.hides_values and hook.kind in SEE_VALUES else described(error)
             self._problems.append(Problem("plugin_failed", f"{hook} raised {what}; going on without its answer"))
         if hook.failures == MAX_FAILURES:
             self._problems.append(Problem("plugin_disabled", f"{hook} failed {MAX_FAILURES} times and is switched off"))
+
+    def _redact(self, topic: str | None, part: str, data: Any) -> Any:
+        """What all redactors together leave of a decoded value; None for nothing, also where one of them fails."""
+        for hook in self.redactors:
+            if data is None or not hook.enabled:
+                return None
+            try:
+                data = checked_copy(hook.function(topic, part, data), None)
+            except TooMuch as error:
+                self._overflowed(hook, error)
+                return None
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                self.failed(hook, error)
+                return None
+        return data
 
     def _annotate(self, hook: Hook, exchange: Exchange) -> None:
         notes: list[Body] = []

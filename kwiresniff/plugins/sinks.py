@@ -63,6 +63,22 @@ class DecodingSink(ForwardingSink):
                 self._plugins.decode_records(topic, batches, misfits)
 
 
+class RedactingSink(ForwardingSink):
+    """Has plugins say what ``--redact`` leaves of decoded values: stands before that."""
+
+    def __init__(self, next: Sink, plugins: Plugins, topic_name: TopicNames) -> None:
+        super().__init__(next)
+        self._plugins = plugins
+        self._topic_name = topic_name
+
+    def on_exchange(self, exchange: Exchange) -> None:
+        for message in (exchange.request, exchange.response):
+            if message is not None and message.body is not None:
+                for topic, _, batches in record_sets(message.body, self._topic_name):
+                    self._plugins.redact_records(topic, batches)
+        self.next.on_exchange(exchange)
+
+
 class AnnotatingSink(ForwardingSink):
     """Has plugins comment on exchanges, and passes on what went wrong with plugins."""
 
