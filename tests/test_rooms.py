@@ -31,7 +31,7 @@ ALLOWED = {
     "analysis": BASE | {"schema", "identity"},
     "render": BASE | {"schema"},
     "export": BASE,
-    "plugins": BASE | {"analysis"},
+    "plugins": BASE | {"analysis", "export"},
     "pipeline": BASE | {"schema", "codec", "capture", "stream", "session", "identity", "analysis", "export", "plugins"},
     "cli": BASE
     | {"schema", "codec", "capture", "stream", "session", "identity", "analysis", "render", "export", "plugins"}

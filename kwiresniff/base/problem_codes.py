@@ -115,7 +115,10 @@ OF_CAPTURES = (
         "plugin_failed", "warning",
         "a plugin that raised an exception, or cannot be loaded; what it would have said is missing",
     ),
-    ProblemCode("plugin_disabled", "warning", "a plugin that failed too often and is not asked any more"),
+    ProblemCode(
+        "plugin_disabled", "warning", "a plugin that failed, or took too long, too often and is not asked any more"
+    ),
+    ProblemCode("plugin_too_slow", "warning", "a plugin that took too long for a value or an exchange, or for many"),
     ProblemCode("plugin_answer_too_large", "warning", "what a plugin answered was left out"),
     ProblemCode("source_failed", "error", "a source of the pipeline that could not be read to its end"),
 )  # fmt: skip

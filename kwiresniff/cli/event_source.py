@@ -207,7 +207,10 @@ class EventSource:
         whole = WholeEvents(self._chain(sink))
         self._analyzer.give_to(whole)
         self._analyzer.pauses = self._limited is not None
-        finished = uninterrupted(self._read, whole, stop)
+        try:
+            finished = uninterrupted(self._read, whole, stop)
+        finally:
+            self.plugins.close()
         if self._held is not None:
             self._held.release()
         return finished

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from kwiresniff.model import Body, Exchange, Problem
+from kwiresniff.plugins.timing import MAX_SLOW_CALLS
 
 #: One odd record must not silence a plugin; a plugin that is simply broken should not cost time for long.
 MAX_FAILURES = 10
@@ -34,29 +35,37 @@ DoctorMaker = Callable[[Any], Any]
 class Hook:
     """One registered function and how it has done so far."""
 
-    def __init__(self, plugin: str, kind: str, name: str, summary: str, function: Callable[..., Any]) -> None:
+    def __init__(
+        self, plugin: str, kind: str, name: str, summary: str, function: Callable[..., Any], *, isolated: bool = False
+    ) -> None:
         self.plugin = plugin
         self.kind = kind
         self.name = name
         self.summary = summary
         self.function = function
+        self.isolated = isolated
         self.failures = 0
         self.overflows = 0  # answers that were too much
+        self.calls = 0
+        self.slow_calls = 0
+        self.is_named = False  # for the time it takes on average
+        self.seconds = 0.0
 
     @property
     def enabled(self) -> bool:
-        return self.failures < MAX_FAILURES
+        return self.failures < MAX_FAILURES and self.slow_calls < MAX_SLOW_CALLS
 
     def __str__(self) -> str:
         return f"plugin {self.plugin}: {self.kind} {self.name}"
 
 
 class Plugin:
-    """A loaded plugin: where it came from and what it adds."""
+    """A loaded plugin: where it came from and what it adds. ``source`` is by what another process loads it again."""
 
-    def __init__(self, name: str, origin: str) -> None:
+    def __init__(self, name: str, origin: str, source: tuple[str, str] | None = None) -> None:
         self.name = name
         self.origin = origin
+        self.source = source
         self.hooks: list[Hook] = []
 
 
@@ -66,9 +75,12 @@ class Hooks:
     def __init__(self, plugin: Plugin) -> None:
         self._plugin = plugin
 
-    def value_decoder(self, function: ValueDecoder, name: str = "") -> ValueDecoder:
-        """Adds a decoder of record keys and values; the first one that returns something wins."""
-        self._add("value decoder", function, name)
+    def value_decoder(self, function: ValueDecoder, name: str = "", *, isolated: bool = False) -> ValueDecoder:
+        """Adds a decoder of record keys and values; the first one that returns something wins.
+
+        One that is ``isolated`` runs in a process of its own: for libraries that hostile bytes may crash or hang.
+        """
+        self._add("value decoder", function, name, isolated=isolated)
         return function
 
     def redactor(self, function: ValueRedactor, name: str = "") -> ValueRedactor:
@@ -98,7 +110,7 @@ class Hooks:
         self._add("doctor rule", function, name)
         return function
 
-    def _add(self, kind: str, function: Callable[..., Any], name: str) -> None:
+    def _add(self, kind: str, function: Callable[..., Any], name: str, *, isolated: bool = False) -> None:
         summary = (function.__doc__ or "").strip().partition("\n")[0]
         name = name or getattr(function, "__name__", type(function).__name__)
-        self._plugin.hooks.append(Hook(self._plugin.name, kind, name, summary, function))
+        self._plugin.hooks.append(Hook(self._plugin.name, kind, name, summary, function, isolated=isolated))

@@ -31,11 +31,24 @@ def load_plugins(paths: Sequence[str] = ()) -> Plugins:
     problems: list[Problem] = []
     for entry in _entry_points():
         try:
-            loaded.append(_register(entry.load(), entry.name, f"entry point {entry.value}"))
+            loaded.append(
+                _register(entry.load(), entry.name, f"entry point {entry.value}", ("entry point", entry.name))
+            )
         except (Exception, SystemExit) as error:
             problems.append(Problem("plugin_failed", f"plugin {entry.name} cannot be loaded: {described(error)}"))
     loaded += [_load_file(file) for path in paths for file in _files(path)]
     return Plugins(loaded, problems)
+
+
+def load_again(source: tuple[str, str]) -> Plugin:
+    """Loads in another process the plugin that has this ``source``; raises PluginError."""
+    kind, where = source
+    if kind == "file":
+        return _load_file(Path(where))
+    for entry in _entry_points():
+        if entry.name == where:
+            return _register(entry.load(), entry.name, f"entry point {entry.value}", source)
+    raise PluginError(f"plugin {where}: no package offers it any more; install it again")
 
 
 def _entry_points() -> Iterable[Any]:
@@ -107,18 +120,18 @@ def _load_file(file: Path) -> Plugin:
     sys.modules[spec.name] = module  # dataclasses look for the module of their class
     try:
         spec.loader.exec_module(module)
-        return _register(module, file.stem, str(file))
+        return _register(module, file.stem, str(file), ("file", os.path.abspath(file)))
     except PluginError:
         raise
     except (Exception, SystemExit) as error:
         raise PluginError(f"plugin {file} cannot be loaded: {described(error)}") from error
 
 
-def _register(module: Any, name: str, origin: str) -> Plugin:
+def _register(module: Any, name: str, origin: str, source: tuple[str, str]) -> Plugin:
     """Calls ``register`` of a module; an entry point may also name the function itself."""
     register = getattr(module, "register", module)
     if not callable(register):
         raise PluginError(f"plugin {origin}: has no function register(hooks)")
-    plugin = Plugin(name, origin)
+    plugin = Plugin(name, origin, source)
     register(Hooks(plugin))
     return plugin

@@ -14,55 +14,55 @@ from kwiresniff.plugins.answers import (
     checked_copy,
     checked_problem,
     decoded_member,
-    described,
     json_ready,
     redacted_member,
 )
-from kwiresniff.plugins.hooks import EXAMINERS, MAX_FAILURES, SEE_VALUES, Hook, Plugin
+from kwiresniff.plugins.calls import FAILED, TOO_MUCH, HookCalls
+from kwiresniff.plugins.hooks import EXAMINERS, SEE_VALUES, Hook, Plugin
 from kwiresniff.plugins.misfits import Misfits
 
 #: What an annotator says of one exchange: a person reads it.
 MAX_NOTES = 1_000
 
 
-class Plugins:
-    """Asks the functions of plugins. ``take_problems`` gives what went wrong since it was last asked.
-
-    With ``hides_values`` what the errors of those say that see keys and values is left out of problems.
-    """
+class Plugins(HookCalls):
+    """Asks the functions of plugins; ``close`` ends the processes of those that are isolated."""
 
     def __init__(self, loaded: Sequence[Plugin] = (), problems: Sequence[Problem] = ()) -> None:
+        super().__init__(problems)
         self.loaded = list(loaded)
-        self.decoders = [hook for plugin in loaded for hook in plugin.hooks if hook.kind == "value decoder"]
+        for plugin in loaded:
+            _isolate(plugin)
+        hooks = [hook for plugin in loaded for hook in plugin.hooks]
+        self.decoders = [hook for hook in hooks if hook.kind == "value decoder"]
         self.learners = [hook for hook in self.decoders if callable(getattr(hook.function, "learn", None))]
-        self.annotators = [hook for plugin in loaded for hook in plugin.hooks if hook.kind == "annotator"]
-        self.examiners = [hook for plugin in loaded for hook in plugin.hooks if hook.kind in EXAMINERS]
-        self.others = [hook for plugin in loaded for hook in plugin.hooks if hook.kind not in SEE_VALUES]
-        self.redactors = [hook for plugin in loaded for hook in plugin.hooks if hook.kind == "redactor"]
-        self.hides_values = False
-        self._problems = list(problems)
+        self.redactors = [hook for hook in hooks if hook.kind == "redactor"]
+        self.annotators = [hook for hook in hooks if hook.kind == "annotator"]
+        self.examiners = [hook for hook in hooks if hook.kind in EXAMINERS]
+        self.others = [hook for hook in hooks if hook.kind not in SEE_VALUES]
 
-    def take_problems(self) -> list[Problem]:
-        """What went wrong since this was last called."""
-        problems, self._problems = self._problems, []
-        return problems
+    def close(self) -> None:
+        """Ends the processes of isolated decoders."""
+        for hook in self.decoders:
+            if hook.isolated:
+                hook.function.close()  # type: ignore[attr-defined]
 
     def annotate(self, exchange: Exchange) -> None:
         """Lets every annotator comment on an exchange."""
         for hook in self.annotators:
             if hook.enabled:
-                self._annotate(hook, exchange)
+                found = self.call(hook, _comments, hook, exchange)
+                if isinstance(found, tuple):
+                    notes, problems = found
+                    exchange.problems.extend(problems)
+                    if notes:
+                        exchange.notes = [*exchange.notes, *notes]
 
     def learn(self, topic: str, key: bytes | None, value: bytes | None) -> None:
         """Shows a record of a topic with schemas to every decoder that learns."""
         for hook in self.learners:
             if hook.enabled:
-                try:
-                    hook.function.learn(topic, key, value)  # type: ignore[attr-defined]
-                except KeyboardInterrupt:
-                    raise
-                except BaseException as error:
-                    self.failed(hook, error)
+                self.call(hook, hook.function.learn, topic, key, value)  # type: ignore[attr-defined]
 
     def decode_records(self, topic: str | None, batches: Any, misfits: Misfits | None = None) -> None:
         """Gives each record that a decoder understands a member ``decoded``:
@@ -103,21 +103,18 @@ class Plugins:
         that do not fit their schema is added to ``refused``.
         """
         for hook in self.decoders:
-            if hook.enabled:
-                try:
-                    found = hook.function(topic, part, data, headers)
-                    if found is not None:
-                        return hook.plugin, checked_copy(found, room)
-                except DoesNotFit as error:
-                    if refused is not None:
-                        refused.append((hook.plugin, error))
-                except TooMuch as error:
-                    self._overflowed(hook, error)
-                    return None
-                except KeyboardInterrupt:
-                    raise
-                except BaseException as error:  # SystemExit, GeneratorExit, a cancelled task: it has failed
-                    self.failed(hook, error)
+            if not hook.enabled:
+                continue
+            try:
+                found = self.call(hook, _answer, hook, room, topic, part, data, headers)
+            except DoesNotFit as error:
+                if refused is not None:
+                    refused.append((hook.plugin, error))
+                continue
+            if found is TOO_MUCH:
+                return None
+            if found is not FAILED and found is not None:
+                return hook.plugin, found
         return None
 
     def redact_records(self, topic: str | None, batches: Any) -> None:
@@ -131,65 +128,50 @@ class Plugins:
                             left = self._redact(topic, part, member["data"])
                             decoded[part] = redacted_member(member, left)
 
-    def failed(self, hook: Hook, error: BaseException) -> None:
-        """Counts a failure; the first one, and the one that ends it, are reported."""
-        hook.failures += 1
-        if hook.failures == 1:
-            what = type(error).__name__ if self.hides_values and hook.kind in SEE_VALUES else described(error)
-            self._problems.append(Problem("plugin_failed", f"{hook} raised {what}; going on without its answer"))
-        if hook.failures == MAX_FAILURES:
-            self._problems.append(Problem("plugin_disabled", f"{hook} failed {MAX_FAILURES} times and is switched off"))
-
     def _redact(self, topic: str | None, part: str, data: Any) -> Any:
         """What all redactors together leave of a decoded value; None for nothing, also where one of them fails."""
         for hook in self.redactors:
             if data is None or not hook.enabled:
                 return None
-            try:
-                data = checked_copy(hook.function(topic, part, data), None)
-            except TooMuch as error:
-                self._overflowed(hook, error)
-                return None
-            except KeyboardInterrupt:
-                raise
-            except BaseException as error:
-                self.failed(hook, error)
+            data = self.call(hook, _answer, hook, None, topic, part, data)
+            if data is FAILED or data is TOO_MUCH:
                 return None
         return data
 
-    def _annotate(self, hook: Hook, exchange: Exchange) -> None:
-        notes: list[Body] = []
-        problems: list[Problem] = []
-        try:
-            left = [MAX_JSON_VALUES]
-            for number, note in enumerate(_each(hook.function(exchange))):
-                if number == MAX_NOTES:
-                    raise TooMuch(f"of more than {MAX_NOTES} notes")
-                if isinstance(note, Problem):
-                    problems.append(checked_problem(note))
-                else:
-                    members = note if isinstance(note, dict) else {"message": str(note)}
-                    notes.append({"plugin": hook.plugin, **json_ready(members, left)})
-        except TooMuch as error:
-            self._overflowed(hook, error)
-            return
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:
-            self.failed(hook, error)
-            return
-        exchange.problems.extend(problems)
-        if notes:
-            exchange.notes = [*exchange.notes, *notes]
 
-    def _overflowed(self, hook: Hook, error: TooMuch) -> None:
-        hook.overflows += 1
-        if hook.overflows == 1:
-            what = f"{hook} gave an answer {error}; it is left out, and others like it"
-            self._problems.append(Problem("plugin_answer_too_large", what))
+def _answer(hook: Hook, room: list[int] | None, *arguments: Any) -> Any:
+    """A copy of what a function of a plugin returns."""
+    found = hook.function(*arguments)
+    return None if found is None else checked_copy(found, room)
+
+
+def _comments(hook: Hook, exchange: Exchange) -> tuple[list[Body], list[Problem]]:
+    """The notes and problems that an annotator gives an exchange."""
+    notes: list[Body] = []
+    problems: list[Problem] = []
+    left = [MAX_JSON_VALUES]
+    for number, note in enumerate(_each(hook.function(exchange))):
+        if number == MAX_NOTES:
+            raise TooMuch(f"of more than {MAX_NOTES} notes")
+        if isinstance(note, Problem):
+            problems.append(checked_problem(note))
+        else:
+            members = note if isinstance(note, dict) else {"message": str(note)}
+            notes.append({"plugin": hook.plugin, **json_ready(members, left)})
+    return notes, problems
 
 
 def _each(found: Iterable[Any] | None) -> Iterator[Any]:
     if found is None:
         return iter(())
     return iter((found,)) if isinstance(found, str | dict | Problem) else iter(found)
+
+
+def _isolate(plugin: Plugin) -> None:
+    """Puts in the place of decoders that are isolated what asks them in their own processes."""
+    for number, hook in enumerate(plugin.hooks):
+        if hook.isolated and plugin.source is not None:
+            from kwiresniff.plugins.isolated import IsolatedDecoder, LearningDecoder  # few plugins need processes
+
+            kind = LearningDecoder if callable(getattr(hook.function, "learn", None)) else IsolatedDecoder
+            hook.function = kind(plugin.source, number)
