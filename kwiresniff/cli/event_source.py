@@ -39,6 +39,7 @@ from kwiresniff.model import (
     TopicNames,
     feed_of,
 )
+from kwiresniff.plugins.hooks import PluginOptions
 from kwiresniff.plugins.loading import load_plugins
 from kwiresniff.plugins.sinks import LEARNED_FROM as SCHEMAS_FROM
 from kwiresniff.plugins.sinks import AnnotatingSink, DecodingSink, LearningSink, RedactingSink
@@ -98,7 +99,7 @@ class EventSource:
             read_hosts_file(options.hosts, self.names)
         self._filter = _filter(options, self.topic_name, lambda: self._analyzer.topics.changes, self.names)
         self.redactor = _redactor(options)
-        self.plugins = load_plugins(options.plugin)
+        self.plugins = load_plugins(options.plugin, PluginOptions(options.schemas, options.value_format))
         self.plugins.hides_values = self.redactor is not None
         if self._filter is not None:
             needs = (needs | self._filter.needs)._replace(attempts=False)

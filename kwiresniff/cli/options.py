@@ -97,6 +97,8 @@ class ReadOptions(NamedTuple):
     packets: int | None = None
     max_decompressed: int | None = None
     plugin: tuple[str, ...] = ()
+    schemas: tuple[str, ...] = ()
+    value_format: tuple[str, ...] = ()
     redact: bool = False
     redact_key: str | None = None
     redact_key_file: str | None = None
@@ -157,6 +159,18 @@ _OF_TRAFFIC = (
     _shared("--limit", type=click.IntRange(1), metavar="N", help="Stop after N exchanges."),
     _shared("--max-decompressed", type=SizeType(), metavar="SIZE", help=MAX_DECOMPRESSED_HELP),
     _shared("--plugin", multiple=True, metavar="PATH", help="A Python file with plugin hooks; may be repeated."),
+    _shared(
+        "--schemas",
+        multiple=True,
+        metavar="PATH_OR_URL",
+        help="Decode keys and values by the schemas of a folder, file or registry; may be repeated.",
+    ),
+    _shared(
+        "--value-format",
+        multiple=True,
+        metavar="RULE",
+        help="Decode them by [TOPIC[/key]=]FORMAT[:SCHEMA], or auto: what says itself what it is; may be repeated.",
+    ),
     _shared("--redact", is_flag=True, help="Records and errors' texts as length and keyed hash."),
     _shared(
         "--redact-key",

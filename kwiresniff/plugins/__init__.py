@@ -24,6 +24,7 @@ from kwiresniff.plugins.hooks import DoctorMaker as DoctorMaker
 from kwiresniff.plugins.hooks import Hook as Hook
 from kwiresniff.plugins.hooks import Hooks as Hooks
 from kwiresniff.plugins.hooks import Plugin as Plugin
+from kwiresniff.plugins.hooks import PluginOptions as PluginOptions
 from kwiresniff.plugins.hooks import ValueDecoder as ValueDecoder
 from kwiresniff.plugins.hooks import ValueRedactor as ValueRedactor
 from kwiresniff.plugins.running import Plugins as Plugins

@@ -17,6 +17,7 @@ from kwiresniff.plugins.timing import (
     SLOW_MS,
     TookTooLong,
     limited,
+    waited,
 )
 
 #: Stand for an answer: the function failed, or took too long; its answer was too large.
@@ -45,7 +46,7 @@ class HookCalls:
         """
         seconds = (CALL_MS if hook.calls else FIRST_CALL_MS) / 1000
         hook.calls += 1
-        begun = time.monotonic()
+        begun = time.monotonic() - waited()
         took_too_long = False
         try:
             return function(*arguments) if hook.isolated else limited(seconds, function, *arguments)
@@ -61,7 +62,7 @@ class HookCalls:
             self.failed(hook, error)
             return FAILED
         finally:
-            took = time.monotonic() - begun
+            took = time.monotonic() - waited() - begun
             hook.seconds += took
             if took_too_long or (took > seconds and not hook.isolated):  # to start a process takes time
                 self._slow(hook, took)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from kwiresniff.model import Body, Exchange, Problem
 from kwiresniff.plugins.timing import MAX_SLOW_CALLS
@@ -59,6 +59,16 @@ class Hook:
         return f"plugin {self.plugin}: {self.kind} {self.name}"
 
 
+class PluginOptions(NamedTuple):
+    """What the user says about keys and values: ``--schemas`` and ``--value-format``, as they were given."""
+
+    schemas: tuple[str, ...] = ()
+    value_formats: tuple[str, ...] = ()
+
+
+NO_OPTIONS = PluginOptions()
+
+
 class Plugin:
     """A loaded plugin: where it came from and what it adds. ``source`` is by what another process loads it again."""
 
@@ -70,9 +80,12 @@ class Plugin:
 
 
 class Hooks:
-    """What ``register`` is given. Its methods return the function, so they serve as decorators too."""
+    """What ``register`` is given. Its methods return the function, so they serve as decorators too; ``options`` are
+    what the user says about keys and values.
+    """
 
-    def __init__(self, plugin: Plugin) -> None:
+    def __init__(self, plugin: Plugin, options: PluginOptions = NO_OPTIONS) -> None:
+        self.options = options
         self._plugin = plugin
 
     def value_decoder(self, function: ValueDecoder, name: str = "", *, isolated: bool = False) -> ValueDecoder:

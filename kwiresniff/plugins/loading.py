@@ -13,7 +13,7 @@ from typing import Any
 from kwiresniff.errors import PluginError
 from kwiresniff.model import Problem
 from kwiresniff.plugins.answers import described
-from kwiresniff.plugins.hooks import Hooks, Plugin
+from kwiresniff.plugins.hooks import NO_OPTIONS, Hooks, Plugin, PluginOptions
 from kwiresniff.plugins.running import Plugins
 
 ENTRY_POINTS = "kwiresniff.plugins"
@@ -21,8 +21,9 @@ ENTRY_POINTS = "kwiresniff.plugins"
 _METADATA = (".dist-info", ".egg-info", ".egg")
 
 
-def load_plugins(paths: Sequence[str] = ()) -> Plugins:
-    """Loads installed entry points, then the files, and those in the folders, named by the user.
+def load_plugins(paths: Sequence[str] = (), options: PluginOptions = NO_OPTIONS) -> Plugins:
+    """Loads installed entry points, then the files, and those in the folders, named by the user; last, where there are
+    ``options``, the decoders that come with kwiresniff.
 
     A file that cannot be loaded raises PluginError, because it was asked for; an entry point that cannot be loaded
     becomes a problem, because it only happens to be installed.
@@ -32,11 +33,16 @@ def load_plugins(paths: Sequence[str] = ()) -> Plugins:
     for entry in _entry_points():
         try:
             loaded.append(
-                _register(entry.load(), entry.name, f"entry point {entry.value}", ("entry point", entry.name))
+                _register(entry.load(), entry.name, f"entry point {entry.value}", ("entry point", entry.name), options)
             )
         except (Exception, SystemExit) as error:
             problems.append(Problem("plugin_failed", f"plugin {entry.name} cannot be loaded: {described(error)}"))
-    loaded += [_load_file(file) for path in paths for file in _files(path)]
+    loaded += [_load_file(file, options) for path in paths for file in _files(path)]
+    if any(options):
+        import kwiresniff_values  # brings what few commands need
+
+        source = ("entry point", "kwiresniff_values")
+        loaded.append(_register(kwiresniff_values, "values", "kwiresniff itself", source, options))
     return Plugins(loaded, problems)
 
 
@@ -112,7 +118,7 @@ def _files(path: str) -> list[Path]:
     return [named]
 
 
-def _load_file(file: Path) -> Plugin:
+def _load_file(file: Path, options: PluginOptions = NO_OPTIONS) -> Plugin:
     spec = util.spec_from_file_location(f"kwiresniff_plugin_{file.stem}", file)
     if spec is None or spec.loader is None:
         raise PluginError(f"plugin {file}: not a Python file; its name must end in .py")
@@ -120,18 +126,20 @@ def _load_file(file: Path) -> Plugin:
     sys.modules[spec.name] = module  # dataclasses look for the module of their class
     try:
         spec.loader.exec_module(module)
-        return _register(module, file.stem, str(file), ("file", os.path.abspath(file)))
+        return _register(module, file.stem, str(file), ("file", os.path.abspath(file)), options)
     except PluginError:
         raise
     except (Exception, SystemExit) as error:
         raise PluginError(f"plugin {file} cannot be loaded: {described(error)}") from error
 
 
-def _register(module: Any, name: str, origin: str, source: tuple[str, str]) -> Plugin:
+def _register(
+    module: Any, name: str, origin: str, source: tuple[str, str], options: PluginOptions = NO_OPTIONS
+) -> Plugin:
     """Calls ``register`` of a module; an entry point may also name the function itself."""
     register = getattr(module, "register", module)
     if not callable(register):
         raise PluginError(f"plugin {origin}: has no function register(hooks)")
     plugin = Plugin(name, origin, source)
-    register(Hooks(plugin))
+    register(Hooks(plugin, options))
     return plugin

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 #: For one call. A value takes microseconds; a schema that is parsed when it is first met, or a busy machine, tenths.
@@ -23,6 +25,7 @@ SLOW_MS = 10
 NAMED_MS = 10_000
 
 _armed = False
+_waited = 0.0
 
 
 class TookTooLong(BaseException):
@@ -50,6 +53,31 @@ def limited(seconds: float, function: Callable[..., Any], *arguments: Any) -> An
     finally:  # also when the signal came in the line above
         _armed = False
         signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+@contextmanager
+def waiting() -> Iterator[None]:
+    """Time in here does not count for the function that is called: for plugins that wait for a server or another
+    process, with a timeout of their own.
+    """
+    global _armed, _waited  # noqa: PLW0603  as above
+    was_armed, begun = _armed, time.monotonic()
+    is_main = threading.current_thread() is threading.main_thread()
+    if was_armed and is_main:
+        _armed = False
+        left, again = signal.setitimer(signal.ITIMER_REAL, 0)
+    try:
+        yield
+    finally:
+        _waited += time.monotonic() - begun
+        if was_armed and is_main:
+            _armed = True
+            signal.setitimer(signal.ITIMER_REAL, max(left, 0.001), again)
+
+
+def waited() -> float:
+    """Seconds in ``waiting`` so far."""
+    return _waited
 
 
 def _on_alarm(number: int, frame: Any) -> None:

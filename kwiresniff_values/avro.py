@@ -1,0 +1,67 @@
+"""Avro's binary encoding, read by fastavro."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from typing import Any
+
+from kwiresniff_values.avro_bounds import Walk
+from kwiresniff_values.limits import MAX_REFERENCES
+from kwiresniff_values.plain import plain
+from kwiresniff_values.problems import Misfit, Unusable, missing
+from kwiresniff_values.schema_json import parse_schema_text
+from kwiresniff_values.schemas import Schema, with_references
+
+FORMAT = "avro"
+#: Types in files of their own that need one another.
+MAX_NESTED = 20
+_PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
+
+
+def reader(schema: Schema) -> Callable[[bytes], Any]:
+    """What reads a payload by a schema. It raises Misfit and TooMuch, ``reader`` itself Unusable."""
+    try:
+        from fastavro import schemaless_reader
+    except ImportError:
+        raise missing("fastavro") from None
+    named: dict[str, Any] = {}
+    for _, other in with_references(schema):
+        _parsed(other, named)
+    parsed: Any = _parsed(schema, named)
+
+    def read(payload: bytes) -> Any:
+        Walk(payload, named).check(parsed)
+        try:
+            return plain(schemaless_reader(io.BytesIO(payload), parsed, None))
+        except (ValueError, OverflowError, ArithmeticError, LookupError, TypeError, EOFError) as error:
+            # A date before the year 1, text that is not UTF-8, a decimal of more digits than the schema has.
+            raise Misfit(f"{type(error).__name__}: {error}") from None
+
+    return read
+
+
+def _parsed(schema: Schema, named: dict[str, Any], needed_by: tuple[str, ...] = ()) -> Any:
+    """The schema as fastavro wants it; types that it does not define are looked for by their names."""
+    from fastavro.schema import SchemaParseException, UnknownType, parse_schema
+
+    definition = _definition(schema)
+    for _ in range(MAX_REFERENCES):
+        try:
+            parse_schema(definition, dict(named))  # which is half filled where a type is not known
+            return parse_schema(definition, named)
+        except UnknownType as error:
+            other = schema.referred(error.name)
+            if other is None or error.name in needed_by or len(needed_by) == MAX_NESTED:
+                raise Unusable(f"schema {schema.name}: no source has the type {error.name}") from None
+            _parsed(other, named, (*needed_by, error.name))
+        except (SchemaParseException, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+            raise Unusable(f"schema {schema.name} is no Avro schema: {error}") from None
+    raise Unusable(f"schema {schema.name} refers to more than {MAX_REFERENCES} others")
+
+
+def _definition(schema: Schema) -> Any:
+    text = schema.text.decode("utf-8", "replace") if isinstance(schema.text, bytes) else schema.text
+    if text.strip() in _PRIMITIVES:
+        return text.strip()
+    return parse_schema_text(schema.name, text)

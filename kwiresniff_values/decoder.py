@@ -1,0 +1,203 @@
+"""The value decoder: from what a key or value names, or the user says of its topic, to what a person can read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from kwiresniff.plugins import Decoded, DoesNotFit
+from kwiresniff.plugins.timing import waiting
+from kwiresniff_values import avro, cloud_events, connect, framing, json_schema, json_text, packed, windows
+from kwiresniff_values.captured import Captured
+from kwiresniff_values.formats import Format, Formats
+from kwiresniff_values.framing import Claim
+from kwiresniff_values.limits import MAX_PAYLOAD_BYTES, MAX_PREPARED
+from kwiresniff_values.plain import plain
+from kwiresniff_values.primitives import READERS
+from kwiresniff_values.problems import Misfit, Unusable
+from kwiresniff_values.protobuf import FORMAT as PROTOBUF
+from kwiresniff_values.protobuf import Messages
+from kwiresniff_values.schemas import Schema, Source
+
+Headers = Sequence[Mapping[str, Any]]
+#: Reads a payload, given the indexes of a Protobuf message.
+_Read = Callable[[bytes, Sequence[int]], Any]
+#: Errors that are raised; Plugins switches a decoder off that has raised a few more.
+MAX_REPORTED = 5
+_FORMATS = {"AVRO": avro.FORMAT, "PROTOBUF": PROTOBUF, "JSON": json_schema.FORMAT}
+
+
+class _Prepared:
+    """A schema that is ready to read payloads by."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.name = schema.name
+        self.format = _FORMATS[schema.kind]
+        self._messages = Messages(schema) if schema.kind == "PROTOBUF" else None
+        self._read = (
+            {"AVRO": avro.reader, "JSON": json_schema.reader}[schema.kind](schema) if not self._messages else None
+        )
+
+    def read(self, payload: bytes, indexes: Sequence[int]) -> Any:
+        """The value; raises Misfit, TooMuch and Unusable."""
+        if self._messages is not None:
+            return self._messages.reader(indexes)(payload)
+        assert self._read is not None
+        return self._read(payload)
+
+
+class ValueDecoder:
+    """Keys and values by the schemas they name, or by the formats that were asked for."""
+
+    def __init__(self, sources: Sequence[Source], formats: Formats) -> None:
+        self._captured = Captured()
+        self._sources: tuple[Source, ...] = (*sources, self._captured)
+        self._formats = formats
+        self._prepared: dict[tuple[str, str], _Prepared | None] = {}
+        self._changes = 0
+        self._reported = 0
+
+    def __call__(self, topic: str | None, part: str, data: bytes, headers: Headers) -> Any:
+        """Returns Decoded, or None for what is of no format; raises DoesNotFit and, once each, what is unusable."""
+        if len(data) > MAX_PAYLOAD_BYTES:
+            return None
+        try:
+            return self._decode(topic, part, data, headers, self._formats.of(topic, part))
+        except Unusable:
+            self._reported += 1
+            if self._reported > MAX_REPORTED:
+                return None
+            raise
+
+    def learn(self, topic: str | None, key: bytes, value: bytes) -> None:
+        """A record of the topic ``_schemas``."""
+        self._captured.learn(key, value)
+
+    def _decode(self, topic: str | None, part: str, data: bytes, headers: Headers, format: Format) -> Any:
+        if format.name == "auto":
+            return self._by_itself(topic, part, data, headers)
+        if format.schema is not None or format.name in ("avro", "protobuf", "json-schema"):
+            return self._by_subject(topic, part, data, headers, format)
+        if format.name == "windowed":
+            window = windows.of_serializer(data)
+            return window and self._windowed(topic, window, headers)
+        try:
+            return Decoded(_reader(format.name)(data), None, format.name)
+        except Misfit as error:
+            raise DoesNotFit(format.name, error) from None
+
+    def _by_itself(self, topic: str | None, part: str, data: bytes, headers: Headers) -> Any:
+        """What says itself which format or schema it is of."""
+        found = self._claimed(part, data, headers)
+        if found is not None:
+            return found
+        if part == "value":
+            event = cloud_events.event(data, headers)
+            if event is not None:
+                return self._event(event)
+        elif (window := windows.windowed(topic, data)) is not None:
+            return self._windowed(topic, window, headers)
+        return _json(data)
+
+    def _claimed(self, part: str, data: bytes, headers: Headers) -> Any:
+        """By the schema that the bytes or the headers name, where a source has it."""
+        for claim in framing.claims(part, data, headers):
+            prepared = self._schema(claim.by, claim.id)
+            if prepared is not None:
+                return self._read(prepared, claim)
+        return None
+
+    def _read(self, prepared: _Prepared, claim: Claim) -> Decoded | None:
+        name = f"{prepared.name} ({claim})" if claim.id not in prepared.name else prepared.name
+        try:
+            payload, indexes = claim.payload, claim.indexes
+            if indexes is None and prepared.format == PROTOBUF:
+                indexes, payload = framing.message_indexes(payload)
+            return Decoded(prepared.read(payload, indexes or ()), name, prepared.format)
+        except Misfit as error:
+            if claim.doubtful:
+                return None
+            raise DoesNotFit(name, error) from None
+        except Unusable:
+            self._prepared[claim.by, claim.id] = None
+            raise
+
+    def _by_subject(self, topic: str | None, part: str, data: bytes, headers: Headers, format: Format) -> Any:
+        """Of a topic with a format: by the schema given with it, else that which is named, else the subject's."""
+        if format.schema is None:
+            found = self._claimed(part, data, headers)
+            if found is not None:
+                return found
+        wanted = format.schema or f"{topic}-{part}"
+        prepared = self._schema("name", wanted)
+        if prepared is None:
+            raise Unusable(f"no source has a schema {wanted}; give its folder or registry with --schemas")
+        if prepared.format != format.name:
+            raise Unusable(f"schema {wanted} is of {prepared.format}, not of {format.name}")
+        try:
+            return Decoded(prepared.read(data, ()), prepared.name, prepared.format)
+        except Misfit as error:
+            raise DoesNotFit(prepared.name, error) from None
+
+    def _schema(self, by: str, id: str) -> _Prepared | None:
+        """The schema of the first source that has it. What was not found is looked for again when more is learnt."""
+        if self._changes != self._captured.changes:
+            self._changes = self._captured.changes
+            self._prepared = {key: known for key, known in self._prepared.items() if known is not None}
+        key = by, id
+        if key in self._prepared:
+            return self._prepared[key]
+        if len(self._prepared) >= MAX_PREPARED:
+            del self._prepared[next(iter(self._prepared))]
+        self._prepared[key] = None  # also where looking for it fails, which is told once
+        file, _, message = id.partition("#") if by == "name" else (id, "", "")
+        with waiting():  # for a registry and for protoc, which have timeouts of their own
+            for source in self._sources:
+                schema = source.by_name(file) if by == "name" else source.by_id(by, id)
+                if schema is not None:
+                    self._prepared[key] = _Prepared(replace(schema, message=message or None))
+                    break
+        return self._prepared[key]
+
+    def _event(self, event: cloud_events.Event) -> Decoded:
+        members = plain(event.attributes)
+        if event.data is not None:
+            found = _json(event.data) if cloud_events.is_json(event.content_type) else None
+            members["data"] = event.data if found is None else found.data
+        return Decoded(members, None, cloud_events.FORMAT)
+
+    def _windowed(self, topic: str | None, window: windows.Window, headers: Headers) -> Decoded:
+        inner = self._claimed("key", window.key, headers)
+        key = window.key if inner is None else inner.data
+        return Decoded({"key": key, "window": window.members}, inner and inner.schema, "windowed")
+
+
+def _json(data: bytes) -> Decoded | None:
+    """Objects and arrays in JSON; Connect's envelope is taken off, Debezium's events are named."""
+    if data[:1] not in (b"{", b"["):
+        return None
+    try:
+        found = json_text.parse(data)
+    except Misfit:
+        return None
+    schema, format = None, "json"
+    if connect.is_envelope(found):
+        schema, format = connect.schema_name(found), connect.CONNECT
+        try:
+            found = connect.payload_of(found)
+        except Misfit as error:
+            raise DoesNotFit(schema, error) from None
+    event = connect.change_event(found)
+    if event is not None:
+        found, format = event, connect.DEBEZIUM
+    return Decoded(plain(found), schema, format)
+
+
+def _reader(name: str) -> Callable[[bytes], Any]:
+    readers = {
+        "json": lambda data: plain(json_text.parse(data)),
+        "msgpack": packed.read_msgpack,
+        "cbor": packed.read_cbor,
+    }
+    return readers.get(name) or READERS[name]
