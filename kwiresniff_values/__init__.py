@@ -27,5 +27,6 @@ def register(hooks: Any) -> None:
     """Called once when the plugin is loaded; raises PluginError where the options are wrong."""
     places: Sequence[str] = hooks.options.schemas
     decoder = ValueDecoder([source_of(place) for place in places], Formats(hooks.options.value_formats))
+    decoder.check()
     hooks.value_decoder(decoder, name="values")
     hooks.annotator(annotate, name="traces")

@@ -25,6 +25,8 @@ Headers = Sequence[Mapping[str, Any]]
 _Read = Callable[[bytes, Sequence[int]], Any]
 #: Errors that are raised; Plugins switches a decoder off that has raised a few more.
 MAX_REPORTED = 5
+#: Ids of registries count from 1; bytes that begin with a 0 for another reason make longer ones.
+MAX_ID_DIGITS = 7
 _FORMATS = {"AVRO": avro.FORMAT, "PROTOBUF": PROTOBUF, "JSON": json_schema.FORMAT}
 
 
@@ -70,6 +72,14 @@ class ValueDecoder:
                 return None
             raise
 
+    def check(self) -> None:
+        """Raises Unusable where a schema or a library is missing that the rules name."""
+        for format in self._formats.all:
+            if format.schema is not None:
+                self._by_name(format)
+            elif format.name in ("msgpack", "cbor"):
+                _reader(format.name)(b"\0")
+
     def learn(self, topic: str | None, key: bytes, value: bytes) -> None:
         """A record of the topic ``_schemas``."""
         self._captured.learn(key, value)
@@ -98,7 +108,16 @@ class ValueDecoder:
                 return self._event(event)
         elif (window := windows.windowed(topic, data)) is not None:
             return self._windowed(topic, window, headers)
-        return _json(data)
+        found = _json(data)
+        if found is None and not self._reported and len(self._sources) > 1:
+            self._tell_unknown(topic, part, data, headers)
+        return found
+
+    def _tell_unknown(self, topic: str | None, part: str, data: bytes, headers: Headers) -> None:
+        """Raises Unusable where a schema is named that is in no source, unless there was something else to tell."""
+        for claim in framing.claims(part, data, headers):
+            if not claim.doubtful and (not claim.id.isdecimal() or len(claim.id) <= MAX_ID_DIGITS):
+                raise Unusable(f"no source has the schema with {claim}, which a {part} of {topic} names")
 
     def _claimed(self, part: str, data: bytes, headers: Headers) -> Any:
         """By the schema that the bytes or the headers name, where a source has it."""
@@ -112,6 +131,8 @@ class ValueDecoder:
         name = f"{prepared.name} ({claim})" if claim.id not in prepared.name else prepared.name
         try:
             payload, indexes = claim.payload, claim.indexes
+            if claim.compressed:
+                payload = framing.inflated(payload)
             if indexes is None and prepared.format == PROTOBUF:
                 indexes, payload = framing.message_indexes(payload)
             return Decoded(prepared.read(payload, indexes or ()), name, prepared.format)
@@ -129,16 +150,21 @@ class ValueDecoder:
             found = self._claimed(part, data, headers)
             if found is not None:
                 return found
-        wanted = format.schema or f"{topic}-{part}"
-        prepared = self._schema("name", wanted)
-        if prepared is None:
-            raise Unusable(f"no source has a schema {wanted}; give its folder or registry with --schemas")
-        if prepared.format != format.name:
-            raise Unusable(f"schema {wanted} is of {prepared.format}, not of {format.name}")
+        prepared = self._by_name(format._replace(schema=format.schema or f"{topic}-{part}"))
         try:
             return Decoded(prepared.read(data, ()), prepared.name, prepared.format)
         except Misfit as error:
             raise DoesNotFit(prepared.name, error) from None
+
+    def _by_name(self, format: Format) -> _Prepared:
+        """The schema of a format that has the name of one; raises Unusable."""
+        assert format.schema is not None
+        prepared = self._schema("name", format.schema)
+        if prepared is None:
+            raise Unusable(f"no source has a schema {format.schema}; give its folder or registry with --schemas")
+        if prepared.format != format.name:
+            raise Unusable(f"schema {format.schema} is of the format {prepared.format}, not of {format.name}")
+        return prepared
 
     def _schema(self, by: str, id: str) -> _Prepared | None:
         """The schema of the first source that has it. What was not found is looked for again when more is learnt."""

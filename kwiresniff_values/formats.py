@@ -41,9 +41,9 @@ class Formats:
         return found
 
     @property
-    def names(self) -> set[str]:
+    def all(self) -> list[Format]:
         """The formats that rules name."""
-        return {format.name for _, _, format in self._rules}
+        return [format for _, _, format in self._rules]
 
 
 def _rule(text: str) -> tuple[str, str, Format]:

@@ -37,7 +37,8 @@ class Claim(NamedTuple):
     """A schema by its ``id`` in what ``registry`` calls so, and the bytes that are said to be of it.
 
     ``by`` is ``id``, ``guid``, ``content id``, ``global id`` or ``version id``. ``indexes`` stand in the header already
-    where they are not None. What is ``doubtful`` may be a number of Kafka's own just as well.
+    where they are not None. What is ``doubtful`` may be a number of Kafka's own just as well. What is ``compressed`` is
+    so by zlib.
     """
 
     registry: str
@@ -46,13 +47,14 @@ class Claim(NamedTuple):
     payload: bytes
     indexes: tuple[int, ...] | None = None
     doubtful: bool = False
+    compressed: bool = False
 
     def __str__(self) -> str:
         return f"{self.by} {self.id}"
 
 
 def claims(part: str, data: bytes, headers: Iterable[Mapping[str, Any]]) -> Iterator[Claim]:
-    """What a key or value may be, the most certain first. Raises Misfit for a frame that is broken off or damaged."""
+    """What a key or value may be, the most certain first."""
     by_name = {header.get("key"): header.get("value") for header in headers}
     texts = {
         name.lower(): value for name, value in by_name.items() if isinstance(name, str) and isinstance(value, bytes)
@@ -67,13 +69,8 @@ def claims(part: str, data: bytes, headers: Iterable[Mapping[str, Any]]) -> Iter
         if len(data) >= 9:
             yield Claim("apicurio", "global id", str(int.from_bytes(data[1:9], "big")), data[9:])
     elif data[:1] == b"\3" and len(data) >= _GLUE_PREFIX and data[1] in (_GLUE_STORED, _GLUE_ZLIB):
-        payload = data[_GLUE_PREFIX:]
         identity = str(UUID(bytes=data[2:_GLUE_PREFIX]))
-        if data[1] == _GLUE_ZLIB:
-            if payload[:1] != b"\x78":  # neither is the rest zlib's nor is this Glue's
-                return
-            payload = inflated(payload)
-        yield Claim("glue", "version id", identity, payload)
+        yield Claim("glue", "version id", identity, data[_GLUE_PREFIX:], compressed=data[1] == _GLUE_ZLIB)
 
 
 def _confluent_header(part: str, data: bytes, headers: Mapping[str, bytes]) -> Claim | None:
@@ -86,7 +83,11 @@ def _confluent_header(part: str, data: bytes, headers: Mapping[str, bytes]) -> C
         by, identity, rest = "id", str(int.from_bytes(said[1:5], "big")), said[5:]
     else:
         return None
-    return Claim("confluent", by, identity, data, message_indexes(rest)[0] if rest else ())
+    try:
+        indexes = message_indexes(rest)[0] if rest else ()
+    except Misfit:
+        return None
+    return Claim("confluent", by, identity, data, indexes)
 
 
 def _apicurio_header(part: str, data: bytes, headers: Mapping[str, bytes]) -> Claim | None:

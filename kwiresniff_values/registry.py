@@ -31,6 +31,7 @@ class _SameHost(urllib.request.HTTPRedirectHandler):
 
     def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
         if urlsplit(newurl)[:2] != urlsplit(req.full_url)[:2]:
+            fp.close()
             raise urllib.error.URLError("it redirects to another host")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 

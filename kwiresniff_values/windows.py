@@ -28,7 +28,7 @@ def windowed(topic: str | None, data: bytes) -> Window | None:
     """The window at the end of a key, where the topic is one of Kafka Streams' and the bytes are plausible."""
     if topic is None or not topic.endswith((REPARTITION, CHANGELOG)):
         return None
-    return _session(data) or (_stored(data) if topic.endswith(CHANGELOG) else of_serializer(data))
+    return _session(data) or (_stored(data) if topic.endswith(CHANGELOG) else None) or of_serializer(data)
 
 
 def of_serializer(data: bytes) -> Window | None:
