@@ -109,6 +109,7 @@ class ReadOptions(NamedTuple):
 
 
 #: What ``--max-decompressed`` says of itself, wherever it is.
+PLUGIN_HELP = "A Python file with plugin hooks, or a folder of them; may be repeated."
 MAX_DECOMPRESSED_HELP = "Read so many decompressed bytes of each message, however few it has itself  [default: 64KiB]."
 
 
@@ -156,7 +157,12 @@ _OF_TRAFFIC = (
     _shared("--hosts", metavar="FILE", help="Names and zones of addresses, in the format of /etc/hosts."),
     _shared("--limit", type=click.IntRange(1), metavar="N", help="Stop after N exchanges."),
     _shared("--max-decompressed", type=SizeType(), metavar="SIZE", help=MAX_DECOMPRESSED_HELP),
-    _shared("--plugin", multiple=True, metavar="PATH", help="A Python file with plugin hooks; may be repeated."),
+    _shared(
+        "--plugin",
+        multiple=True,
+        metavar="PATH",
+        help=PLUGIN_HELP,
+    ),
     _shared("--redact", is_flag=True, help="Records and errors' texts as length and keyed hash."),
     _shared(
         "--redact-key",

@@ -23,6 +23,7 @@ from kwiresniff.export.table_columns import WRITABLE, WRITTEN
 from kwiresniff.pipeline.plan import file_at
 from kwiresniff.pipeline.spark_session import make_paths_absolute, start_session
 from kwiresniff.pipeline.unit_reader import Settings
+from kwiresniff.plugins.loading import files_of, load_plugins
 from kwiresniff.schema import find_release
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ class Decoding(NamedTuple):
     redact_key: str | None = None
     redact_key_file: str | None = None
     max_decompressed: int | None = None
+    plugin: tuple[str, ...] = ()
 
     def settings(self, keylog: str | None = None) -> Settings:
         """The options as ``Settings`` of the pipeline; raises for wrong ones here, before Spark is started."""
@@ -113,6 +115,8 @@ class Decoding(NamedTuple):
             topics=topics,
             decode_as=self.decode_as,
             max_decompressed=self.max_decompressed,
+            plugins=tuple(file_at(str(file)) for path in self.plugin for file in files_of(path)),
+            plugin_names=tuple(plugin.name for plugin in load_plugins(self.plugin).loaded),
         )
 
     @property
@@ -175,6 +179,12 @@ _DECODING = (
         help="Key of those hashes. Other users see it (ps).",
     ),
     click.option("--redact-key-file", metavar="FILE", help="File with that key, which nobody else sees."),
+    click.option(
+        "--plugin",
+        metavar="PATH",
+        multiple=True,
+        help="A Python file with plugin hooks, or a folder; workers must see it. May be repeated.",
+    ),
     click.option("--max-decompressed", type=SizeType(), metavar="SIZE", help=MAX_DECOMPRESSED_HELP),
 )
 _OUTPUT = (

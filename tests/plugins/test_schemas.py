@@ -93,7 +93,8 @@ def test_what_does_not_fit_is_a_problem_of_the_exchange_and_no_failure() -> None
     first, second = given.problems
     assert first.code == second.code == "payload_does_not_fit"
     assert first.message == (
-        "the value at offset 41 of orders-3 names schema bad-1 and does not fit it: ends in the middle of field id"
+        "the value at offset 41 of orders-3 names schema bad-1 and does not fit it: ends in the middle of field id; "
+        "1 more do not fit it either"
     )
     assert first.path == "topic_data[0].partition_data[0].records[0].records[1].value"
     assert first.details == {
