@@ -36,7 +36,7 @@ ALLOWED = {
     "cli": BASE
     | {"schema", "codec", "capture", "stream", "session", "identity", "analysis", "render", "export", "plugins"}
     | {"pipeline"},
-    "library": BASE | {"capture", "session", "identity", "analysis", "export"},
+    "library": BASE | {"capture", "session", "identity", "analysis", "export", "plugins"},
     "__main__": {"base", "cli"},
     "__init__": {"library"},
 }

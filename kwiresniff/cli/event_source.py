@@ -13,7 +13,6 @@ from kwiresniff.analysis.cluster_evidence import learn_cluster
 from kwiresniff.analysis.filter import compile_filter
 from kwiresniff.analysis.redact import Redactor
 from kwiresniff.analysis.sinks import CaptureEvents, Counted, Limited, Observed, WholeEvents
-from kwiresniff.analysis.sinks import chain as chosen
 from kwiresniff.base.address_names import AddressNames
 from kwiresniff.base.needs import Needs
 from kwiresniff.base.process_memory import keep_freed_memory
@@ -39,10 +38,10 @@ from kwiresniff.model import (
     TopicNames,
     feed_of,
 )
-from kwiresniff.plugins.hooks import PluginOptions
+from kwiresniff.plugins import Plugins
 from kwiresniff.plugins.loading import load_plugins
 from kwiresniff.plugins.sinks import LEARNED_FROM as SCHEMAS_FROM
-from kwiresniff.plugins.sinks import AnnotatingSink, DecodingSink, LearningSink, RedactingSink
+from kwiresniff.plugins.sinks import chain_with_plugins
 from kwiresniff.session import Analyzer
 
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ class EventSource:
     exchanges, wanted or not, and events wait for that (``identity.held_events``), where the command needs them. With
     ``all_views`` a connection that is in the captures more than once is given more than once, for a command that shows
     what is there. With ``payloads`` it says what plugins find wrong with keys and values, so records are decoded where
-    there are value decoders.
+    there are value decoders. ``plugins`` are those that are loaded already.
     """
 
     def __init__(
@@ -91,6 +90,7 @@ class EventSource:
         all_views: bool = False,
         payloads: bool = False,
         names: AddressNames | None = None,
+        plugins: Plugins | None = None,
     ) -> None:
         self.options = options
         decompress_always(options.max_decompressed)
@@ -99,7 +99,7 @@ class EventSource:
             read_hosts_file(options.hosts, self.names)
         self._filter = _filter(options, self.topic_name, lambda: self._analyzer.topics.changes, self.names)
         self.redactor = _redactor(options)
-        self.plugins = load_plugins(options.plugin, PluginOptions(options.schemas, options.value_format))
+        self.plugins = plugins or load_plugins(options.plugin, options.plugin_options)
         self.plugins.hides_values = self.redactor is not None
         if self._filter is not None:
             needs = (needs | self._filter.needs)._replace(attempts=False)
@@ -131,7 +131,6 @@ class EventSource:
         self._looked_at = 0  # by the exchange filter
         self._narrowed = narrowed
         self._limited: Limited | None = None
-        self._plugin_sink: AnnotatingSink | None = None
         learns = self._decodes and bool(self.plugins.learners)
         self._always_decoded = (LEARNED_FROM if needs.clusters else frozenset()) | (SCHEMAS_FROM if learns else set())
         self.clusters = Clusters()
@@ -217,35 +216,27 @@ class EventSource:
         return finished
 
     def _chain(self, sink: Sink) -> CaptureEvents:
-        """The sinks in front of the command's own, from the back; see ``kwiresniff.analysis.sinks.chain``."""
+        """The sinks in front of the command's own, from the back; see ``kwiresniff.plugins.sinks``."""
         sink = self._counted = Counted(sink)
         if self.on_event is not None:
             sink = Observed(sink, self.on_event)
         if self.options.limit is not None:
             sink = self._limited = Limited(sink, self.options.limit)
-        if self.plugins.loaded:
-            sink = self._plugin_sink = AnnotatingSink(sink, self.plugins)
-        sink = chosen(
+        self._behind_plugins = sink
+        sink = chain_with_plugins(
             sink,
+            self.plugins,
+            self.topic_name,
+            decodes=self._decodes,
+            decodes_first=self._filter is not None and self._filter.reads_decoded,
             matches=self._matches if self._narrowed else None,
             redactor=self.redactor,
             all_views=self._all_views,
-            decoding=self._decoding if self._decodes else None,
-            redacting=self._redacting if self.plugins.redactors else None,
-            decodes_first=self._filter is not None and self._filter.reads_decoded,
         )
-        if self._decodes and self.plugins.learners:
-            sink = LearningSink(sink, self.plugins, self.topic_name)
         if self.needs.clusters:
             sink = self._held = HeldEvents(sink, self.clusters, partial(learn_cluster, self.clusters))
         self._entry = CaptureEvents(ServerNames(sink, self.names), self._captures.problems, self._captures.files)
         return self._entry
-
-    def _decoding(self, sink: Sink) -> Sink:
-        return DecodingSink(sink, self.plugins, self.topic_name)
-
-    def _redacting(self, sink: Sink) -> Sink:
-        return RedactingSink(sink, self.plugins, self.topic_name)
 
     def _read(self) -> None:
         bar = Progress(
@@ -262,8 +253,8 @@ class EventSource:
         the next event.
         """
         self._entry.report()
-        if self._plugin_sink is not None:
-            self._plugin_sink.report()
+        for problem in self.plugins.take_problems():
+            self._behind_plugins.on_problem(problem)
 
     def exit_code(self, code: int = 0) -> int:
         """The exit code of a finished command: ``code``, or 1 when a capture was unreadable or --strict says so."""

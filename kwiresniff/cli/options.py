@@ -12,6 +12,7 @@ from kwiresniff.analysis.parse_units import duration_ns, size_bytes, time_ns, ti
 from kwiresniff.base.time_units import DAY_NS
 from kwiresniff.capture.decode_as import rule_of
 from kwiresniff.cli.click_commands import ParamType, SharedOption, TrafficCommand, remember_traceback
+from kwiresniff.plugins.hooks import PluginOptions
 
 _Work: TypeAlias = Callable[..., Any]
 
@@ -109,8 +110,18 @@ class ReadOptions(NamedTuple):
     no_progress: bool = False
     color: str = "auto"
 
+    @property
+    def plugin_options(self) -> PluginOptions:
+        """What plugins are given."""
+        return PluginOptions(self.schemas, self.value_format)
 
-#: What ``--max-decompressed`` says of itself, wherever it is.
+
+#: What options say of themselves, wherever they are.
+SCHEMAS_HELP = "Decode keys and values by the schemas of a folder, a file or a registry's URL; may be repeated."
+VALUE_FORMAT_HELP = (
+    "Decode them by [TOPIC[/key]=]FORMAT[:SCHEMA], or auto: what says itself what it is; may be repeated."
+)
+PLUGIN_HELP = "A Python file with plugin hooks, or a folder of them; may be repeated."
 MAX_DECOMPRESSED_HELP = "Read so many decompressed bytes of each message, however few it has itself  [default: 64KiB]."
 
 
@@ -158,19 +169,14 @@ _OF_TRAFFIC = (
     _shared("--hosts", metavar="FILE", help="Names and zones of addresses, in the format of /etc/hosts."),
     _shared("--limit", type=click.IntRange(1), metavar="N", help="Stop after N exchanges."),
     _shared("--max-decompressed", type=SizeType(), metavar="SIZE", help=MAX_DECOMPRESSED_HELP),
-    _shared("--plugin", multiple=True, metavar="PATH", help="A Python file with plugin hooks; may be repeated."),
     _shared(
-        "--schemas",
+        "--plugin",
         multiple=True,
-        metavar="PATH_OR_URL",
-        help="Decode keys and values by the schemas of a folder, file or registry; may be repeated.",
+        metavar="PATH",
+        help=PLUGIN_HELP,
     ),
-    _shared(
-        "--value-format",
-        multiple=True,
-        metavar="RULE",
-        help="Decode them by [TOPIC[/key]=]FORMAT[:SCHEMA], or auto: what says itself what it is; may be repeated.",
-    ),
+    _shared("--schemas", multiple=True, metavar="PLACE", help=SCHEMAS_HELP),
+    _shared("--value-format", multiple=True, metavar="RULE", help=VALUE_FORMAT_HELP),
     _shared("--redact", is_flag=True, help="Records and errors' texts as length and keyed hash."),
     _shared(
         "--redact-key",

@@ -6,13 +6,19 @@ import sys
 
 import click
 
+from kwiresniff.cli.options import PLUGIN_HELP
 from kwiresniff.export import json_line
 from kwiresniff.plugins.loading import ENTRY_POINTS, load_plugins
 from kwiresniff.render import console, plain_table
 
 
 @click.command("plugins")
-@click.option("--plugin", metavar="PATH", multiple=True, help="A Python file with plugin hooks; may be repeated.")
+@click.option(
+    "--plugin",
+    metavar="PATH",
+    multiple=True,
+    help=PLUGIN_HELP,
+)
 @click.option("-o", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def command(plugin: tuple[str, ...], form: str) -> int:
     """What is loaded, from where, and what it adds."""

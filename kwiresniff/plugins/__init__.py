@@ -21,6 +21,7 @@ from kwiresniff.plugins.answers import DoesNotFit as DoesNotFit
 from kwiresniff.plugins.hooks import MAX_FAILURES as MAX_FAILURES
 from kwiresniff.plugins.hooks import Annotator as Annotator
 from kwiresniff.plugins.hooks import DoctorMaker as DoctorMaker
+from kwiresniff.plugins.hooks import ExporterMaker as ExporterMaker
 from kwiresniff.plugins.hooks import Hook as Hook
 from kwiresniff.plugins.hooks import Hooks as Hooks
 from kwiresniff.plugins.hooks import Plugin as Plugin

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
+from kwiresniff.errors import PluginError
 from kwiresniff.model import Body, Exchange, Problem
 from kwiresniff.plugins.timing import MAX_SLOW_CALLS
 
@@ -30,6 +32,11 @@ Annotator = Callable[[Exchange], "Iterable[str | Body | Problem] | None"]
 #: ``make(context)``: returns an object like ``kwiresniff.analysis.doctor.Observer``, ``Cause`` or ``Rule``, best of a
 #: class derived from it.
 DoctorMaker = Callable[[Any], Any]
+
+
+#: ``make(out, files)``: ``out`` is a binary stream, ``files`` the names of the captures. Returns an object with methods
+#: ``on_exchange``, ``on_connection``, ``on_attempt``, ``on_problem`` and ``close``, as far as it wants them.
+ExporterMaker = Callable[[IO[bytes], Sequence[str]], Any]
 
 
 class Hook:
@@ -64,6 +71,11 @@ class PluginOptions(NamedTuple):
 
     schemas: tuple[str, ...] = ()
     value_formats: tuple[str, ...] = ()
+
+    @property
+    def places(self) -> list[str]:
+        """Where schemas come from, without the user and password of a URL."""
+        return [re.sub(r"//[^/]*@", "//", place) for place in self.schemas]
 
 
 NO_OPTIONS = PluginOptions()
@@ -106,6 +118,15 @@ class Hooks:
     def annotator(self, function: Annotator, name: str = "") -> Annotator:
         """Adds a function that is shown every exchange before it is printed."""
         self._add("annotator", function, name)
+        return function
+
+    def exporter(self, suffix: str, function: ExporterMaker) -> ExporterMaker:
+        """Adds a format to ``export``: by the ending of a file's name, or by ``-o``. Raises PluginError for a name that
+        has other than small letters and digits.
+        """
+        if not re.fullmatch(r"[a-z0-9]+", suffix):
+            raise PluginError(f"exporter {suffix!r}: a format is named by small letters and digits, without a dot")
+        self._add("exporter", function, suffix)
         return function
 
     def doctor_observer(self, function: DoctorMaker, name: str = "") -> DoctorMaker:

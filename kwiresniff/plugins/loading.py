@@ -37,7 +37,7 @@ def load_plugins(paths: Sequence[str] = (), options: PluginOptions = NO_OPTIONS)
             )
         except (Exception, SystemExit) as error:
             problems.append(Problem("plugin_failed", f"plugin {entry.name} cannot be loaded: {described(error)}"))
-    loaded += [_load_file(file, options) for path in paths for file in _files(path)]
+    loaded += [_load_file(file, options) for path in paths for file in files_of(path)]
     if any(options):
         import kwiresniff_values  # brings what few commands need
 
@@ -105,7 +105,7 @@ def _may_offer(folder: str) -> bool:
     return False
 
 
-def _files(path: str) -> list[Path]:
+def files_of(path: str) -> list[Path]:
     """The Python files that a path names: itself, or all in a folder but those that begin with ``_``."""
     named = Path(path)
     if named.is_dir():

@@ -62,7 +62,7 @@ class Misfits:
 
     def problems(self) -> list[Problem]:
         """The problems found."""
-        return list(self._found.values())
+        return [_counted(problem) for problem in self._found.values()]
 
     def _text(self, where: str, offset: int, part: str, error: DoesNotFit) -> str:
         if self._hides:
@@ -97,6 +97,12 @@ class Misfits:
             elif isinstance(member, list):
                 todo += [(f"{path}[{index}]", one) for index, one in enumerate(member)]
         return "records"
+
+
+def _counted(problem: Problem) -> Problem:
+    """A problem whose text says how many records it is about."""
+    more = (problem.details or {}).get("records", 1) - 1
+    return problem._replace(message=f"{problem.message}; {more} more do not fit it either") if more else problem
 
 
 def _partition_of(holder: Body) -> int | None:

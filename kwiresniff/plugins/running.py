@@ -38,8 +38,9 @@ class Plugins(HookCalls):
         self.learners = [hook for hook in self.decoders if callable(getattr(hook.function, "learn", None))]
         self.redactors = [hook for hook in hooks if hook.kind == "redactor"]
         self.annotators = [hook for hook in hooks if hook.kind == "annotator"]
+        self.exporters = {hook.name: hook for hook in reversed(hooks) if hook.kind == "exporter"}  # the first wins
         self.examiners = [hook for hook in hooks if hook.kind in EXAMINERS]
-        self.others = [hook for hook in hooks if hook.kind not in SEE_VALUES]
+        self.others = [hook for hook in hooks if hook.kind not in (*SEE_VALUES, "exporter")]
 
     def close(self) -> None:
         """Ends the processes of isolated decoders."""

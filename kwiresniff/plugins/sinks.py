@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from kwiresniff.analysis.body_entities import record_sets
+from kwiresniff.analysis.redact import Redactor
+from kwiresniff.analysis.sinks import chain
 from kwiresniff.base.api_keys import FETCH, PRODUCE
 from kwiresniff.model import Body, Connection, Direction, Exchange, ForwardingSink, Message, Sink, TopicNames
 from kwiresniff.plugins.misfits import Misfits
@@ -14,6 +17,38 @@ from kwiresniff.plugins.running import Plugins
 SCHEMAS_TOPIC: Final = "_schemas"
 #: What must be decoded for that, whatever the user has asked for.
 LEARNED_FROM: Final = frozenset({PRODUCE, FETCH})
+
+
+def chain_with_plugins(
+    sink: Sink,
+    plugins: Plugins,
+    topic_name: TopicNames,
+    *,
+    decodes: bool,
+    decodes_first: bool = False,
+    matches: Callable[[Exchange], bool] | None = None,
+    connections: set[int] | None = None,
+    redactor: Redactor | None = None,
+    all_views: bool = False,
+) -> Sink:
+    """The sinks in front of ``sink``, see ``kwiresniff.analysis.sinks.chain``, those of plugins among them.
+
+    ``decodes`` says whether records are read and decoders are to be asked, ``decodes_first`` whether that is for
+    ``matches``. Without plugins there are no sinks of theirs.
+    """
+    if plugins.loaded:
+        sink = AnnotatingSink(sink, plugins)
+    sink = chain(
+        sink,
+        matches=matches,
+        connections=connections,
+        redactor=redactor,
+        all_views=all_views,
+        decoding=(lambda next: DecodingSink(next, plugins, topic_name)) if decodes else None,
+        decodes_first=decodes_first,
+        redacting=(lambda next: RedactingSink(next, plugins, topic_name)) if plugins.redactors else None,
+    )
+    return LearningSink(sink, plugins, topic_name) if decodes and plugins.learners else sink
 
 
 class LearningSink(ForwardingSink):

@@ -93,7 +93,8 @@ def test_what_does_not_fit_is_a_problem_of_the_exchange_and_no_failure() -> None
     first, second = given.problems
     assert first.code == second.code == "payload_does_not_fit"
     assert first.message == (
-        "the value at offset 41 of orders-3 names schema bad-1 and does not fit it: ends in the middle of field id"
+        "the value at offset 41 of orders-3 names schema bad-1 and does not fit it: ends in the middle of field id; "
+        "1 more do not fit it either"
     )
     assert first.path == "topic_data[0].partition_data[0].records[0].records[1].value"
     assert first.details == {
@@ -218,3 +219,29 @@ def test_a_filter_finds_what_a_plugin_decoded(kwiresniff: Callable[..., Done], p
 def test_what_does_not_fit_counts_as_a_problem(kwiresniff: Callable[..., Done], picky: str) -> None:
     """In every form of output, with --strict."""
     assert kwiresniff("read", "-o", "summary", "--strict", "--plugin", picky, REAL).code == 1
+
+
+HARMFUL = """
+from kwiresniff.plugins import Decoded, DoesNotFit
+BAD = "\\x1b[31m\\x07\\u202e[bold]"
+
+def decode(topic, part, data, headers):
+    if b"grace" in data:
+        raise DoesNotFit(BAD, BAD)
+    return Decoded({BAD: BAD}, BAD, BAD) if part == "key" else Decoded(BAD, BAD, BAD)
+
+def register(hooks):
+    hooks.value_decoder(decode)
+"""
+
+
+@pytest.mark.parametrize("form", [["read"], ["read", "-v"], ["read", "-vv"], ["read", "-o", "jsonl"], ["doctor", "-v"]])
+def test_what_a_plugin_takes_from_the_wire_reaches_no_terminal_as_it_is(
+    form: list[str], kwiresniff: Callable[..., Done], tmp_path: Path
+) -> None:
+    """Data, format, schema and reason may all be words of a record."""
+    (tmp_path / "harmful.py").write_text(HARMFUL)
+    done = kwiresniff(*form, "--plugin", str(tmp_path / "harmful.py"), REAL)
+    said = done.out + done.err
+    assert not {"\x1b", "\x07", "\u202e"}.intersection(said)
+    assert "[bold]" in said

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import json
 import lzma
@@ -120,14 +119,10 @@ def test_values_are_in_trees_and_files(kwiresniff: Read, tmp_path: Path) -> None
     """Of ``read`` and of ``export``."""
     options = ("--schemas", SCHEMAS, *FORMATS, "-Y", "api == Produce")
     tree = kwiresniff("read", *options, SERDES)
-    assert tree.code == 0 and "12.50" in tree.out and "Bergen" in tree.out and "2026-02-01" in tree.out
+    assert tree.code == 0 and "Ada" in tree.out and "Bergen" in tree.out
     target = tmp_path / "out.jsonl"
     assert kwiresniff("export", *options, SERDES, "-O", str(target)).code == 0
     assert '"town":"Bergen"' in target.read_text().replace(" ", "")
-    target = tmp_path / "out.csv"
-    assert kwiresniff("export", *options, SERDES, "-O", str(target)).code == 0
-    with target.open(newline="") as stream:
-        assert any("Bergen" in cell for row in csv.reader(stream) for cell in row)
 
 
 def test_redacted_values_are_not_decoded_for_show(kwiresniff: Read) -> None:
