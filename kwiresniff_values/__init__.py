@@ -10,17 +10,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from kwiresniff_values.apicurio import PATH, Apicurio
 from kwiresniff_values.decoder import ValueDecoder
 from kwiresniff_values.folder import Folder
 from kwiresniff_values.formats import Formats
 from kwiresniff_values.registry import Registry
+from kwiresniff_values.schema_server import SchemaServer
 from kwiresniff_values.schemas import Source
 from kwiresniff_values.tracing import annotate
 
 
 def source_of(place: str) -> Source:
     """The registry at a URL, or the folder or file of a path; raises Unusable."""
-    return Registry(place) if "://" in place else Folder(place)
+    if "://" not in place:
+        return Folder(place)
+    server = SchemaServer(place)
+    return Apicurio(server) if server.url.endswith(PATH) else Registry(server)
 
 
 def register(hooks: Any) -> None:

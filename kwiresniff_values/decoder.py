@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from kwiresniff.plugins import Decoded, DoesNotFit
-from kwiresniff.plugins.timing import waiting
+from kwiresniff.plugins import Decoded, DoesNotFit, waiting
 from kwiresniff_values import avro, cloud_events, connect, framing, json_schema, json_text, packed, windows
 from kwiresniff_values.captured import Captured
 from kwiresniff_values.formats import Format, Formats
@@ -50,7 +49,7 @@ class _Prepared:
 
 
 class ValueDecoder:
-    """Keys and values by the schemas they name, or by the formats that were asked for."""
+    """Keys and values by the schemas that they name, or by the formats of their topics."""
 
     def __init__(self, sources: Sequence[Source], formats: Formats) -> None:
         self._captured = Captured()

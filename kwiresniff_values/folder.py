@@ -31,13 +31,15 @@ class Folder:
             raise Unusable(f"schemas {path}: no such file or folder")
 
     def _scan(self) -> None:
+        count = 0
         for folder, folders, files in os.walk(self._path):
             folders.sort()
-            for name in sorted(files):
-                if Path(name).suffix in KINDS:
-                    file = Path(folder, name)
-                    self._add(file, file.relative_to(self._path).as_posix())
-            if len(self._files) > 2 * MAX_FILES:
+            named = sorted(name for name in files if Path(name).suffix in KINDS)
+            for name in named:
+                file = Path(folder, name)
+                self._add(file, file.relative_to(self._path).as_posix())
+            count += len(named)
+            if count > MAX_FILES:
                 raise Unusable(f"schemas {self._path}: more than {MAX_FILES} files")
 
     def _add(self, file: Path, relative: str) -> None:

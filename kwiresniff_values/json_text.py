@@ -14,6 +14,8 @@ def parse(data: bytes) -> Any:
         return json.loads(data.decode("utf-8"), parse_constant=_constant)
     except RecursionError:
         raise Misfit("JSON nests too deep") from None
+    except UnicodeDecodeError as error:
+        raise Misfit(f"no JSON: no UTF-8 from byte {error.start} on") from None
     except ValueError as error:
         raise Misfit(f"no JSON: {error}") from None
 

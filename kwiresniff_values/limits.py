@@ -29,5 +29,5 @@ MAX_FILES = 10_000
 #: Trace ids noted of one exchange; a person reads them.
 MAX_TRACES = 20
 #: Seconds a registry or the compiler of .proto files may take.
-REGISTRY_TIMEOUT_S = 5.0
-PROTOC_TIMEOUT_S = 20.0
+REGISTRY_TIMEOUT_S = 5
+PROTOC_TIMEOUT_S = 20

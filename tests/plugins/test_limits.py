@@ -234,3 +234,28 @@ def test_the_command_shows_what_an_isolated_decoder_says(kwiresniff: Callable[..
     assert pid != os.getpid()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+WAITING = """
+import time
+from kwiresniff.plugins import waiting
+def decode(topic, part, data, headers):
+    if data == b"wait":
+        with waiting():
+            time.sleep(0.7)
+    if data == b"hang":
+        with waiting():
+            time.sleep(0.1)
+        time.sleep(30)
+    return "read"
+def register(hooks):
+    hooks.value_decoder(decode)
+"""
+
+
+def test_time_that_a_plugin_waits_with_a_timeout_of_its_own_does_not_count(tmp_path: Path) -> None:
+    """The clock stops meanwhile, and goes on afterwards."""
+    plugins = loaded(tmp_path, WAITING)
+    answers = [plugins.decode("t", "value", data, []) for data in (b"first", b"wait", b"hang", b"last")]
+    assert [answer is not None for answer in answers] == [True, True, False, True]
+    assert [problem.code for problem in plugins.take_problems()] == ["plugin_too_slow"]

@@ -177,3 +177,24 @@ def test_keys_of_kafka_streams_have_their_windows(kwiresniff: Read) -> None:
     assert (f"{day}4:00.000Z", None, 0) in windows  # the changelog of a window store
     assert (f"{day}5:00.000Z", None, 0) in windows
     assert (f"{day}4:05.000Z", f"{day}5:05.000Z", None) in windows  # the changelog of a session store
+
+
+def test_the_pipeline_has_decoded_values_beside_the_bytes() -> None:
+    """In the table of records, and a password of a registry is in no file of its output."""
+    pytest.importorskip("pyarrow")
+    from kwiresniff.cli.pipeline_options import Decoding
+    from kwiresniff.pipeline.batches import table_batches
+    from kwiresniff.pipeline.plan import WorkUnit, find_sources
+    from kwiresniff.pipeline.task import options_of
+
+    rules = tuple(FORMATS[1::2])
+    settings = Decoding(schemas=(SCHEMAS,), value_format=rules).settings()
+    (source,) = find_sources([SERDES])
+    rows = [row for batch in table_batches("records", WorkUnit(source), settings) for row in batch.to_pylist()]
+    found = [json.loads(row["value_decoded"]) for row in rows if row["api"] == "Produce" and row["value_decoded"]]
+    told = [row["value"] for row in TRUTH if row["value"] is not None]
+    data = [one["data"] for one in found if "subject" not in one["data"]]
+    assert sorted(map(str, data)) == sorted(map(str, told))
+    settings = Decoding(schemas=("http://ada:secret@host:8081",), value_format=rules[:1]).settings()
+    said = options_of(settings, ("records",), "series")
+    assert said["--schemas"] == ["http://host:8081"] and "secret" not in str(said)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -13,11 +14,11 @@ from typing import Any
 
 import pytest
 
+from kwiresniff_values import source_of
 from kwiresniff_values.captured import Captured
 from kwiresniff_values.folder import Folder
 from kwiresniff_values.limits import MAX_LEARNT_BYTES, MAX_SCHEMA_BYTES
 from kwiresniff_values.problems import Unusable
-from kwiresniff_values.registry import Registry
 
 Answers = dict[str, tuple[int, dict[str, str], bytes]]
 
@@ -73,7 +74,11 @@ def serving(answers: Answers) -> Iterator[tuple[str, list[tuple[str, str | None]
             for name, value in headers.items():
                 self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(body)
+            pause = float(headers.get("Drip", 0))
+            with suppress(OSError):  # who asked has gone
+                for piece in (bytes([byte]) for byte in body) if pause else (body,):
+                    self.wfile.write(piece)
+                    time.sleep(pause)
 
         def log_message(self, format: str, *args: Any) -> None:
             pass
@@ -103,7 +108,7 @@ def test_a_registry_is_asked_as_confluents_documentation_says() -> None:
         "/subjects/orders-value/versions/latest": said({"schema": '"int"'}),
     }
     with serving(answers) as (address, asked):
-        registry = Registry(f"http://ada:s%20cret@{address}/")
+        registry = source_of(f"http://ada:s%20cret@{address}/")
         seven = registry.by_id("id", "7")
         assert seven is not None and (seven.kind, seven.references) == ("AVRO", ("shop.C",))
         other = seven.referred("shop.C")
@@ -122,21 +127,34 @@ def test_protobuf_is_asked_for_as_a_descriptor() -> None:
         "/schemas/ids/7?format=serialized": said({"schema": "CgEx", "schemaType": "PROTOBUF"}),
     }
     with serving(answers) as (address, _):
-        found = Registry(f"http://{address}").by_id("id", "7")
+        found = source_of(f"http://{address}").by_id("id", "7")
     assert found is not None and found.text == "CgEx"
 
 
 def test_apicurios_own_api_is_known() -> None:
-    """By its path."""
+    """By its path; answers as Apicurio Registry 3.0.9 gives them."""
+    order = {"version": "1", "artifactType": "AVRO", "globalId": 4, "contentId": 2, "artifactId": "orders-value"}
+    customer = {"version": "1", "artifactType": "AVRO", "globalId": 1, "contentId": 1, "artifactId": "shop.Customer"}
+    api = "/apis/registry/v3"
     answers: Answers = {
-        "/apis/registry/v3/ids/globalIds/5": (200, {"X-Registry-ArtifactType": "AVRO"}, b'"int"'),
-        "/apis/registry/v3/ids/contentIds/6": (200, {"X-Registry-ArtifactType": "WSDL"}, b"<x/>"),
+        f"{api}/search/versions?globalId=4": said({"count": 1, "versions": [order]}),
+        f"{api}/search/versions?contentId=9": said({"count": 1, "versions": [{**order, "artifactType": "WSDL"}]}),
+        f"{api}/ids/globalIds/4": (200, {}, b'"shop.Customer"'),
+        f"{api}/ids/globalIds/4/references": said(
+            [{"artifactId": "shop.Customer", "version": "1", "name": "shop.Customer"}]
+        ),
+        f"{api}/groups/default/artifacts/shop.Customer/versions/1": said(customer),
+        f"{api}/groups/default/artifacts/shop.Customer/versions/branch=latest": said(customer),
+        f"{api}/ids/globalIds/1": (200, {}, b'"int"'),
+        f"{api}/ids/globalIds/1/references": said([]),
     }
     with serving(answers) as (address, _):
-        registry = Registry(f"http://{address}/apis/registry/v3")
-        found = registry.by_id("global id", "5")
-        assert found is not None and (found.kind, found.text) == ("AVRO", '"int"')
-        assert registry.by_id("id", "6") is None
+        registry = source_of(f"http://{address}{api}")
+        found = registry.by_id("global id", "4")
+        assert found is not None and (found.name, found.references) == ("orders-value version 1", ("shop.Customer",))
+        other = found.referred("shop.Customer")
+        assert other is not None and other.text == '"int"' and other == registry.by_name("shop.Customer")
+        assert registry.by_id("id", "9") is None and registry.by_id("guid", "9") is None
 
 
 @pytest.mark.parametrize(
@@ -152,7 +170,7 @@ def test_apicurios_own_api_is_known() -> None:
 def test_a_registry_that_fails_is_told_once_without_its_credentials(answer: Any, why: str) -> None:
     """And is not asked again."""
     with serving({"/schemas/ids/7": answer}) as (address, asked):
-        registry = Registry(f"http://ada:secret@{address}")
+        registry = source_of(f"http://ada:secret@{address}")
         with pytest.raises(Unusable, match=why) as raised:
             registry.by_id("id", "7")
         assert "secret" not in str(raised.value) and "ada" not in str(raised.value)
@@ -162,15 +180,25 @@ def test_a_registry_that_fails_is_told_once_without_its_credentials(answer: Any,
 
 def test_a_registry_that_is_not_there_is_told_once() -> None:
     """Nobody listens at port 1."""
-    registry = Registry("http://ada:secret@127.0.0.1:1")
+    registry = source_of("http://ada:secret@127.0.0.1:1")
     with pytest.raises(Unusable, match=r"http://127\.0\.0\.1:1: .*refused") as raised:
         registry.by_id("id", "7")
     assert "secret" not in str(raised.value)
     assert registry.by_id("id", "7") is None
     for url in ("ftp://x", "http://", "http://ada:secret@[x", "http://ada:secret@x:y"):
         with pytest.raises(Unusable) as raised:
-            Registry(url)
+            source_of(url)
         assert "secret" not in str(raised.value)
+
+
+def test_a_registry_that_answers_drop_by_drop_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each byte would be in time."""
+    monkeypatch.setattr("kwiresniff_values.schema_server.REGISTRY_TIMEOUT_S", 0.2)
+    with serving({"/schemas/ids/7": (200, {"Drip": "0.05"}, b"x" * 40)}) as (address, _):
+        begun = time.monotonic()
+        with pytest.raises(Unusable, match="timed out"):
+            source_of(f"http://{address}").by_id("id", "7")
+        assert time.monotonic() - begun < 1.5
 
 
 def learnt(captured: Captured, subject: str, version: int, number: int, schema: str = '"int"', **more: Any) -> None:
