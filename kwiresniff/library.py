@@ -27,8 +27,8 @@ from kwiresniff.model import Exchange as Exchange
 from kwiresniff.model import Message as Message
 from kwiresniff.model import Problem as Problem
 from kwiresniff.model import Sink as Sink
-from kwiresniff.plugins import Plugins
-from kwiresniff.plugins.loading import load_plugins
+from kwiresniff.plugins import PluginOptions
+from kwiresniff.plugins.loading import load_own, load_plugins
 from kwiresniff.plugins.sinks import LEARNED_FROM as SCHEMAS_FROM
 from kwiresniff.plugins.sinks import chain_with_plugins
 from kwiresniff.session import Analyzer
@@ -47,15 +47,19 @@ def read(
     redact_key: str | None = None,
     show_secrets: bool = False,
     plugins: Iterable[Path] | None = None,
+    schemas: Path | Iterable[Path] = (),
+    value_formats: Iterable[str] = (),
 ) -> Iterator[Exchange]:
     """Returns an iterator over the exchanges of captures, in the order in which they are complete.
 
     ``captures`` are files, folders or patterns, ``-`` is standard input. The others are the options of ``kwiresniff
     read``: ``filter`` is ``-Y``, ``redact_key`` is ``--redact-key``, ``plugins`` are the paths of ``--plugin``; without
-    it no plugins are loaded, those of installed packages neither. Files are opened and options are checked at once:
+    it no plugins are loaded, those of installed packages neither. ``schemas`` are those of ``--schemas``, URLs too, and
+    ``value_formats`` the rules of ``--value-format``. Files are opened and options are checked at once:
     raises KwiresniffError, one line that says what is wrong and where.
     """
-    reading = _Reading(captures, filter, keylog, port, topics, decode_as, redact_key, show_secrets, plugins)
+    given = _plugin_options(schemas, value_formats)
+    reading = _Reading(captures, filter, keylog, port, topics, decode_as, redact_key, show_secrets, plugins, given)
     return reading.exchanges()
 
 
@@ -71,15 +75,23 @@ def read_into(
     redact_key: str | None = None,
     show_secrets: bool = False,
     plugins: Iterable[Path] | None = None,
+    schemas: Path | Iterable[Path] = (),
+    value_formats: Iterable[str] = (),
 ) -> None:
     """Gives ``sink`` all exchanges, ended connections, refused or unanswered connection attempts and problems.
 
     Arguments and errors are those of ``read``. With ``filter`` only connections that had a matching exchange are given,
     and no attempts.
     """
-    reading = _Reading(captures, filter, keylog, port, topics, decode_as, redact_key, show_secrets, plugins)
+    given = _plugin_options(schemas, value_formats)
+    reading = _Reading(captures, filter, keylog, port, topics, decode_as, redact_key, show_secrets, plugins, given)
     for _ in reading.into(sink):
         pass
+
+
+def _plugin_options(schemas: Path | Iterable[Path], value_formats: Iterable[str]) -> PluginOptions:
+    places = [schemas] if isinstance(schemas, str | os.PathLike) else schemas
+    return PluginOptions(tuple(os.fspath(place) for place in places), tuple(value_formats))
 
 
 class _Reading:
@@ -96,8 +108,11 @@ class _Reading:
         redact_key: str | None,
         show_secrets: bool,
         plugins: Iterable[Path] | None,
+        options: PluginOptions,
     ) -> None:
-        self._plugins = Plugins() if plugins is None else load_plugins([os.fspath(path) for path in plugins])
+        self._plugins = (
+            load_own(options) if plugins is None else load_plugins([os.fspath(path) for path in plugins], options)
+        )
         self._plugins.hides_values = redact_key is not None
         self._filter = None if filter is None else compile_filter(filter, self._topic_name)
         self._redactor = None if redact_key is None else Redactor(redact_key)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from kwiresniff.model import Problem
-from kwiresniff.plugins.answers import DoesNotFit, TooMuch, described
+from kwiresniff.plugins.answers import TooMuch, described
 from kwiresniff.plugins.hooks import MAX_FAILURES, SEE_VALUES, Hook
 from kwiresniff.plugins.timing import (
     CALL_MS,
@@ -41,16 +41,14 @@ class HookCalls:
         return problems
 
     def call(self, hook: Hook, function: Callable[..., Any], *arguments: Any) -> Any:
-        """What ``function`` returns on behalf of a hook, or ``FAILED`` or ``TOO_MUCH``. Raises DoesNotFit and
-        KeyboardInterrupt alone.
-        """
+        """What ``function`` returns for a hook, or ``FAILED`` or ``TOO_MUCH``. Raises KeyboardInterrupt alone."""
         seconds = (CALL_MS if hook.calls else FIRST_CALL_MS) / 1000
         hook.calls += 1
         begun = time.monotonic() - waited()
         took_too_long = False
         try:
             return function(*arguments) if hook.isolated else limited(seconds, function, *arguments)
-        except (DoesNotFit, KeyboardInterrupt):
+        except KeyboardInterrupt:
             raise
         except TooMuch as error:
             self._overflowed(hook, error)

@@ -38,12 +38,20 @@ def load_plugins(paths: Sequence[str] = (), options: PluginOptions = NO_OPTIONS)
         except (Exception, SystemExit) as error:
             problems.append(Problem("plugin_failed", f"plugin {entry.name} cannot be loaded: {described(error)}"))
     loaded += [_load_file(file, options) for path in paths for file in files_of(path)]
-    if any(options):
-        import kwiresniff_values  # brings what few commands need
+    return Plugins([*loaded, *_own(options)], problems)
 
-        source = ("entry point", "kwiresniff_values")
-        loaded.append(_register(kwiresniff_values, "values", "kwiresniff itself", source, options))
-    return Plugins(loaded, problems)
+
+def load_own(options: PluginOptions) -> Plugins:
+    """Loads the decoders that come with kwiresniff alone, where there are ``options`` for them."""
+    return Plugins(_own(options))
+
+
+def _own(options: PluginOptions) -> list[Plugin]:
+    if not any(options):
+        return []
+    import kwiresniff_values  # brings what few commands need
+
+    return [_register(kwiresniff_values, "values", "kwiresniff itself", None, options)]
 
 
 def load_again(source: tuple[str, str]) -> Plugin:
@@ -134,7 +142,7 @@ def _load_file(file: Path, options: PluginOptions = NO_OPTIONS) -> Plugin:
 
 
 def _register(
-    module: Any, name: str, origin: str, source: tuple[str, str], options: PluginOptions = NO_OPTIONS
+    module: Any, name: str, origin: str, source: tuple[str, str] | None, options: PluginOptions = NO_OPTIONS
 ) -> Plugin:
     """Calls ``register`` of a module; an entry point may also name the function itself."""
     register = getattr(module, "register", module)

@@ -106,15 +106,13 @@ class Plugins(HookCalls):
         for hook in self.decoders:
             if not hook.enabled:
                 continue
-            try:
-                found = self.call(hook, _answer, hook, room, topic, part, data, headers)
-            except DoesNotFit as error:
-                if refused is not None:
-                    refused.append((hook.plugin, error))
-                continue
+            found = self.call(hook, _decoded, hook, room, topic, part, data, headers)
             if found is TOO_MUCH:
                 return None
-            if found is not FAILED and found is not None:
+            if isinstance(found, DoesNotFit):
+                if refused is not None:
+                    refused.append((hook.plugin, found))
+            elif found is not FAILED and found is not None:
                 return hook.plugin, found
         return None
 
@@ -144,6 +142,14 @@ def _answer(hook: Hook, room: list[int] | None, *arguments: Any) -> Any:
     """A copy of what a function of a plugin returns."""
     found = hook.function(*arguments)
     return None if found is None else checked_copy(found, room)
+
+
+def _decoded(hook: Hook, room: list[int] | None, *arguments: Any) -> Any:
+    """What a decoder returns, or the DoesNotFit that it raises."""
+    try:
+        return _answer(hook, room, *arguments)
+    except DoesNotFit as error:
+        return error
 
 
 def _comments(hook: Hook, exchange: Exchange) -> tuple[list[Body], list[Problem]]:

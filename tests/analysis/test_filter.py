@@ -307,7 +307,7 @@ def test_no_response_settles_what_it_would_have_decided() -> None:
     ("text", "position", "message"),
     [
         ("", 0, "expected a field (api, api_key,"),
-        ("apy == Fetch", 0, "expected a field (api, api_key,"),
+        ("apy == Fetch", 0, "expected a field (near it: api, api_key; all: api, api_key,"),
         ("api = Fetch", 4, "expected one of == != < <= > >= ~, 'in', 'and' or 'or', not '='"),
         ("api ==", 6, "expected a value, not the end"),
         ("api == Fetsh", 7, "expected an API name like Fetch"),

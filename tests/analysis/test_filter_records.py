@@ -111,7 +111,8 @@ def test_a_value_as_long_as_may_be_is_read() -> None:
         (f"{BATCHES}[0].base_ofset == 0", len(BATCHES) + 4, "(near it: base_offset"),
         (f"{BATCHES}.records.headers.vale == a", len(BATCHES) + 17, "(near it: value)"),
         (f"{BATCHES}.records.value.id == 7", len(BATCHES) + 15, "(near it: record.value.id)"),
-        ("record.vlaue == 1", 0, "record.value"),
+        ("record.vlaue == 1", 0, "expected a field (near it: record.value, "),
+        ("clientid == a", 0, "expected a field (near it: client_id, "),
     ],
 )
 def test_a_path_that_nothing_has_is_answered_with_what_comes_near(text: str, position: int, says: str) -> None:

@@ -259,3 +259,40 @@ def test_time_that_a_plugin_waits_with_a_timeout_of_its_own_does_not_count(tmp_p
     answers = [plugins.decode("t", "value", data, []) for data in (b"first", b"wait", b"hang", b"last")]
     assert [answer is not None for answer in answers] == [True, True, False, True]
     assert [problem.code for problem in plugins.take_problems()] == ["plugin_too_slow"]
+
+
+def test_the_process_of_a_decoder_uses_nothing_of_the_current_folder(
+    kwiresniff: Callable[..., Done], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither modules that Python brings nor kwiresniff itself."""
+    planted = tmp_path / "here"
+    planted.mkdir()
+    for name in ("json", "pickle", "orjson", "kwiresniff"):
+        (planted / f"{name}.py").write_text("raise SystemExit('this has run')\n")
+    plugin = tmp_path / "apart.py"
+    plugin.write_text("def register(hooks): hooks.value_decoder(lambda *_: 'from apart', 'd', isolated=True)\n")
+    monkeypatch.chdir(planted)
+    done = kwiresniff("read", "-o", "jsonl", "--plugin", "../apart.py", "-Y", "api == Produce", REAL)
+    assert '"data":"from apart"' in done.out
+    assert "plugin_failed" not in done.out + done.err
+
+
+@pytest.mark.parametrize("kind", ["redactor", "annotator", "learn"])
+def test_only_a_decoder_says_that_something_does_not_fit(kind: str, tmp_path: Path) -> None:
+    """Of others it is a failure like any exception."""
+    plugins = loaded(
+        tmp_path,
+        "from kwiresniff.plugins import DoesNotFit\n"
+        "class Learner:\n"
+        "    def learn(self, *_): raise DoesNotFit('a', 'b')\n"
+        "    def __call__(self, *_): return None\n"
+        "def refuse(*_): raise DoesNotFit('a', 'b')\n"
+        "def register(hooks):\n"
+        + ("    hooks.value_decoder(Learner())\n" if kind == "learn" else f"    hooks.{kind}(refuse)\n"),
+    )
+    batches = [{"records": [{"value": b"x", "decoded": {"value": {"plugin": "p", "data": 1}}}]}]
+    plugins.learn("_schemas", b"k", b"v")
+    plugins.annotate(exchange())
+    plugins.redact_records("t", batches)
+    (problem,) = plugins.take_problems()
+    assert problem.code == "plugin_failed"

@@ -198,3 +198,19 @@ def test_the_pipeline_has_decoded_values_beside_the_bytes() -> None:
     settings = Decoding(schemas=("http://ada:secret@host:8081",), value_format=rules[:1]).settings()
     said = options_of(settings, ("records",), "series")
     assert said["--schemas"] == ["http://host:8081"] and "secret" not in str(said)
+
+
+def test_programs_in_python_read_values() -> None:
+    """With the places of schemas and the rules of formats that the command has."""
+    import kwiresniff
+
+    wanted = "api == Produce and topic in (bare, packed)"
+    found = kwiresniff.read(SERDES, filter=wanted, schemas=SCHEMAS, value_formats=FORMATS[1::2])
+    values = [
+        record["decoded"]["value"]["data"]
+        for exchange in found
+        if exchange.request is not None
+        for _, records in record_sets({"body": exchange.request.body})
+        for record in records
+    ]
+    assert values[0] == {"celsius": -4.25} and values[1]["raw"] == b"\x00\xff"

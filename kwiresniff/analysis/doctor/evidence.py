@@ -194,6 +194,11 @@ def is_cut(exchange: Exchange, direction: Direction) -> bool:
     return any(problem.code == "gap" and problem.path == direction for problem in exchange.problems)
 
 
+def went_wrong(exchange: Exchange) -> bool:
+    """Whether an exchange has an error code, or a problem: other than what plugins find wrong inside of records."""
+    return bool(exchange.errors) or any(problem.code != "payload_does_not_fit" for problem in exchange.problems)
+
+
 def is_replica(exchange: Exchange) -> bool:
     """Whether the request is a follower's: it gives its node id where consumers give -1. Where that is cut off, its
     client id counts, which calls itself a fetcher, or is cut off as well."""

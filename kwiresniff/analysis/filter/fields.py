@@ -20,6 +20,7 @@ from kwiresniff.analysis.body_entities import (
     session_topics,
 )
 from kwiresniff.analysis.filter.of_sessions import SessionPartitionTest, SessionTest
+from kwiresniff.analysis.filter.parser import MAX_NEAR
 from kwiresniff.base.address_names import AddressNames
 from kwiresniff.base.body_members import BATCH_MEMBERS, DECODED, HEADER_MEMBERS, RECORD_MEMBERS, UNKNOWN_TAGS
 from kwiresniff.base.depths import Depth
@@ -239,9 +240,6 @@ _PATH = re.compile(r"(request|response)\.body((?:\.[A-Za-z_0-9]+(?:\[\d{0,9}\])*
 _STEP = re.compile(r"\.([A-Za-z_0-9]+)|\[(\d*)\]")
 
 PathStep = str | int
-
-#: Names told of those that come near one that does not exist.
-MAX_NEAR = 3
 
 #: Names of fields with record sets, in 0.8 to 2.7 too, and of the records in a batch.
 _RECORD_SETS = RECORD_SETS | {"record_set"}

@@ -14,12 +14,16 @@ A field on its own is true when it has a value that is not null, false, zero or 
 from __future__ import annotations
 
 from collections.abc import Callable
+from difflib import get_close_matches
 
 from kwiresniff.analysis.filter.lexer import Token, tokens
 from kwiresniff.errors import FilterError
 
 #: Parentheses and nots inside each other. Python's own stack allows some hundreds of the frames this needs.
 MAX_NESTING = 50
+
+#: Names told of those that come near a field that does not exist.
+MAX_NEAR = 3
 
 OPERATORS = ("==", "!=", "<", "<=", ">", ">=", "~")
 _AND = frozenset({"and", "&&"})
@@ -141,7 +145,9 @@ class _Parser:
     def _comparison(self) -> Tree:
         field = self._peek
         if field.kind != "word" or not self._is_field(field.text):
-            raise self._expected(f"a field ({self._fields}), 'not' or '('")
+            near = get_close_matches(field.text, self._fields.split(", "), n=MAX_NEAR)
+            listed = f"near it: {', '.join(near)}; all: {self._fields}" if near else self._fields
+            raise self._expected(f"a field ({listed}), 'not' or '('")
         self._at += 1
         operator = self._peek
         if operator.kind == "op" and operator.text in OPERATORS:

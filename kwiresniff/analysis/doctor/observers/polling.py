@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import ClassVar, Final
 
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped, is_replica
+from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped, is_replica, went_wrong
 from kwiresniff.analysis.doctor.observation import Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.wording import duration
@@ -98,7 +98,9 @@ class SilentMembers(Observer):
 
     def failure(self, exchange: Exchange) -> None:
         """A fetch that was not answered, or that brought an error: what the client waits for is not its application."""
-        if exchange.api_key == FETCH and (member := self._members.get(client_of(exchange))) is not None:
+        if exchange.api_key != FETCH or (member := self._members.get(client_of(exchange))) is None:
+            return
+        if went_wrong(exchange) or exchange.outcome == "unanswered":
             member.ns = 0
 
     def connection(self, connection: Connection) -> None:
