@@ -44,7 +44,7 @@ def decoder(tmp_path_factory: pytest.TempPathFactory) -> ValueDecoder:
     return ValueDecoder([Folder(str(folder))], Formats([f"{name}={name}" for name in RULES]))
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     topic=st.sampled_from(["orders", "x-changelog", *RULES]),
     schema=st.integers(0, 5),
