@@ -40,9 +40,16 @@ class _Prepared:
             {"AVRO": avro.reader, "JSON": json_schema.reader}[schema.kind](schema) if not self._messages else None
         )
 
-    def read(self, payload: bytes, indexes: Sequence[int]) -> Any:
-        """The value; raises Misfit, TooMuch and Unusable."""
+    def read(self, payload: bytes, indexes: Sequence[int] | None) -> Any:
+        """The value; raises Misfit, TooMuch and Unusable. Without ``indexes`` they, or a name, are in the payload."""
         if self._messages is not None:
+            if indexes is not None:
+                return self._messages.reader(indexes)(payload)
+            named = framing.message_name(payload)
+            read = self._messages.reader_of(named[0]) if named is not None else None
+            if named is not None and read is not None:
+                return read(named[1])
+            indexes, payload = framing.message_indexes(payload)
             return self._messages.reader(indexes)(payload)
         assert self._read is not None
         return self._read(payload)
@@ -129,12 +136,10 @@ class ValueDecoder:
     def _read(self, prepared: _Prepared, claim: Claim) -> Decoded | None:
         name = f"{prepared.name} ({claim})" if claim.id not in prepared.name else prepared.name
         try:
-            payload, indexes = claim.payload, claim.indexes
-            if claim.compressed:
-                payload = framing.inflated(payload)
-            if indexes is None and prepared.format == PROTOBUF:
-                indexes, payload = framing.message_indexes(payload)
-            return Decoded(prepared.read(payload, indexes or ()), name, prepared.format)
+            payload = framing.inflated(claim.payload) if claim.compressed else claim.payload
+            if claim.in_json:
+                return Decoded(plain(json_text.parse(payload)), name, "json")
+            return Decoded(prepared.read(payload, claim.indexes), name, prepared.format)
         except Misfit as error:
             if claim.doubtful:
                 return None

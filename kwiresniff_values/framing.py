@@ -4,7 +4,8 @@
   1 and the schema's GUID in 16 bytes. For Protobuf the indexes of the message follow either of them: zigzag varints,
   their number first; a single 0 stands for the first message. See "Wire format" in Schema Registry's documentation.
 * Apicurio Registry: byte 0 and a content id in 4 bytes, as Confluent, or byte 0 and a global id in 8; or the header
-  ``apicurio.value.globalId`` or ``.contentId`` (8 bytes), with ``apicurio.key`` for keys.
+  ``apicurio.value.globalId`` or ``.contentId`` (8 bytes), with ``apicurio.key`` for keys. ``apicurio.value.encoding``
+  is JSON where Avro is written so. For Protobuf a message ``Ref { string name = 1; }`` follows, behind its length.
 * AWS Glue Schema Registry: byte 3, a byte that is 5 where zlib compresses the rest and else 0, the UUID of the schema's
   version in 16 bytes.
 * Azure Schema Registry: content type ``avro/binary+ID`` in the header ``content-type``.
@@ -30,15 +31,16 @@ LONG_BYTES = 8
 MAX_INDEXES = 64
 _GLUE_STORED, _GLUE_ZLIB = 0, 5
 _GLUE_PREFIX = 18
+_NAME = re.compile(rb"[A-Za-z_][A-Za-z0-9_.]*")
 _AZURE = re.compile(r"avro/binary\+([0-9a-zA-Z]{1,64})")
 
 
 class Claim(NamedTuple):
     """A schema by its ``id`` in what ``registry`` calls so, and the bytes that are said to be of it.
 
-    ``by`` is ``id``, ``guid``, ``content id``, ``global id`` or ``version id``. ``indexes`` stand in the header already
-    where they are not None. What is ``doubtful`` may be a number of Kafka's own just as well. What is ``compressed`` is
-    so by zlib.
+    ``by`` is ``id``, ``guid``, ``content id``, ``global id`` or ``version id``. Where ``indexes`` are not None they are
+    not in the payload. What is ``doubtful`` may be a number of Kafka's own just as well. What is ``compressed`` is so by
+    zlib; with ``in_json`` it is JSON, whatever the schema is.
     """
 
     registry: str
@@ -48,6 +50,7 @@ class Claim(NamedTuple):
     indexes: tuple[int, ...] | None = None
     doubtful: bool = False
     compressed: bool = False
+    in_json: bool = False
 
     def __str__(self) -> str:
         return f"{self.by} {self.id}"
@@ -94,7 +97,8 @@ def _apicurio_header(part: str, data: bytes, headers: Mapping[str, bytes]) -> Cl
     for by, name in (("global id", "globalid"), ("content id", "contentid")):
         said = headers.get(f"apicurio.{part}.{name}")
         if said is not None and len(said) == LONG_BYTES:
-            return Claim("apicurio", by, str(int.from_bytes(said, "big")), data, ())
+            in_json = headers.get(f"apicurio.{part}.encoding") == b"JSON"
+            return Claim("apicurio", by, str(int.from_bytes(said, "big")), data, in_json=in_json)
     return None
 
 
@@ -115,6 +119,15 @@ def message_indexes(data: bytes) -> tuple[tuple[int, ...], bytes]:
         index, at = _zigzag(data, at)
         indexes.append(index)
     return tuple(indexes), data[at:]
+
+
+def message_name(data: bytes) -> tuple[str, bytes] | None:
+    """The name of a Protobuf message that Apicurio's serializer writes in front, and the bytes behind it; or None."""
+    if len(data) < 3 or data[0] > 0x7F or data[1] != 0x0A or data[2] != data[0] - 2 or len(data) <= data[0]:
+        return None
+    end = data[0] + 1
+    match = _NAME.fullmatch(data[3:end])
+    return (match[0].decode("ascii"), data[end:]) if match else None
 
 
 def _zigzag(data: bytes, at: int) -> tuple[int, int]:

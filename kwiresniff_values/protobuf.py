@@ -54,10 +54,19 @@ class Messages:
 
         With a message named by the schema or without indexes, that message or the first one is meant.
         """
-        name = self._schema.message or self._name_at(indexes or (0,))
+        return self._cached(self._schema.message or self._name_at(indexes or (0,)))
+
+    def _cached(self, name: str) -> Callable[[bytes], Any]:
         if name not in self._readers:
             self._readers[name] = self._reader(name)
         return self._readers[name]
+
+    def reader_of(self, name: str) -> Callable[[bytes], Any] | None:
+        """What reads a payload as the message of the file that is called so, with its package or without, or None."""
+        for one in self._file.message_types_by_name.values():
+            if name in (one.name, one.full_name):
+                return self._cached(str(one.full_name))
+        return None
 
     def _name_at(self, indexes: Sequence[int]) -> str:
         types = list(self._file.message_types_by_name.values())

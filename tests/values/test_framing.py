@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from kwiresniff.plugins.answers import TooMuch
-from kwiresniff_values.framing import MAX_INDEXES, claims, inflated, message_indexes
+from kwiresniff_values.framing import MAX_INDEXES, claims, inflated, message_indexes, message_name
 from kwiresniff_values.limits import MAX_PAYLOAD_BYTES
 from kwiresniff_values.problems import Misfit
 
@@ -57,6 +57,14 @@ def test_apicurios_id_stands_in_a_header() -> None:
         header: dict[str, Any] = {"key": f"apicurio.value.{name}", "value": struct.pack(">Q", 12)}
         assert [(c.by, c.id) for c in claims("value", b"abc", [header])] == [(by, "12")]
         assert list(claims("key", b"abc", [header])) == []
+
+
+def test_apicurio_names_a_message_of_protobuf_in_front() -> None:
+    """As ``Ref { string name = 1; }`` behind its length; Confluent's indexes are no such thing."""
+    assert message_name(b"\7\n\5Meter\n\5north") == ("Meter", b"\n\5north")
+    assert message_name(b"\3\n\1M") == ("M", b"")
+    for other in (b"", b"\0\n\5north", b"\7\n\6Meter", b"\7\n\5Mete", b"\7\n\5\xffeter", b"\xff\n\5Meter", b"\4\2\0"):
+        assert message_name(other) is None
 
 
 def test_glues_version_stands_in_front() -> None:

@@ -133,16 +133,27 @@ def test_redacted_values_are_not_decoded_for_show(kwiresniff: Read) -> None:
         assert secret not in done.out
 
 
-def test_apicurios_serializer_is_read_in_its_three_forms(kwiresniff: Read, tmp_path: Path) -> None:
-    """A content id of four bytes, a global id of eight, and a header; the schema is that of the recipe's program."""
+METER = """syntax = "proto3"; package field;
+message Site { string name = 1; }
+message Meter { string station = 1; int32 watts = 2; }
+"""
+
+
+def test_apicurios_serializers_are_read_in_each_of_their_forms(kwiresniff: Read, tmp_path: Path) -> None:
+    """A content id of four bytes, a global id of eight, a header; the schemas are those of the recipe's program."""
     fields = [{"name": "station", "type": "string"}, {"name": "celsius", "type": "double"}]
     reading = {"type": "record", "name": "Reading", "namespace": "field", "fields": fields}
-    for number in (1, 2, 3):
+    for number in (1, 2, 3, 4):
         (tmp_path / f"{number}.avsc").write_text(json.dumps(reading))
+    for number in (5, 6):
+        (tmp_path / f"{number}.proto").write_text(METER)
     capture = str(FOLDER / "apicurio.pcap.xz")
     done = kwiresniff("read", "-o", "jsonl", "--schemas", str(tmp_path), "-Y", "api == Produce", capture)
     found = [value for pairs in values_by_topic(exchanges(done), "request").values() for _, value in pairs]
-    assert found == [{"station": "north", "celsius": celsius} for celsius in (1.5, 2.5, 3.5)]
+    assert found == [
+        *({"station": "north", "celsius": celsius} for celsius in (1.5, 2.5, 3.5, 4.5)),
+        *({"station": "north", "watts": watts} for watts in (5, 6)),
+    ]
 
 
 def test_events_of_debezium_are_taken_out_of_connects_envelope(kwiresniff: Read) -> None:

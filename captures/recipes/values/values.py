@@ -45,9 +45,9 @@ RECORDINGS = {
         ("values_serdes.py", "{bootstrap}", CONFLUENT_API, "{scratch}"),
     ),
     "apicurio": (
-        "Avro by Apicurio's serializer: a content id in front, a global id in eight bytes in front and in a header.",
-        "kafka-clients (Java) 4.4.0, Apicurio Registry's serializer 3.1.7",
-        ("by-content-id", "by-global-id", "by-header"),
+        "Avro and Protobuf by Apicurio's serializers: a content id in front, a global id in front and in a header.",
+        "kafka-clients (Java) 4.4.0, Apicurio Registry's serializers 3.1.7",
+        ("by-content-id", "by-global-id", "by-header", "in-json", "meters", "meters-by-header"),
         ("ValuesApicurio", "{bootstrap}", APICURIO_API),
     ),
     "connect": (
