@@ -41,12 +41,12 @@ class HookCalls:
 
     def call(self, hook: Hook, function: Callable[..., Any], *arguments: Any) -> Any:
         """What ``function`` returns for a hook, or ``FAILED`` or ``TOO_MUCH``. Raises KeyboardInterrupt alone."""
-        seconds = (CALL_MS if hook.calls else FIRST_CALL_MS) / 1000
+        limit_ms = CALL_MS if hook.calls else FIRST_CALL_MS
         hook.calls += 1
-        begun = time.monotonic()
+        begun, used = time.monotonic(), time.process_time()
         took_too_long = False
         try:
-            return function(*arguments) if hook.isolated else limited(seconds, function, *arguments)
+            return function(*arguments) if hook.isolated else limited(limit_ms, function, *arguments)
         except KeyboardInterrupt:
             raise
         except TooMuch as error:
@@ -59,10 +59,10 @@ class HookCalls:
             self.failed(hook, error)
             return FAILED
         finally:
-            took = time.monotonic() - begun
-            hook.seconds += took
-            if took_too_long or (took > seconds and not hook.isolated):  # to start a process takes time
-                self._slow(hook, took)
+            took_s, used_ms = time.monotonic() - begun, (time.process_time() - used) * 1000
+            hook.seconds += took_s
+            if took_too_long or used_ms > limit_ms:
+                self._slow(hook, took_s)
             elif hook.seconds * 1000 > max(NAMED_MS, hook.calls * SLOW_MS) and not hook.is_named:
                 hook.is_named = True
                 what = f"{hook} has taken {hook.seconds:.0f} s for {hook.calls} calls so far"
