@@ -1,9 +1,9 @@
 """How long functions of plugins may take, and their end when they take longer.
 
 Two timers of the system interrupt the function: one of the processor time that it uses (``SIGPROF``), and one of the
-time that passes (``SIGALRM``), for who waits, as for an answer of a schema registry. That works for code in Python in the
-main thread. Code in C is interrupted where it asks for signals; elsewhere it is only seen afterwards that it took too
-long. What may hang for good belongs into a process of its own (``kwiresniff.plugins.isolated``).
+time that passes (``SIGALRM``), for who waits, as for an answer of a schema registry. That works for code in Python in
+the main thread. Code in C is interrupted where it asks for signals; elsewhere it is only seen afterwards that it took
+too long. What may hang for good belongs into a process of its own (``kwiresniff.plugins.isolated``).
 """
 
 from __future__ import annotations
