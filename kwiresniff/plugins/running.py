@@ -186,8 +186,11 @@ def _each(found: Iterable[Any] | None) -> Iterator[Any]:
 
 
 def _isolate(plugin: Plugin) -> None:
-    """Puts in the place of decoders that are isolated what asks them in their own processes."""
+    """Puts in the place of decoders that are isolated what asks them in their own processes; those of a plugin that no
+    other process can load stay in this one.
+    """
     for number, hook in enumerate(plugin.hooks):
+        hook.isolated = hook.isolated and plugin.source is not None
         if hook.isolated and plugin.source is not None:
             from kwiresniff.plugins.isolated import IsolatedDecoder, LearningDecoder  # few plugins need processes
 

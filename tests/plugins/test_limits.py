@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.plugins import Decoded, Plugins
+from kwiresniff.plugins import Decoded, Hooks, Plugin, Plugins
 from kwiresniff.plugins.isolated import IsolatedDecoder
 from kwiresniff.plugins.loading import load_plugins
 from tests.support.command import Done
@@ -296,3 +296,12 @@ def test_only_a_decoder_says_that_something_does_not_fit(kind: str, tmp_path: Pa
     plugins.redact_records("t", batches)
     (problem,) = plugins.take_problems()
     assert problem.code == "plugin_failed"
+
+
+def test_a_decoder_that_no_other_process_can_load_stays_in_this_one() -> None:
+    """Of a plugin that a program has put together."""
+    plugin = Plugin("mine", "here")
+    Hooks(plugin).value_decoder(lambda *_: os.getpid(), "d", isolated=True)
+    plugins = Plugins([plugin])
+    assert plugins.decode("t", "value", b"x", []) == ("mine", os.getpid())
+    plugins.close()
