@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from kwiresniff.plugins import Decoded, DoesNotFit, waiting
+from kwiresniff.plugins import Decoded, DoesNotFit
 from kwiresniff_values import avro, cloud_events, connect, framing, json_schema, json_text, packed, windows
 from kwiresniff_values.captured import Captured
 from kwiresniff_values.formats import Format, Formats
@@ -182,12 +182,11 @@ class ValueDecoder:
             del self._prepared[next(iter(self._prepared))]
         self._prepared[key] = None  # also where looking for it fails, which is told once
         file, _, message = id.partition("#") if by == "name" else (id, "", "")
-        with waiting():  # for a registry and for protoc, which have timeouts of their own
-            for source in self._sources:
-                schema = source.by_name(file) if by == "name" else source.by_id(by, id)
-                if schema is not None:
-                    self._prepared[key] = _Prepared(replace(schema, message=message or None))
-                    break
+        for source in self._sources:
+            schema = source.by_name(file) if by == "name" else source.by_id(by, id)
+            if schema is not None:
+                self._prepared[key] = _Prepared(replace(schema, message=message or None))
+                break
         return self._prepared[key]
 
     def _event(self, event: cloud_events.Event) -> Decoded:

@@ -39,8 +39,8 @@ class Claim(NamedTuple):
     """A schema by its ``id`` in what ``registry`` calls so, and the bytes that are said to be of it.
 
     ``by`` is ``id``, ``guid``, ``content id``, ``global id`` or ``version id``. Where ``indexes`` are not None they are
-    not in the payload. What is ``doubtful`` may be a number of Kafka's own just as well. What is ``compressed`` is so by
-    zlib; with ``in_json`` it is JSON, whatever the schema is.
+    not in the payload. What is ``doubtful`` may be a number of Kafka's own just as well. What is ``compressed`` is so
+    by zlib; with ``in_json`` it is JSON, whatever the schema is.
     """
 
     registry: str

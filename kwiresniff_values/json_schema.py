@@ -18,6 +18,8 @@ from kwiresniff_values.schemas import Schema, with_references
 
 FORMAT = "json-schema"
 _MAX_EXPECTED = 60
+#: What keywords take that lead to other schemas, beside one that looks at a value alone.
+_COSTS = dict.fromkeys(("$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "not", "if"), 5)
 
 
 def reader(schema: Schema) -> Callable[[bytes], Any]:
@@ -43,7 +45,9 @@ def reader(schema: Schema) -> Callable[[bytes], Any]:
     except (SchemaError, ValueError, TypeError, LookupError, RecursionError, re.error) as error:
         raise Unusable(f"schema {schema.name} is no JSON Schema: {str(error).splitlines()[0][:200]}") from None
     left = [0]
-    checked: Any = extend(base, {name: _counted(keyword, left) for name, keyword in _keywords(base).items()})
+    checked: Any = extend(
+        base, {name: _counted(one, _COSTS.get(name, 1), left) for name, one in _keywords(base).items()}
+    )
     validator = checked(definition, registry=registry)
     del jsonschema
 
@@ -81,9 +85,9 @@ def _keywords(base: Any) -> dict[str, Any]:
     return {**base.VALIDATORS, **{name: keyword for name, keyword in own.items() if name in base.VALIDATORS}}
 
 
-def _counted(keyword: Any, left: list[int]) -> Any:
+def _counted(keyword: Any, cost: int, left: list[int]) -> Any:
     def evaluate(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
-        left[0] -= 1
+        left[0] -= cost
         if left[0] < 0:
             raise TooMuch(f"that takes more than {MAX_KEYWORDS} keywords of its schema to check")
         return keyword(validator, value, instance, schema)

@@ -6,8 +6,9 @@ from __future__ import annotations
 MAX_PAYLOAD_BYTES = 1024 * 1024
 #: Levels of one value. The answers of plugins may have as many.
 MAX_DEPTH = 64
-#: Values in one key or value; an array of nothing takes no bytes at all in Avro.
-MAX_VALUES = 100_000
+#: Values in one key or value; an array of nothing takes no bytes at all in Avro. So many are read well within the
+#: processor time that a plugin has for a call: who writes records must not be able to have it switched off.
+MAX_VALUES = 25_000
 #: Bytes of one Avro decimal: turning it into digits takes the square of its length.
 MAX_DECIMAL_BYTES = 1024
 #: Bits of an integer that is written as decimal digits; longer ones are written as hexadecimal.
@@ -22,7 +23,8 @@ MAX_REFERENCES = 100
 MAX_PREPARED = 1_000
 #: Bytes of the schemas that a capture has taught.
 MAX_LEARNT_BYTES = 16 * 1024 * 1024
-#: Keywords of JSON Schema evaluated for one value. References inside references double them at every level.
+#: Keywords of JSON Schema evaluated for one value; one that leads to other schemas counts as five. References inside
+#: references double them at every level.
 MAX_KEYWORDS = 20_000
 #: Files of a folder of schemas.
 MAX_FILES = 10_000

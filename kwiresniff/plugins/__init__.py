@@ -29,4 +29,3 @@ from kwiresniff.plugins.hooks import PluginOptions as PluginOptions
 from kwiresniff.plugins.hooks import ValueDecoder as ValueDecoder
 from kwiresniff.plugins.hooks import ValueRedactor as ValueRedactor
 from kwiresniff.plugins.running import Plugins as Plugins
-from kwiresniff.plugins.timing import waiting as waiting

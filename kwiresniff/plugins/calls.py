@@ -17,7 +17,6 @@ from kwiresniff.plugins.timing import (
     SLOW_MS,
     TookTooLong,
     limited,
-    waited,
 )
 
 #: Stand for an answer: the function failed, or took too long; its answer was too large.
@@ -40,30 +39,39 @@ class HookCalls:
         problems, self._problems = self._problems, []
         return problems
 
-    def call(self, hook: Hook, function: Callable[..., Any], *arguments: Any) -> Any:
-        """What ``function`` returns for a hook, or ``FAILED`` or ``TOO_MUCH``. Raises KeyboardInterrupt alone."""
-        seconds = (CALL_MS if hook.calls else FIRST_CALL_MS) / 1000
-        hook.calls += 1
-        begun = time.monotonic() - waited()
-        took_too_long = False
+    def call(self, hook: Hook, copy: Callable[[Any], Any], function: Callable[..., Any], *arguments: Any) -> Any:
+        """What ``copy`` makes of what ``function`` returns for a hook, or ``FAILED`` or ``TOO_MUCH``.
+
+        The function alone has a time limit: what is copied is bounded. Raises KeyboardInterrupt alone.
+        """
         try:
-            return function(*arguments) if hook.isolated else limited(seconds, function, *arguments)
+            return copy(self._timed(hook, function, *arguments))
         except KeyboardInterrupt:
             raise
         except TooMuch as error:
             self._overflowed(hook, error)
             return TOO_MUCH
         except TookTooLong:
-            took_too_long = True
             return FAILED
         except BaseException as error:  # SystemExit, GeneratorExit, a cancelled task: it has failed
             self.failed(hook, error)
             return FAILED
+
+    def _timed(self, hook: Hook, function: Callable[..., Any], *arguments: Any) -> Any:
+        limit_ms = CALL_MS if hook.calls else FIRST_CALL_MS
+        hook.calls += 1
+        begun, used = time.monotonic(), time.process_time()
+        interrupted = False
+        try:
+            return function(*arguments) if hook.isolated else limited(limit_ms, function, *arguments)
+        except TookTooLong:
+            interrupted = True
+            raise
         finally:
-            took = time.monotonic() - waited() - begun
-            hook.seconds += took
-            if took_too_long or (took > seconds and not hook.isolated):  # to start a process takes time
-                self._slow(hook, took)
+            took_s, used_ms = time.monotonic() - begun, (time.process_time() - used) * 1000
+            hook.seconds += took_s
+            if interrupted or used_ms > limit_ms:
+                self._slow(hook, took_s)
             elif hook.seconds * 1000 > max(NAMED_MS, hook.calls * SLOW_MS) and not hook.is_named:
                 hook.is_named = True
                 what = f"{hook} has taken {hook.seconds:.0f} s for {hook.calls} calls so far"

@@ -2,7 +2,8 @@
 
 The process loads the plugin again and answers one question after the other through pipes: a length of 4 bytes,
 big-endian, and that much of JSON, or of pickle in the direction to the process, which is trusted less than this one.
-One that does not answer in time, or ends, is killed and started again for the next value.
+One that does not answer in time, or ends, is killed and started again for the next value. A timer of the system ends
+it when it uses too much processor time, whatever code it is in.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import os
 import pickle
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -21,7 +23,7 @@ from typing import Any, Final
 from kwiresniff.errors import PluginError
 from kwiresniff.model import Body
 from kwiresniff.plugins.answers import Decoded, DoesNotFit, TooMuch
-from kwiresniff.plugins.timing import CALL_MS, FIRST_CALL_MS, TookTooLong
+from kwiresniff.plugins.timing import CALL_MS, FIRST_CALL_MS, WAIT_MS, TookTooLong
 
 #: Bytes of an answer: a hundred thousand values and their names.
 MAX_ANSWER_BYTES = 64 << 20
@@ -73,14 +75,12 @@ class IsolatedDecoder:
                     pipe.close()
 
     def _ask(self, question: tuple[Any, ...]) -> list[Any]:
-        seconds = CALL_MS / 1000
         try:
             if self._process is None:
-                seconds = FIRST_CALL_MS / 1000
                 self._process = self._started()
                 for one in self._learned:
-                    self._answer(("learn", *one), seconds)
-            return self._answer(question, seconds)
+                    self._answer(("learn", *one))
+            return self._answer(question)
         except BaseException:
             self.close()
             raise
@@ -89,6 +89,7 @@ class IsolatedDecoder:
         # -P and its own folder: nothing of the current folder is imported. A session of its own, so that Ctrl-C at a
         # terminal is this process's.
         arguments = [sys.executable, "-P", "-c", _START.format(folder=_FOLDER), *self._plugin, str(self._number)]
+        arguments += [str(FIRST_CALL_MS), str(CALL_MS)]
         process = subprocess.Popen(
             arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd="/", bufsize=0, start_new_session=True
         )
@@ -97,8 +98,8 @@ class IsolatedDecoder:
             os.set_blocking(pipe.fileno(), False)
         return process
 
-    def _answer(self, question: tuple[Any, ...], seconds: float) -> list[Any]:
-        end = time.monotonic() + seconds
+    def _answer(self, question: tuple[Any, ...]) -> list[Any]:
+        end = time.monotonic() + WAIT_MS / 1000
         message = pickle.dumps(question)
         self._write(len(message).to_bytes(LENGTH_BYTES, "big") + message, end)
         size = int.from_bytes(self._read(LENGTH_BYTES, end), "big")
@@ -133,8 +134,11 @@ class IsolatedDecoder:
         return bytes(found)
 
     def _ended(self) -> PluginError:
+        """What is to be raised of a process that has ended. Raises TookTooLong for one that its timer ended."""
         assert self._process is not None
         code = self._process.wait()
+        if code == -signal.SIGPROF:
+            raise TookTooLong
         return PluginError(f"its process ended {f'by signal {-code}' if code < 0 else f'with code {code}'}")
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import islice
 from typing import Any
 
 from kwiresniff.model import Body, Exchange, Problem
@@ -52,7 +54,7 @@ class Plugins(HookCalls):
         """Lets every annotator comment on an exchange."""
         for hook in self.annotators:
             if hook.enabled:
-                found = self.call(hook, _comments, hook, exchange)
+                found = self.call(hook, partial(_comments, hook.plugin), _listed, hook, exchange)
                 if isinstance(found, tuple):
                     notes, problems = found
                     exchange.problems.extend(problems)
@@ -63,7 +65,7 @@ class Plugins(HookCalls):
         """Shows a record of a topic with schemas to every decoder that learns."""
         for hook in self.learners:
             if hook.enabled:
-                self.call(hook, hook.function.learn, topic, key, value)  # type: ignore[attr-defined]
+                self.call(hook, _nothing, hook.function.learn, topic, key, value)  # type: ignore[attr-defined]
 
     def decode_records(self, topic: str | None, batches: Any, misfits: Misfits | None = None) -> None:
         """Gives each record that a decoder understands a member ``decoded``:
@@ -106,7 +108,7 @@ class Plugins(HookCalls):
         for hook in self.decoders:
             if not hook.enabled:
                 continue
-            found = self.call(hook, _decoded, hook, room, topic, part, data, headers)
+            found = self.call(hook, partial(_copied, room), _decoded, hook, topic, part, data, headers)
             if found is TOO_MUCH:
                 return None
             if isinstance(found, DoesNotFit):
@@ -132,39 +134,48 @@ class Plugins(HookCalls):
         for hook in self.redactors:
             if data is None or not hook.enabled:
                 return None
-            data = self.call(hook, _answer, hook, None, topic, part, data)
+            data = self.call(hook, partial(_copied, None), hook.function, topic, part, data)
             if data is FAILED or data is TOO_MUCH:
                 return None
         return data
 
 
-def _answer(hook: Hook, room: list[int] | None, *arguments: Any) -> Any:
-    """A copy of what a function of a plugin returns."""
-    found = hook.function(*arguments)
-    return None if found is None else checked_copy(found, room)
-
-
-def _decoded(hook: Hook, room: list[int] | None, *arguments: Any) -> Any:
+def _decoded(hook: Hook, *arguments: Any) -> Any:
     """What a decoder returns, or the DoesNotFit that it raises."""
     try:
-        return _answer(hook, room, *arguments)
+        return hook.function(*arguments)
     except DoesNotFit as error:
         return error
 
 
-def _comments(hook: Hook, exchange: Exchange) -> tuple[list[Body], list[Problem]]:
+def _copied(room: list[int] | None, found: Any) -> Any:
+    """A copy of an answer that is counted against the room there is."""
+    return found if found is None or isinstance(found, DoesNotFit) else checked_copy(found, room)
+
+
+def _nothing(found: Any) -> None:
+    """What is made of an answer that nobody asked for."""
+
+
+def _listed(hook: Hook, exchange: Exchange) -> list[Any]:
+    """What an annotator says of an exchange."""
+    notes = list(islice(_each(hook.function(exchange)), MAX_NOTES + 1))
+    if len(notes) > MAX_NOTES:
+        raise TooMuch(f"of more than {MAX_NOTES} notes")
+    return notes
+
+
+def _comments(plugin: str, found: list[Any]) -> tuple[list[Body], list[Problem]]:
     """The notes and problems that an annotator gives an exchange."""
     notes: list[Body] = []
     problems: list[Problem] = []
     left = [MAX_JSON_VALUES]
-    for number, note in enumerate(_each(hook.function(exchange))):
-        if number == MAX_NOTES:
-            raise TooMuch(f"of more than {MAX_NOTES} notes")
+    for note in found:
         if isinstance(note, Problem):
             problems.append(checked_problem(note))
         else:
             members = note if isinstance(note, dict) else {"message": str(note)}
-            notes.append({"plugin": hook.plugin, **json_ready(members, left)})
+            notes.append({"plugin": plugin, **json_ready(members, left)})
     return notes, problems
 
 
@@ -175,8 +186,11 @@ def _each(found: Iterable[Any] | None) -> Iterator[Any]:
 
 
 def _isolate(plugin: Plugin) -> None:
-    """Puts in the place of decoders that are isolated what asks them in their own processes."""
+    """Puts in the place of decoders that are isolated what asks them in their own processes; those of a plugin that no
+    other process can load stay in this one.
+    """
     for number, hook in enumerate(plugin.hooks):
+        hook.isolated = hook.isolated and plugin.source is not None
         if hook.isolated and plugin.source is not None:
             from kwiresniff.plugins.isolated import IsolatedDecoder, LearningDecoder  # few plugins need processes
 

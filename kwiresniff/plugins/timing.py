@@ -1,85 +1,76 @@
 """How long functions of plugins may take, and their end when they take longer.
 
-A timer of the system interrupts the function (``SIGALRM``), which works for code in Python in the main thread. Code in
-C is interrupted where it asks for signals; elsewhere it is only seen afterwards that it took too long. What may hang
-for good belongs into a process of its own (``kwiresniff.plugins.isolated``).
+Two timers of the system interrupt the function: one of the processor time that it uses (``SIGPROF``), and one of the
+time that passes (``SIGALRM``), for who waits, as for an answer of a schema registry. That works for code in Python in
+the main thread. Code in C is interrupted where it asks for signals; elsewhere it is only seen afterwards that it took
+too long. What may hang for good belongs into a process of its own (``kwiresniff.plugins.isolated``).
 """
 
 from __future__ import annotations
 
 import signal
 import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
-#: For one call. A value takes microseconds; a schema that is parsed when it is first met, or a busy machine, tenths.
+#: Processor time of one call. A value takes microseconds, a schema that is parsed when it is first met milliseconds.
 CALL_MS = 500
-#: For the first call of a function, which may import its libraries.
-FIRST_CALL_MS = 10_000
+#: Of the first call of a function, which may import its libraries.
+FIRST_CALL_MS = 5_000
+#: Of any call, by the clock.
+WAIT_MS = 10_000
 #: After so many calls that took too long a function is switched off.
 MAX_SLOW_CALLS = 10
-#: A function that takes so long for a call on average, and so long in all, is named.
+#: A function that takes so long for a call on average, and so long in all, is named; by the clock.
 SLOW_MS = 10
 NAMED_MS = 10_000
 
+_TIMERS: Final = ((signal.SIGPROF, signal.ITIMER_PROF), (signal.SIGALRM, signal.ITIMER_REAL))
 _armed = False
-_waited = 0.0
 
 
 class TookTooLong(BaseException):
     """Raised inside a function that takes too long. No ``Exception``, because plugins catch those."""
 
 
-def limited(seconds: float, function: Callable[..., Any], *arguments: Any) -> Any:
-    """What the function returns. Raises TookTooLong in it when it takes longer than so many ``seconds``, where this
-    thread can be interrupted and nobody else uses the signal.
+def limited(ms: int, function: Callable[..., Any], *arguments: Any) -> Any:
+    """What the function returns. Raises TookTooLong in it when it uses more than so many milliseconds of processor time
+    or ``WAIT_MS`` by the clock, where this thread can be interrupted and nobody else uses these signals.
     """
-    global _armed  # noqa: PLW0603  there is one timer in a process
-    if threading.current_thread() is not threading.main_thread():
+    global _armed  # noqa: PLW0603  there is one timer of a kind in a process
+    if not _usable():
         return function(*arguments)
-    if signal.getsignal(signal.SIGALRM) is not _on_alarm:
-        if signal.getsignal(signal.SIGALRM) is not signal.SIG_DFL:
-            return function(*arguments)
-        signal.signal(signal.SIGALRM, _on_alarm)
     try:
         try:
             _armed = True
-            signal.setitimer(signal.ITIMER_REAL, seconds, seconds)  # again and again, for who catches everything
+            _set(ms, WAIT_MS)
             return function(*arguments)
         finally:
             _armed = False
     finally:  # also when the signal came in the line above
         _armed = False
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        _set(0, 0)
 
 
-@contextmanager
-def waiting() -> Iterator[None]:
-    """Time in here does not count for the function that is called: for plugins that wait for a server or another
-    process, with a timeout of their own.
-    """
-    global _armed, _waited  # noqa: PLW0603  as above
-    was_armed, begun = _armed, time.monotonic()
-    is_main = threading.current_thread() is threading.main_thread()
-    if was_armed and is_main:
-        _armed = False
-        left, again = signal.setitimer(signal.ITIMER_REAL, 0)
-    try:
-        yield
-    finally:
-        _waited += time.monotonic() - begun
-        if was_armed and is_main:
-            _armed = True
-            signal.setitimer(signal.ITIMER_REAL, max(left, 0.001), again)
+def _set(*times_ms: int) -> None:
+    """Starts both timers, or stops them. They come again and again, for who catches everything."""
+    for (_, timer), ms in zip(_TIMERS, times_ms, strict=True):
+        signal.setitimer(timer, ms / 1000, ms / 1000)
 
 
-def waited() -> float:
-    """Seconds in ``waiting`` so far."""
-    return _waited
+def _usable() -> bool:
+    """Whether signals come to this thread and are ours, or can be made ours."""
+    if threading.current_thread() is not threading.main_thread():
+        return False
+    for number, _ in _TIMERS:
+        handler = signal.getsignal(number)
+        if handler is not _on_signal:
+            if handler is not signal.SIG_DFL:
+                return False
+            signal.signal(number, _on_signal)
+    return True
 
 
-def _on_alarm(number: int, frame: Any) -> None:
+def _on_signal(number: int, frame: Any) -> None:
     if _armed:
         raise TookTooLong

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import signal
 import sys
 from typing import IO, Any
 
@@ -15,12 +16,15 @@ from kwiresniff.plugins.loading import load_again
 
 def main() -> None:
     """Loads the plugin that the arguments name and answers until standard input ends."""
-    kind, where, number = sys.argv[1:]
+    kind, where, number, *limits = sys.argv[1:]
+    first_ms, later_ms = map(int, limits)
+    signal.setitimer(signal.ITIMER_PROF, first_ms / 1000)  # SIGPROF ends a process that does not handle it
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)  # what the plugin prints is no answer
     function = load_again((kind, where)).hooks[int(number)].function
     while question := _question(sys.stdin.buffer):
         answer = json_text(_answer(function, question))
+        signal.setitimer(signal.ITIMER_PROF, later_ms / 1000)
         answers.write(len(answer).to_bytes(LENGTH_BYTES, "big"))
         _write(answers, answer)
 

@@ -12,22 +12,29 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.plugins import Decoded, Plugins
+from kwiresniff.plugins import Decoded, Hooks, Plugin, Plugins
 from kwiresniff.plugins.isolated import IsolatedDecoder
 from kwiresniff.plugins.loading import load_plugins
-from kwiresniff.plugins.timing import MAX_SLOW_CALLS
 from tests.support.command import Done
 from tests.support.exchanges import exchange
 
 REAL = str(Path(__file__).parents[2] / "captures" / "first-look.pcap")
+MAX_SLOW = 3
 
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Calls may take 20 ms, of isolated decoders 200."""
-    monkeypatch.setattr("kwiresniff.plugins.isolated.CALL_MS", 200)
-    monkeypatch.setattr("kwiresniff.plugins.calls.CALL_MS", 20)
-    monkeypatch.setattr("kwiresniff.plugins.calls.FIRST_CALL_MS", 20)
+    """Calls may use 100 ms and wait for 400, of isolated decoders for 5 s; three may be slower."""
+    for module, name, value in (
+        ("calls", "CALL_MS", 100),
+        ("calls", "FIRST_CALL_MS", 100),
+        ("timing", "WAIT_MS", 400),
+        ("isolated", "CALL_MS", 200),
+        ("isolated", "WAIT_MS", 5_000),
+        ("calls", "MAX_SLOW_CALLS", MAX_SLOW),
+        ("hooks", "MAX_SLOW_CALLS", MAX_SLOW),
+    ):
+        monkeypatch.setattr(f"kwiresniff.plugins.{module}.{name}", value)
 
 
 def loaded(folder: Path, code: str) -> Plugins:
@@ -56,7 +63,7 @@ def test_a_decoder_that_takes_too_long_is_interrupted_named_and_in_the_end_switc
     """Other values are decoded meanwhile; what it takes together is bounded."""
     plugins = loaded(tmp_path, SLOW.format(step=step))
     begun = time.monotonic()
-    for _ in range(MAX_SLOW_CALLS):
+    for _ in range(MAX_SLOW):
         assert plugins.decode("t", "value", b"quick", []) == ("mine", "quick")
         assert plugins.decode("t", "value", b"slow", []) is None
         plugins.annotate(exchange())
@@ -92,7 +99,15 @@ def test_no_alarm_comes_after_a_call(tmp_path: Path) -> None:
     """It would end whatever runs then."""
     plugins = loaded(tmp_path, SLOW.format(step="pass"))
     assert plugins.decode("t", "value", b"quick", []) == ("mine", "quick")
-    time.sleep(0.05)
+    time.sleep(0.2)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_one_that_waits_for_a_registry_is_left_in_peace(tmp_path: Path) -> None:
+    """It uses no processor, and has longer."""
+    plugins = loaded(tmp_path, SLOW.format(step="time.sleep(0.2); return 'answered'"))
+    assert plugins.decode("t", "value", b"slow", []) == ("mine", "answered")
+    assert plugins.take_problems() == []
 
 
 def test_in_another_thread_nothing_is_interrupted(tmp_path: Path) -> None:
@@ -132,6 +147,8 @@ class Decoder:
         if data == b"hang":
             signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM, signal.SIGTERM, signal.SIGINT})
             time.sleep(60)
+        if data == b"spin":
+            sum(range(10**12))  # a loop in C, which asks for no signals
         if data == b"raise":
             raise LookupError("no such schema")
         if data == b"misfit":
@@ -201,18 +218,26 @@ def test_errors_of_an_isolated_decoder_are_its_errors(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-def test_an_isolated_decoder_that_crashes_or_hangs_is_ended_and_started_again(tmp_path: Path) -> None:
-    """With the schemas that it has learned, though it blocks signals."""
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        (b"crash", "plugin_failed"),
+        (b"spin", "plugin_too_slow"),
+        pytest.param(b"hang", "plugin_too_slow", marks=pytest.mark.slow),
+    ],
+)
+def test_an_isolated_decoder_that_crashes_or_hangs_is_ended_and_started_again(
+    data: bytes, code: str, tmp_path: Path
+) -> None:
+    """With the schemas that it has learned, whatever code it hangs in, and though it blocks signals."""
     plugins = loaded(tmp_path, ISOLATED)
     plugins.learn("_schemas", b"id", b"orders-value")
-    for data, code in ((b"crash", "plugin_failed"), (b"hang", "plugin_too_slow")):
-        assert plugins.decode("t", "value", b"before", HEADERS) is not None
-        assert plugins.decode("t", "value", data, HEADERS) is None
-        (problem,) = plugins.take_problems()
-        assert problem.code == code
-        _, found = plugins.decode("t", "value", b"after", HEADERS) or ("", None)
-        assert isinstance(found, Decoded)
-        assert found.schema == "orders-value"
+    assert plugins.decode("t", "value", b"before", HEADERS) is not None
+    assert plugins.decode("t", "value", data, HEADERS) is None
+    assert [problem.code for problem in plugins.take_problems()] == [code]
+    _, found = plugins.decode("t", "value", b"after", HEADERS) or ("", None)
+    assert isinstance(found, Decoded)
+    assert found.schema == "orders-value"
     plugins.close()
 
 
@@ -234,31 +259,6 @@ def test_the_command_shows_what_an_isolated_decoder_says(kwiresniff: Callable[..
     assert pid != os.getpid()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
-
-
-WAITING = """
-import time
-from kwiresniff.plugins import waiting
-def decode(topic, part, data, headers):
-    if data == b"wait":
-        with waiting():
-            time.sleep(0.7)
-    if data == b"hang":
-        with waiting():
-            time.sleep(0.1)
-        time.sleep(30)
-    return "read"
-def register(hooks):
-    hooks.value_decoder(decode)
-"""
-
-
-def test_time_that_a_plugin_waits_with_a_timeout_of_its_own_does_not_count(tmp_path: Path) -> None:
-    """The clock stops meanwhile, and goes on afterwards."""
-    plugins = loaded(tmp_path, WAITING)
-    answers = [plugins.decode("t", "value", data, []) for data in (b"first", b"wait", b"hang", b"last")]
-    assert [answer is not None for answer in answers] == [True, True, False, True]
-    assert [problem.code for problem in plugins.take_problems()] == ["plugin_too_slow"]
 
 
 def test_the_process_of_a_decoder_uses_nothing_of_the_current_folder(
@@ -296,3 +296,12 @@ def test_only_a_decoder_says_that_something_does_not_fit(kind: str, tmp_path: Pa
     plugins.redact_records("t", batches)
     (problem,) = plugins.take_problems()
     assert problem.code == "plugin_failed"
+
+
+def test_a_decoder_that_no_other_process_can_load_stays_in_this_one() -> None:
+    """Of a plugin that a program has put together."""
+    plugin = Plugin("mine", "here")
+    Hooks(plugin).value_decoder(lambda *_: os.getpid(), "d", isolated=True)
+    plugins = Plugins([plugin])
+    assert plugins.decode("t", "value", b"x", []) == ("mine", os.getpid())
+    plugins.close()
