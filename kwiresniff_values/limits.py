@@ -4,6 +4,8 @@ from __future__ import annotations
 
 #: Longer keys and values are left as they are: everything below is proportional to it.
 MAX_PAYLOAD_BYTES = 1024 * 1024
+#: Of MessagePack and CBOR, whose libraries make everything before it can be counted: a byte is a list.
+MAX_PACKED_BYTES = 256 * 1024
 #: Levels of one value. The answers of plugins may have as many.
 MAX_DEPTH = 64
 #: Values in one key or value; an array of nothing takes no bytes at all in Avro. So many are read well within the
@@ -23,7 +25,8 @@ MAX_REFERENCES = 100
 MAX_PREPARED = 1_000
 #: Bytes of the schemas that a capture has taught.
 MAX_LEARNT_BYTES = 16 * 1024 * 1024
-#: Keywords of JSON Schema evaluated for one value; one that leads to other schemas counts as five. References inside
+#: Keywords of JSON Schema evaluated for one value; one that leads to other schemas counts as five, and twenty
+#: items of one as another. References inside
 #: references double them at every level.
 MAX_KEYWORDS = 20_000
 #: Files of a folder of schemas.

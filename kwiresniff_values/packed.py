@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from kwiresniff.plugins.answers import TooMuch
-from kwiresniff_values.limits import MAX_DEPTH, MAX_VALUES
+from kwiresniff_values.limits import MAX_DEPTH, MAX_PACKED_BYTES, MAX_VALUES
 from kwiresniff_values.plain import plain
 from kwiresniff_values.problems import Misfit, missing
 
@@ -22,6 +22,7 @@ def read_msgpack(data: bytes) -> Any:
         import msgpack
     except ImportError:
         raise missing("msgpack") from None
+    _bound(data)
     try:
         # The library makes room for as many items as a header says there are.
         found = msgpack.unpackb(
@@ -43,6 +44,11 @@ def read_msgpack(data: bytes) -> Any:
     return plain(found)
 
 
+def _bound(data: bytes) -> None:
+    if len(data) > MAX_PACKED_BYTES:
+        raise TooMuch(f"of more than {MAX_PACKED_BYTES} bytes of MessagePack or CBOR")
+
+
 def _extension(code: int, data: bytes) -> Any:
     return {"extension": code, "data": data}
 
@@ -53,6 +59,7 @@ def read_cbor(data: bytes) -> Any:
         import cbor2
     except ImportError:
         raise missing("cbor2") from None
+    _bound(data)
     stream = io.BytesIO(data)
     semantic = {**{tag: _left_alone(tag) for tag in _TAGS_LEFT}, 2: _big, 3: _negative_big, 37: _uuid}
     try:

@@ -95,6 +95,12 @@ def test_a_pattern_that_backtracks_and_items_that_compare_take_no_time() -> None
     assert time.process_time() - begin < 2
 
 
+def test_a_keyword_with_many_items_counts_for_more() -> None:
+    """Eighteen thousand numbers, each held against a thousand."""
+    with pytest.raises(TooMuch, match=f"{MAX_KEYWORDS} keywords"):
+        reads({"items": {"enum": list(range(1_000))}}, [999] * 18_000)
+
+
 def test_levels_are_bounded() -> None:
     """Of what is shown, and of what the parser follows."""
     with pytest.raises(TooMuch):

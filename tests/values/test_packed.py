@@ -13,7 +13,7 @@ msgpack = pytest.importorskip("msgpack")
 cbor2 = pytest.importorskip("cbor2")
 
 from kwiresniff.plugins.answers import TooMuch  # noqa: E402
-from kwiresniff_values.limits import MAX_DECIMAL_BITS, MAX_VALUES  # noqa: E402
+from kwiresniff_values.limits import MAX_DECIMAL_BITS, MAX_PACKED_BYTES, MAX_VALUES  # noqa: E402
 from kwiresniff_values.packed import read_cbor, read_msgpack  # noqa: E402
 from kwiresniff_values.problems import Misfit  # noqa: E402
 
@@ -90,8 +90,15 @@ def test_what_claims_more_than_is_there_is_refused_without_making_room(read: Any
         read(data)
 
 
-def test_a_number_of_a_million_bytes_is_hexadecimal() -> None:
+@pytest.mark.parametrize("read", [read_msgpack, read_cbor])
+def test_bytes_are_bounded_before_anything_is_made_of_them(read: Any) -> None:
+    """Each may be a list."""
+    with pytest.raises(TooMuch, match=f"{MAX_PACKED_BYTES} bytes"):
+        read(b"\x80" * (MAX_PACKED_BYTES + 1))
+
+
+def test_a_number_of_many_bytes_is_hexadecimal() -> None:
     """Decimal digits would take the square of its length."""
-    data = b"\xc2\x5a\x00\x0f\x00\x00" + b"\xff" * 0xF0000
-    assert read_cbor(data) == "0x" + "ff" * 0xF0000
+    data = b"\xc2\x5a\x00\x03\x00\x00" + b"\xff" * 0x30000
+    assert read_cbor(data) == "0x" + "ff" * 0x30000
     assert read_cbor(cbor2.dumps(2**MAX_DECIMAL_BITS - 1)) == str(2**MAX_DECIMAL_BITS - 1)
