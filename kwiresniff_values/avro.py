@@ -6,6 +6,7 @@ import io
 from collections.abc import Callable
 from typing import Any
 
+from kwiresniff.plugins.answers import TooMuch
 from kwiresniff_values.avro_bounds import Walk
 from kwiresniff_values.limits import MAX_REFERENCES
 from kwiresniff_values.plain import plain
@@ -34,16 +35,18 @@ def reader(schema: Schema) -> Callable[[bytes], Any]:
         Walk(payload, named).check(parsed)
         try:
             return plain(schemaless_reader(io.BytesIO(payload), parsed, None))
-        except (ValueError, OverflowError, ArithmeticError, LookupError, TypeError, EOFError) as error:
+        except TooMuch:
+            raise
+        except Exception as error:
             # A date before the year 1, text that is not UTF-8, a decimal of more digits than the schema has.
-            raise Misfit(f"{type(error).__name__}: {error}") from None
+            raise Misfit(f"{type(error).__name__}: {str(error)[:200]}") from None
 
     return read
 
 
 def _parsed(schema: Schema, named: dict[str, Any], needed_by: tuple[str, ...] = ()) -> Any:
     """The schema as fastavro wants it; types that it does not define are looked for by their names."""
-    from fastavro.schema import SchemaParseException, UnknownType, parse_schema
+    from fastavro.schema import UnknownType, parse_schema
 
     definition = _definition(schema)
     for _ in range(MAX_REFERENCES):
@@ -51,12 +54,13 @@ def _parsed(schema: Schema, named: dict[str, Any], needed_by: tuple[str, ...] = 
             parse_schema(definition, dict(named))  # which is half filled where a type is not known
             return parse_schema(definition, named)
         except UnknownType as error:
-            other = schema.referred(error.name)
-            if other is None or error.name in needed_by or len(needed_by) == MAX_NESTED:
-                raise Unusable(f"schema {schema.name}: no source has the type {error.name}") from None
-            _parsed(other, named, (*needed_by, error.name))
-        except (SchemaParseException, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-            raise Unusable(f"schema {schema.name} is no Avro schema: {error}") from None
+            name = error.name if isinstance(error.name, str) else ""  # a strange type is no name
+            other = schema.referred(name) if name else None
+            if other is None or name in needed_by or len(needed_by) == MAX_NESTED:
+                raise Unusable(f"schema {schema.name}: no source has the type {str(error.name)[:200]}") from None
+            _parsed(other, named, (*needed_by, name))
+        except Exception as error:  # the library follows whatever stands in a schema
+            raise Unusable(f"schema {schema.name} is no Avro schema: {str(error)[:200]}") from None
     raise Unusable(f"schema {schema.name} refers to more than {MAX_REFERENCES} others")
 
 

@@ -31,7 +31,6 @@ def reader(schema: Schema) -> Callable[[bytes], Any]:
         from jsonschema.exceptions import SchemaError
         from jsonschema.validators import Draft7Validator, extend, validator_for
         from referencing import Registry
-        from referencing.exceptions import Unresolvable
         from referencing.jsonschema import DRAFT7
     except ImportError:
         raise missing("jsonschema") from None
@@ -39,7 +38,8 @@ def reader(schema: Schema) -> Callable[[bytes], Any]:
     others = [(name, parse_schema_text(one.name, one.text)) for name, one in with_references(schema)]
     base: Any = validator_for(definition, default=Draft7Validator)
     try:
-        base.check_schema(definition)
+        for one in (definition, *(other for _, other in others)):
+            base.check_schema(one)
         # A registry of its own: the one that jsonschema has fetches what a schema refers to.
         registry: Any = Registry().with_resources(
             [(name, DRAFT7.create_resource(one)) for name, one in others if isinstance(one, dict | bool)]
@@ -59,8 +59,10 @@ def reader(schema: Schema) -> Callable[[bytes], Any]:
         left[0] = MAX_KEYWORDS
         try:
             error = next(validator.iter_errors(found), None)
-        except (Unresolvable, RecursionError, re.error, OverflowError) as wrong:
-            raise Unusable(f"schema {schema.name} cannot be followed: {str(wrong)[:200]}") from None
+        except TooMuch:
+            raise
+        except Exception as wrong:  # what a schema refers to is not there, or is no schema in a way that nobody checked
+            raise Unusable(f"schema {schema.name} cannot be followed: {' '.join(str(wrong).split())[:200]}") from None
         if error is not None:
             expected = json.dumps(error.validator_value, default=str)
             if len(expected) > _MAX_EXPECTED:

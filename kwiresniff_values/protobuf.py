@@ -46,7 +46,7 @@ class Messages:
                     known.add(file.name)
                     self._pool.Add(file)
             return self._pool.FindFileByName(files[-1].name)
-        except (TypeError, KeyError, ValueError) as error:
+        except Exception as error:  # the library follows whatever stands in a descriptor
             raise Unusable(f"schema {schema.name} is not usable: {_line(error)}") from None
 
     def reader(self, indexes: Sequence[int]) -> Callable[[bytes], Any]:
@@ -95,7 +95,7 @@ class Messages:
             _count(parsed, 0, [MAX_VALUES])
             try:
                 found = json_format.MessageToDict(parsed, preserving_proto_field_name=True, descriptor_pool=self._pool)
-            except (ValueError, TypeError, LookupError, OverflowError, json_format.Error) as error:
+            except Exception as error:
                 # A time beyond the year 9999, an Any of a type that the schema does not define.
                 raise Misfit(f"{name}: {_line(error)}") from None
             return plain(found)

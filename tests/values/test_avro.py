@@ -152,6 +152,10 @@ def test_types_of_other_schemas_are_found_by_name() -> None:
         ("5", "no Avro schema"),
         ('{"type": "record"}', "no Avro schema"),
         ('{"type": "array", "items": "B"}', "no source has the type B"),
+        (
+            '{"type": "array", "items": {"type": "!ong", "logicalType": "date"}}',
+            "no source has the type {'type': '!ong'",
+        ),
         ("[" * 100_000, "no JSON"),
         (" " * (MAX_SCHEMA_BYTES + 1), f"more than {MAX_SCHEMA_BYTES} bytes"),
         ('{"a":' * (MAX_SCHEMA_DEPTH + 1) + "1" + "}" * (MAX_SCHEMA_DEPTH + 1), f"deeper than {MAX_SCHEMA_DEPTH}"),

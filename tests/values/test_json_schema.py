@@ -109,6 +109,13 @@ def test_levels_are_bounded() -> None:
         reads({}, b"[" * 100_000)
 
 
+def test_a_schema_that_is_referred_to_is_checked_as_well() -> None:
+    """It is one line, as everything that is wrong with schemas."""
+    other = schema("JSON", {"type": "strisg"})
+    with pytest.raises(Unusable, match="is no JSON Schema"):
+        json_schema.reader(schema("JSON", {"$ref": "other"}, {"other": other}))
+
+
 @pytest.mark.parametrize("text", ["{", '{"type": 5}', '{"$ref": 5}', '{"properties": []}'])
 def test_what_is_no_schema_is_unusable(text: str) -> None:
     """By JSON's rules or by JSON Schema's."""
