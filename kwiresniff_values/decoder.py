@@ -9,7 +9,7 @@ from typing import Any
 from kwiresniff.plugins import Decoded, DoesNotFit
 from kwiresniff_values import avro, cloud_events, connect, framing, json_schema, json_text, packed, windows
 from kwiresniff_values.captured import Captured
-from kwiresniff_values.formats import Format, Formats
+from kwiresniff_values.formats import WITH_SCHEMA, Format, Formats
 from kwiresniff_values.framing import Claim
 from kwiresniff_values.limits import MAX_PAYLOAD_BYTES, MAX_PREPARED
 from kwiresniff_values.plain import plain
@@ -20,8 +20,6 @@ from kwiresniff_values.protobuf import Messages
 from kwiresniff_values.schemas import Schema, Source
 
 Headers = Sequence[Mapping[str, Any]]
-#: Reads a payload, given the indexes of a Protobuf message.
-_Read = Callable[[bytes, Sequence[int]], Any]
 #: Errors that are raised; Plugins switches a decoder off that has raised a few more.
 MAX_REPORTED = 5
 #: Ids of registries count from 1; bytes that begin with a 0 for another reason make longer ones.
@@ -36,9 +34,8 @@ class _Prepared:
         self.name = schema.name
         self.format = _FORMATS[schema.kind]
         self._messages = Messages(schema) if schema.kind == "PROTOBUF" else None
-        self._read = (
-            {"AVRO": avro.reader, "JSON": json_schema.reader}[schema.kind](schema) if not self._messages else None
-        )
+        reader = {"AVRO": avro.reader, "JSON": json_schema.reader}.get(schema.kind)
+        self._read = None if reader is None else reader(schema)
 
     def read(self, payload: bytes, indexes: Sequence[int] | None) -> Any:
         """The value; raises Misfit, TooMuch and Unusable. Without ``indexes`` they, or a name, are in the payload."""
@@ -93,11 +90,11 @@ class ValueDecoder:
     def _decode(self, topic: str | None, part: str, data: bytes, headers: Headers, format: Format) -> Any:
         if format.name == "auto":
             return self._by_itself(topic, part, data, headers)
-        if format.schema is not None or format.name in ("avro", "protobuf", "json-schema"):
+        if format.name in WITH_SCHEMA:
             return self._by_subject(topic, part, data, headers, format)
         if format.name == "windowed":
             window = windows.of_serializer(data)
-            return window and self._windowed(topic, window, headers)
+            return None if window is None else self._windowed(window, headers)
         try:
             return Decoded(_reader(format.name)(data), None, format.name)
         except Misfit as error:
@@ -113,7 +110,7 @@ class ValueDecoder:
             if event is not None:
                 return self._event(event)
         elif (window := windows.windowed(topic, data)) is not None:
-            return self._windowed(topic, window, headers)
+            return self._windowed(window, headers)
         found = _json(data)
         if found is None and not self._reported and len(self._sources) > 1:
             self._tell_unknown(topic, part, data, headers)
@@ -196,10 +193,10 @@ class ValueDecoder:
             members["data"] = event.data if found is None else found.data
         return Decoded(members, None, cloud_events.FORMAT)
 
-    def _windowed(self, topic: str | None, window: windows.Window, headers: Headers) -> Decoded:
-        inner = self._claimed("key", window.key, headers)
-        key = window.key if inner is None else inner.data
-        return Decoded({"key": key, "window": window.members}, inner and inner.schema, "windowed")
+    def _windowed(self, window: windows.Window, headers: Headers) -> Decoded:
+        """The key in front of the window by the schema that it names, else as it is."""
+        inner = self._claimed("key", window.key, headers) or Decoded(window.key)
+        return Decoded({"key": inner.data, "window": window.members}, inner.schema, "windowed")
 
 
 def _json(data: bytes) -> Decoded | None:

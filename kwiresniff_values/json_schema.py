@@ -27,7 +27,6 @@ _COSTS = dict.fromkeys(("$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf"
 def reader(schema: Schema) -> Callable[[bytes], Any]:
     """What reads a JSON text and checks it. It raises Misfit and TooMuch, ``reader`` itself Unusable."""
     try:
-        import jsonschema
         from jsonschema.exceptions import SchemaError
         from jsonschema.validators import Draft7Validator, extend, validator_for
         from referencing import Registry
@@ -51,7 +50,6 @@ def reader(schema: Schema) -> Callable[[bytes], Any]:
         base, {name: _counted(one, _COSTS.get(name, 1), left) for name, one in _keywords(base).items()}
     )
     validator = checked(definition, registry=registry)
-    del jsonschema
 
     def read(payload: bytes) -> Any:
         found = json_text.parse(payload)
