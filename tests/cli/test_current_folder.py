@@ -31,8 +31,9 @@ exit 1
 """
 #: Modules that the command and Spark's workers import.
 _MODULES = frozenset({
-    *sys.stdlib_module_names, "click", "cramjam", "google_crc32c", "jinja2", "kwiresniff", "librt", "lz4", "matplotlib",
-    "numpy", "opentelemetry", "orjson", "pandas", "py4j", "pyarrow", "pyshark", "pyspark", "pyspark_kwiresniff",
+    *sys.stdlib_module_names, "cbor2", "click", "cramjam", "fastavro", "google", "google_crc32c", "grpc_tools",
+    "jinja2", "jsonschema", "kwiresniff", "kwiresniff_values", "librt", "lz4", "matplotlib", "msgpack", "numpy",
+    "opentelemetry", "orjson", "pandas", "py4j", "pyarrow", "pyshark", "pyspark", "pyspark_kwiresniff",
     "pyspark_planted", "rich", "scapy", "zstandard",
 })  # fmt: skip
 #: Programs that some command may look for on the path, and those that Spark's scripts and Hadoop use.
@@ -53,7 +54,7 @@ _SPARKLESS = {
     "report": ["report", CAPTURE, "-O", "{out}/report.html"],
     "decode": ["decode", "--help"],
     "schema": ["schema", "show", "Metadata"],
-    "plugins": ["plugins"],
+    "plugins": ["plugins", "--value-format", "packed=msgpack", "--value-format", "concise=cbor"],
 }
 _PIPELINE = (
     ["pipeline", "run", CAPTURE, "--out", "{out}/run"],
