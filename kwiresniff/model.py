@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 Direction: TypeAlias = Literal["request", "response"]
 Outcome: TypeAlias = Literal["ok", "error", "no_response_expected", "unanswered", "request_missing", "undecoded"]
+#: All of them; numbers stand for outcomes by their place in it.
+OUTCOMES: Final[tuple[Outcome, ...]] = (
+    "ok", "error", "no_response_expected", "unanswered", "request_missing", "undecoded",
+)  # fmt: skip
 RecordsMode: TypeAlias = Literal["full", "shown", "headers", "skip"]
 Body: TypeAlias = dict[str, Any]
 

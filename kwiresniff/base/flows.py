@@ -31,6 +31,16 @@ def endpoints(flow: bytes) -> tuple[str, str]:
     return _text(flow[:address], ports[:2]), _text(flow[address : 2 * address], ports[2:])
 
 
+def flow_of(source: str, destination: str) -> bytes:
+    """The flow key of two ends as ``endpoints`` gives them."""
+    hosts, ports = b"", b""
+    for end in (source, destination):
+        host, _, port = end.rpartition(":")
+        hosts += ip_address(host.strip("[]")).packed
+        ports += int(port).to_bytes(2)
+    return hosts + ports
+
+
 def host_of(endpoint: str) -> str:
     """The address in ``ip:port``: ``10.0.0.5`` of ``10.0.0.5:50000``, ``[::1]`` of ``[::1]:50000``."""
     return endpoint.rpartition(":")[0]

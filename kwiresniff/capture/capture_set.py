@@ -13,10 +13,11 @@ from kwiresniff.capture.choices import choices_of
 from kwiresniff.capture.formats import PCAPNG_MAGIC, NotACapture, first_timestamp, open_reader
 from kwiresniff.capture.input_stream import Stream
 from kwiresniff.capture.packet_decoder import NO_CHOICES, Choices, LayerDecoder
+from kwiresniff.capture.packet_places import PacketPlaces, Place
 from kwiresniff.capture.paths import STANDARD_INPUT, Input, expand, reason
 from kwiresniff.capture.sources import Reader, segments_of
 from kwiresniff.errors import CaptureError
-from kwiresniff.model import Problem, Segment, SegmentList, SegmentSink
+from kwiresniff.model import Problem, Segment, SegmentList, SegmentSink, file_index, packet_number
 
 #: How far into a stream that cannot be read twice the first packet is looked for, in growing steps: a packet
 #: comes early, and a slow writer should not have to fill the largest step first.
@@ -28,7 +29,8 @@ class CaptureSet:
 
     ``files`` are the names in the order of reading; a packet reference carries the index into them.
     ``problems`` grows while iterating. ``other_packets`` counts the packets that gave no segment, by reason.
-    ``total_bytes`` is what lies on disk, None when an input is a stream.
+    ``total_bytes`` is what lies on disk, None when an input is a stream. ``places`` tells where packets are found
+    again.
     """
 
     def __init__(
@@ -61,13 +63,14 @@ class CaptureSet:
         self._reader: Reader | None = None
         self._decoder: LayerDecoder | None = None  # the current reader's
         self._next = 0  # index of the next input
+        self.places = PacketPlaces()
 
     def __iter__(self) -> Iterator[Segment]:
         return segments_of(self)
 
     def feed(self, sink: SegmentSink) -> bool:
         """Give segments to ``sink`` until it wants a pause or a read is used up; False when there are no more."""
-        while self._reader is None or not self._reader.feed(sink):
+        while self._reader is None or not self._fed(self._reader, sink):
             if self._decoder is not None:
                 self._decoder.close()
             self._finish()
@@ -103,6 +106,37 @@ class CaptureSet:
             return None
         return CaptureSet(self._inputs, {}, [], self._first_index, self._choices)
 
+    def reader_at(self, packet: int, places: PacketPlaces) -> Reader | None:
+        """A reader of the file with the packet of this reference, some way before it; ``places`` are those that a whole
+        reading of these captures has added. None where the file cannot be read again.
+        """
+        index = file_index(packet) - self._first_index
+        if not 0 <= index < len(self._inputs) or self._inputs[index].size_bytes is None:
+            return None
+        reference = (self._first_index + index) << PACKET_BITS
+        place = places.before(packet)
+        try:
+            reader = self._reader_of(index, reference)
+            if place is not None and file_index(place.packet) == file_index(packet):
+                reader = self._resumed(reader, place, reference) or self._reader_of(index, reference)
+        except CaptureError:  # it was a capture when it was read
+            return None
+        return reader
+
+    def _reader_of(self, index: int, reference: int) -> Reader:
+        return open_reader(_open(self._inputs[index].path), LayerDecoder({}, self._choices), reference, _ignore)
+
+    def _resumed(self, reader: Reader, place: Place, reference: int) -> Reader | None:
+        """The reader at a place; None where it does not know there what a whole reading does."""
+        number, found, seen = packet_number(place.packet), reader.begin(), SegmentList()
+        while found and reader.context != place.context and reader.packets < number:
+            found = reader.feed(seen)
+            seen.taken.clear()
+        if found and reader.context == place.context and reader.resume(number, place.offset):
+            return reader
+        reader.close()
+        return None
+
     def read_names(self) -> None:
         """Reads the captures that may have names of addresses for these alone, where they can be read twice: what wrote
         them may have known the names only at the end.
@@ -137,6 +171,13 @@ class CaptureSet:
             self._reader = open_reader(self._stream, self._decoder, reference, report, self._names)
         except CaptureError as error:  # it was a capture when it was checked
             report(Problem("capture_unreadable", str(error)))
+
+    def _fed(self, reader: Reader, sink: SegmentSink) -> bool:
+        found = reader.feed(sink)
+        if found and reader.packets:
+            reference = (self._first_index + self._next - 1) << PACKET_BITS
+            self.places.add(reference + reader.packets, reader.offset, reader.context)
+        return found
 
     def _finish(self) -> None:
         if self._stream is not None:

@@ -70,6 +70,11 @@ class PcapngReader(FileReader):
         """The TLS key logs found so far; whoever takes them clears the list."""
         return self.section.secrets
 
+    @property
+    def context(self) -> int:
+        """The interfaces that are known, and of which section."""
+        return (self.section.number << 32) + len(self.section.interfaces)
+
     def _packets(self, sink: SegmentSink) -> None:
         """Give the segments of what is in the buffer to ``sink``.
 

@@ -75,18 +75,23 @@ class Interface:
 
 
 class Section:
-    """The section being read. ``secrets`` holds the TLS key logs of all sections, until someone takes them."""
+    """The section being read, with its ``number`` in the file.
+
+    ``secrets`` holds the TLS key logs of all sections, until someone takes them.
+    """
 
     def __init__(self, front: Callable[[int, str], Front]) -> None:
         self.interfaces: list[Interface] = []
         self.secrets: list[bytes] = []
         self._secrets_bytes = 0
         self._front = front
+        self.number = 0  # of sections so far
         self.begin("<")
 
     def begin(self, order: str) -> None:
         """Start a section of byte order ``order`` (``<`` or ``>``); the interfaces of the last one are gone."""
         self.order = order
+        self.number += 1
         self.interfaces.clear()
         #: type, length
         self.block = struct.Struct(order + "II").unpack_from

@@ -128,24 +128,25 @@ def tree_of(source: EventSource, out: TextIO, width: int | None, color: bool) ->
     make of it.
     """
     options, topics = source.options, source.analyzer.topics
-    plugins, redactor = source.plugins, source.redactor
     tree = TreeWriter(out, width, color, options.verbose, files=source.files, topic_name=topics.name)
-    changes_nodes = redactor is not None or bool(plugins.decoders)
+    changes_nodes = source.redactor is not None or bool(source.plugins.decoders)
 
     def read(exchange: Exchange, which: Direction) -> Dissection | list[Row] | None:
         rows = None if changes_nodes else tree.rows(exchange, which)
-        if rows is not None:
-            return rows
-        dissection = dissect_message(
-            exchange, which, topics, show_secrets=options.show_secrets, folded=not options.verbose
-        )
-        if dissection is not None and redactor is not None:
-            message = exchange.request if which == "request" else exchange.response
-            assert message is not None
-            missing = message.size_bytes - len(message.frame or b"")
-            redactor.dissect(dissection, (exchange.api_key, which), missing)
-        elif dissection is not None and plugins.decoders:
-            decode_dissection(dissection, plugins, topics.name)
-        return dissection
+        return rows if rows is not None else dissection_of(source, exchange, which, folded=not options.verbose)
 
     return lambda exchange: tree.text(exchange, read(exchange, "request"), read(exchange, "response"))
+
+
+def dissection_of(source: EventSource, exchange: Exchange, which: Direction, *, folded: bool) -> Dissection | None:
+    """The nodes of a message, with what plugins and redaction make of them; see ``dissect_message``."""
+    options, topics = source.options, source.analyzer.topics
+    dissection = dissect_message(exchange, which, topics, show_secrets=options.show_secrets, folded=folded)
+    if dissection is not None and source.redactor is not None:
+        message = exchange.request if which == "request" else exchange.response
+        assert message is not None
+        missing = message.size_bytes - len(message.frame or b"")
+        source.redactor.dissect(dissection, (exchange.api_key, which), missing)
+    elif dissection is not None and source.plugins.decoders:
+        decode_dissection(dissection, source.plugins, topics.name)
+    return dissection

@@ -106,7 +106,8 @@ class EventSource:
     ``encrypted`` counts the TLS connections that could not be looked into. ``names`` are those of addresses.
     ``needs`` are the command's; bodies come as text, digests or in part only if no option looks into them. ``screen``
     says that the command prints exchange by exchange, so that a progress bar on the same terminal would be in the way.
-    ``on_event``, when it is set, gets every event before the sink of ``read`` does. ``clusters`` are learned from all
+    ``on_event``, when it is set, gets every event before the sink of ``read`` does, and ``on_buffer`` is called before
+    more is read. ``clusters`` are learned from all
     exchanges, wanted or not, and events wait for that (``identity.held_events``), where the command needs them. With
     ``all_views`` a connection that is in the captures more than once is given more than once, for a command that shows
     what is there.
@@ -154,6 +155,7 @@ class EventSource:
         self._all_views = all_views
         keep_freed_memory()
         self.on_event: Callable[[Event], None] | None = None
+        self.on_buffer: Callable[[], None] | None = None
         self._looked_at = 0  # by the exchange filter
         self._narrowed = narrowed
         self._limited: Limited | None = None
@@ -208,6 +210,11 @@ class EventSource:
     def packets(self) -> int:
         """Packets read so far, of all kinds."""
         return self._captures.packets
+
+    @property
+    def captures(self) -> SegmentSource:
+        """What is read."""
+        return self._captures
 
     @property
     def other_packets(self) -> dict[str, int]:
@@ -282,6 +289,8 @@ class EventSource:
 
         def feed(sink: SegmentSink) -> bool:
             progress.poll()
+            if self.on_buffer is not None:
+                self.on_buffer()
             return give(sink)
 
         return feed

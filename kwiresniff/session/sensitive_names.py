@@ -36,6 +36,16 @@ class SensitiveNames:
         self._names[name] = None
         self._bytes += size
 
+    def saved(self) -> tuple[tuple[str, ...], bool]:
+        """The names, and whether it is full."""
+        return tuple(self._names), self._full
+
+    def restore(self, names: tuple[str, ...], full: bool) -> None:
+        """Takes over what another set holds."""
+        for name in names:
+            self.learn(name)
+        self._full = self._full or full
+
     def __contains__(self, name: object) -> bool:
         if not isinstance(name, str):
             return False  # withheld itself, in a message that is not sound

@@ -24,13 +24,12 @@ from kwiresniff.base.address_names import AddressNames
 from kwiresniff.base.body_members import DECODED, UNKNOWN_TAGS
 from kwiresniff.base.depths import Depth
 from kwiresniff.base.entities import RECORD_SETS
-from kwiresniff.model import Body, Direction, Exchange, Message, TopicNames
+from kwiresniff.model import OUTCOMES, Body, Direction, Exchange, Message, TopicNames
 from kwiresniff.schema.aliases import body_fields, fields_below, names_of, newer_paths
 
 Values = Sequence[Any]
 Getter = Callable[[Exchange], "Values | None"]
 
-OUTCOMES = ("ok", "error", "no_response_expected", "unanswered", "request_missing", "undecoded")
 #: Outcomes that are final before any body is decoded.
 _OUTCOMES_WITHOUT_RESPONSE = frozenset({"no_response_expected", "unanswered"})
 

@@ -13,11 +13,11 @@ from difflib import get_close_matches
 from ipaddress import ip_address
 from typing import Any
 
-from kwiresniff.analysis.filter.fields import OUTCOMES
 from kwiresniff.analysis.filter.lexer import Token
 from kwiresniff.analysis.filter.linear_search import MAX_SEARCHED_CHARS, search_function
 from kwiresniff.analysis.parse_units import duration_ns, size_bytes, time_ns
 from kwiresniff.errors import FilterError, SchemaError
+from kwiresniff.model import OUTCOMES
 from kwiresniff.schema import API_NAMES, api_by_name, error, error_by_name
 
 Test = Callable[[Any], bool]
