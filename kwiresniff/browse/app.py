@@ -193,12 +193,13 @@ class BrowseApp(App[None]):
 
         def follow() -> None:
             worker = get_current_worker()
-            while not worker.is_cancelled:
+            while True:
                 try:
                     message = running.receive()
                 except EOFError:
                     return
-                self.call_from_thread(use, message)
+                if not worker.is_cancelled:
+                    self.call_from_thread(use, message)
 
         def use(message: object) -> None:
             if self._processes.get(name) is not running:

@@ -20,7 +20,9 @@ class Progress(NamedTuple):
 
 
 class CapturesModel:
-    """The captures in ``files``. ``reader`` reads exchanges of ``index``, ``dissect`` makes nodes of their messages."""
+    """The captures in ``files``. ``reader`` reads exchanges of ``index``, ``dissect`` makes nodes of their messages.
+    Without ``shows_bytes`` nobody sees their frames.
+    """
 
     def __init__(
         self,
@@ -30,6 +32,8 @@ class CapturesModel:
         topics: TopicNameTable,
         reader: ExchangeReader,
         dissect: Dissect,
+        *,
+        shows_bytes: bool = True,
     ) -> None:
         self.files = files
         self.index = index
@@ -39,6 +43,7 @@ class CapturesModel:
         self._places = places
         self._topics = topics
         self._dissect = dissect
+        self._shows_bytes = shows_bytes
 
     def take(self, message: Indexed) -> None:
         """Adds what a reading process has sent."""
@@ -53,4 +58,6 @@ class CapturesModel:
     def details(self, row: int, *, whole: bool) -> Details | None:
         """The exchange of a row as a tree; None where it is not found in the files any more."""
         exchange = self.reader.exchange(row)
-        return None if exchange is None else Details(exchange, self._dissect, self.files, whole=whole)
+        if exchange is None:
+            return None
+        return Details(exchange, self._dissect, self.files, whole=whole, shows_bytes=self._shows_bytes)

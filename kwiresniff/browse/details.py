@@ -25,10 +25,13 @@ Dissect = Callable[[Exchange, Direction, bool], "Dissection | None"]
 
 
 class Details:
-    """The rows of ``exchange``; with ``whole`` one for every field. ``side_of`` tells which message a row is of."""
+    """The rows of ``exchange``; with ``whole`` one for every field. Without ``shows_bytes`` there are no frames."""
 
-    def __init__(self, exchange: Exchange, dissect: Dissect, files: list[str], *, whole: bool) -> None:
+    def __init__(
+        self, exchange: Exchange, dissect: Dissect, files: list[str], *, whole: bool, shows_bytes: bool = True
+    ) -> None:
         self.exchange = exchange
+        self.shows_bytes = shows_bytes
         self._dissect = dissect
         self._visible: dict[Direction, bytes] = {}
         writer = TreeWriter(io.StringIO(), MAX_VALUE_CHARS, False, int(whole), files=files)
@@ -46,7 +49,7 @@ class Details:
     def frame(self, which: Direction) -> bytes:
         """The frame of a side, empty where there is none, or it is too large to be shown."""
         message = self.message(which)
-        frame = message.frame if message is not None else None
+        frame = message.frame if message is not None and self.shows_bytes else None
         return frame if frame is not None and len(frame) <= MAX_HEX_BYTES else b""
 
     def visible(self, which: Direction) -> bytes:

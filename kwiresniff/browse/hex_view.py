@@ -41,6 +41,8 @@ class HexView(LineView):
         if message is not None and not self._frame:
             large = message.size_bytes > MAX_HEX_BYTES
             self._note = "too large to be shown here: see kwiresniff read -vv" if large else "no bytes"
+            if details is not None and not details.shows_bytes:
+                self._note = "not shown with --redact"
         self._title = f"{side} {len(self._frame):,} bytes"
         self._lit = (0, 0)
         if node is not None and node.offset >= 0:

@@ -9,17 +9,23 @@ from textual.binding import Binding, BindingType
 from kwiresniff.browse.details import Details
 from kwiresniff.browse.line_view import LineView
 from kwiresniff.model import Direction, Node
-from kwiresniff.render.line_wrapping import join
+from kwiresniff.render.line_wrapping import wrap
 from kwiresniff.render.theme import UNICODE, Span
 from kwiresniff.render.tree_row import Row
 
 #: Rows up to which a tree is unfolded at once; of a larger one the first levels are.
 MAX_UNFOLDED: Final = 400
 _LEVELS: Final = 2
+_LEAST_WIDTH: Final = 20
+
+
+#: Lines of one field; the bytes of a longer one are beside it.
+MAX_LINES: Final = 12
 
 
 class _Line(NamedTuple):
     lead: str
+    spans: list[Span]
     row: Row
     depth: int
     side: Direction | None
@@ -59,8 +65,17 @@ class TreeView(LineView):
                 self._folded = {id(row) for row, _ in inner}
         self._lay_out()
         self.scroll_to(y=0, animate=False, force=True, immediate=True)
-        self.show(0)
+        self.cursor = 0
+        self.show(self._first_wrong())
         self.post_message(self.Moved(self))
+
+    def _first_wrong(self) -> int:
+        """The first field that is wrong, the first line where none is."""
+        wrong = ("bad", "warn")
+        for at, line in enumerate(self._lines):
+            if any(kind in wrong for kind, _ in line.spans):
+                return at
+        return 0
 
     @property
     def line_count(self) -> int:
@@ -69,9 +84,7 @@ class TreeView(LineView):
     def line(self, number: int, width: int) -> list[Span]:
         if self.details is None:
             return [("dim", self.note)]
-        lead, row, _, _ = self._lines[number]
-        mark = "" if not row.children else "▸ " if id(row) in self._folded else "▾ "
-        return [("dim", lead + mark), *join(row.chunks)]
+        return [("dim", self._lines[number].lead), *self._lines[number].spans]
 
     @property
     def node(self) -> Node | None:
@@ -102,7 +115,7 @@ class TreeView(LineView):
     def action_fold(self) -> None:
         if self.cursor >= len(self._lines):
             return
-        _, row, depth, _ = self._lines[self.cursor]
+        row, depth = self._lines[self.cursor].row, self._lines[self.cursor].depth
         if row.children and id(row) not in self._folded:
             self.action_choose()
             return
@@ -110,6 +123,11 @@ class TreeView(LineView):
             if self._lines[at].depth < depth:
                 self.go_to(at)
                 return
+
+    def on_resize(self) -> None:
+        row = self._lines[self.cursor].row if self.cursor < len(self._lines) else None
+        self._lay_out()
+        self.show(next((at for at, line in enumerate(self._lines) if line.row is row), 0))
 
     def _lay_out(self) -> None:
         self._lines = []
@@ -120,9 +138,17 @@ class TreeView(LineView):
                 self._add(row, "", at == len(self.details.rows) - 1, 0, side)
 
     def _add(self, row: Row, guides: str, last: bool, depth: int, side: Direction | None) -> None:
-        self._lines.append(_Line(guides + (UNICODE.last if last else UNICODE.branch), row, depth, side))
-        if id(row) in self._folded:
-            return
+        folded = id(row) in self._folded
+        lead = guides + (UNICODE.last if last else UNICODE.branch)
         below = guides + (UNICODE.blank if last else UNICODE.pipe)
+        mark = "" if not row.children else "▸ " if folded else "▾ "
+        further = below + (UNICODE.pipe if row.children and not folded else UNICODE.blank)
+        for number, line in enumerate(wrap(row.chunks, max(self.size.width - len(further), _LEAST_WIDTH))):
+            if number == MAX_LINES:
+                self._lines.append(_Line(further, [("dim", UNICODE.ellipsis)], row, depth, side))
+                break
+            self._lines.append(_Line(further if number else lead + mark, line, row, depth, side))
+        if folded:
+            return
         for at, child in enumerate(row.children):
             self._add(child, below, at == len(row.children) - 1, depth + 1, side)

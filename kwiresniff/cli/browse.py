@@ -75,6 +75,7 @@ def model_of(captures: tuple[str, ...], options: ReadOptions) -> tuple[CapturesM
         topics,
         reader,
         lambda exchange, which, folded: dissection_of(source, exchange, which, folded=folded),
+        shows_bytes=source.redactor is None,
     ), jobs
 
 

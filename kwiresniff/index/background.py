@@ -12,7 +12,7 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from typing import IO, Any, Final, TypeAlias
 
 #: Gives a message to whoever started the work.
 Send: TypeAlias = Callable[[object], None]
@@ -40,22 +40,26 @@ class Background:
         command = [sys.executable, "-P", "-c", _BEGIN]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
         self._process = subprocess.Popen(command, **pipes)  # type: ignore[call-overload]
+        self._pipe: IO[bytes] = self._process.stdout
         given = self._process.stdin
         pickle.dump(sys.path, given)
         pickle.dump((work, arguments), given)
         given.close()
 
     def receive(self) -> object:
-        """The next message, waited for; raises EOFError when the work is over or was stopped."""
+        """The next message, waited for; raises EOFError when the work is over or was stopped, and is called no more
+        then.
+        """
         try:
-            return pickle.load(self._process.stdout)
-        except (pickle.UnpicklingError, OSError, ValueError):  # killed in the middle of one
+            return pickle.load(self._pipe)
+        except (EOFError, pickle.UnpicklingError):  # killed in the middle of one
+            self._pipe.close()
+            self._process.wait()
             raise EOFError from None
 
     def stop(self) -> None:
-        """Ends the process."""
+        """Ends the process; what it has sent can be received."""
         self._process.kill()
-        self._process.wait()
 
 
 def work_and_send() -> None:
