@@ -77,7 +77,7 @@ class RowCells:
     def client_id(self, row: int) -> str | None:
         """The client id as it came."""
         index = self._index
-        found = index.values.values[index.client_id.get(row)]
+        found = index.values[index.client_id.get(row)]
         return None if found is None else str(found)
 
     def _cell(self, row: int, column: Column) -> Span:

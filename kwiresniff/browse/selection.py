@@ -80,7 +80,7 @@ class Selection:
         if name == "outcome":
             return lambda row: (index.errors.get(row) > 0, index.outcomes[row])
         if name == "client":
-            return lambda row: str(index.values.values[index.client_id.get(row)] or "")
+            return lambda row: str(index.values[index.client_id.get(row)] or "")
         if name == "connection":
             return index.connection.get
         return lambda row: index.connections[index.connection.get(row)].broker

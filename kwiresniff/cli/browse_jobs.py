@@ -22,9 +22,8 @@ from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.cli.plugin_examiners import examiners_of
 from kwiresniff.export import WRITERS, Output, json_text
-from kwiresniff.index import ExchangeIndex, IndexSink
+from kwiresniff.index import IndexSink
 from kwiresniff.index.background import Send
-from kwiresniff.index.exchange_index import Have
 from kwiresniff.model import Exchange
 from kwiresniff.render.problems import problem_line
 from kwiresniff.results.findings import Finding
@@ -55,24 +54,22 @@ class _Clock:
 def index_captures(send: Send, captures: Sequence[str], options: ReadOptions) -> None:
     """Reads the captures once and sends their index part by part (``Indexed``)."""
     source = source_of(captures, options, IndexSink.NEEDS)
-    index = ExchangeIndex()
-    sink = IndexSink(index, source.topic_name)
-    clock, have, sent_places, learned = _Clock(), Have(), 0, 0
+    sink = IndexSink(source.topic_name)
+    clock, sent_places, learned = _Clock(), 0, 0
     files, topics = source.captures, source.analyzer.topics
 
     def send_part(*, done: bool = False) -> None:
-        nonlocal have, sent_places, learned
-        part, have = index.since(have), index.size
+        nonlocal sent_places, learned
         names = topics.saved() if done or topics.changes != learned else None
         learned = topics.changes
         places = files.places.since(sent_places) if isinstance(files, CaptureSet) else []
         sent_places += len(places)
         problems = tuple(problem_line(one) for one in sink.take_problems())
         fraction = 1.0 if done else files.position() / (files.total_bytes or 1)
-        send(Indexed(part, places, names, fraction, problems, source.problems, done))
+        send(Indexed(sink.take(), places, names, fraction, problems, source.problems, done))
 
     def on_buffer() -> None:
-        if len(index) > have.rows and clock.is_time():
+        if sink.waiting and clock.is_time():
             send_part()
 
     source.on_buffer = on_buffer

@@ -1,26 +1,16 @@
 """The index of the exchanges of captures, as columns of numbers: 86 bytes an exchange and the names that they have.
 
-A reading process fills one and sends its ``IndexPart``s; whoever shows it adds these to an index of its own.
-
-Written for mypyc: each exchange of a capture passes ``add``.
+It is made of parts that a reading process sends while it reads (``kwiresniff.index.index_sink``).
 """
 
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from kwiresniff.index.columns import Narrow, NarrowPart, ValueTable
+from kwiresniff.index.columns import Narrow, NarrowPart
 from kwiresniff.model import OUTCOMES, UNKNOWN_NS, Connection, Exchange, Message
 from kwiresniff.session.delays import LONG_POLL, REBALANCE, THROTTLED
-
-if TYPE_CHECKING:
-    from mypy_extensions import i64
-
-#: Exchanges in an index: some 900 MB of memory. Further ones are counted.
-MAX_EXCHANGES: Final = 10_000_000
-
-_OUTCOME_NUMBERS: Final = {name: number for number, name in enumerate(OUTCOMES)}
 
 #: Flags of a row.
 REQUEST: Final = 1
@@ -31,14 +21,17 @@ NEGOTIATION: Final = 8
 WAIT_SHIFT: Final = 4
 WAITS: Final = ("", LONG_POLL, REBALANCE, THROTTLED)
 
-_NARROW: Final = (
+#: The narrow columns, in the order in which ``IndexPart.narrow`` has them.
+NARROW: Final = (
     "request_ns", "wait_ns", "response_ns", "queued", "held", "path", "request_packets", "response_first",
     "response_packets", "request_bytes", "response_bytes", "connection", "client_id", "names", "errors",
 )  # fmt: skip
 
 
 class IndexPart(NamedTuple):
-    """Rows of an index, and what has come to its tables: values, and connections by the members of their ``STATE``."""
+    """Rows of an index, and what has come since the part before: values, and connections by the members of their
+    ``STATE``. ``left_out`` exchanges found no room so far.
+    """
 
     started_ns: bytes
     packets: bytes
@@ -50,13 +43,6 @@ class IndexPart(NamedTuple):
     values: list[object]
     connections: list[dict[str, Any]]
     left_out: int
-
-
-class Have(NamedTuple):
-    """How much of an index somebody has: rows and values."""
-
-    rows: int = 0
-    values: int = 1
 
 
 class ExchangeIndex:
@@ -91,108 +77,15 @@ class ExchangeIndex:
         self.client_id = Narrow()
         self.names = Narrow()
         self.errors = Narrow()
-        self.values = ValueTable()
+        self.values: list[object] = [None]
         self.connections: dict[int, Connection] = {}
         self.left_out = 0
-        self._changed: dict[int, Connection] = {}
 
     def __len__(self) -> int:
         return len(self.started_ns)
 
-    def add(self, exchange: Exchange, topics: tuple[str, ...], groups: tuple[str, ...]) -> None:
-        """Adds an exchange; ``topics`` and ``groups`` are those that a list shows."""
-        if len(self.started_ns) >= MAX_EXCHANGES:
-            self.left_out += 1
-            return
-        request, response = exchange.request, exchange.response
-        first = request if request is not None else response
-        if first is None:
-            return
-        flags = 0
-        packet: i64 = first.first_packet
-        request_ns: i64 = 0
-        wait_ns: i64 = 0
-        request_packets: i64 = 0
-        request_bytes: i64 = 0
-        if request is not None:
-            flags |= REQUEST
-            request_ns = request.last_ns - request.first_ns
-            request_packets = request.last_packet - packet
-            request_bytes = request.size_bytes
-        response_ns: i64 = 0
-        response_first: i64 = 0
-        response_packets: i64 = 0
-        response_bytes: i64 = 0
-        if response is not None:
-            flags |= RESPONSE
-            response_ns = response.last_ns - response.first_ns
-            response_first = response.first_packet - packet
-            response_packets = response.last_packet - packet
-            response_bytes = response.size_bytes
-            if request is not None:
-                wait_ns = response.first_ns - request.last_ns
-        if exchange.problems:
-            flags |= PROBLEMS
-        if exchange.is_negotiation:
-            flags |= NEGOTIATION
-        if exchange.waiting:
-            flags |= WAITS.index(exchange.waiting) << WAIT_SHIFT
-        self.started_ns.append(first.first_ns)
-        self.packets.append(packet)
-        self.correlation_ids.append(exchange.correlation_id)
-        self.apis.append(exchange.api_key)
-        self.apis.append(exchange.api_version)
-        self.outcomes.append(_OUTCOME_NUMBERS[exchange.outcome])
-        self.flags.append(flags)
-        self.request_ns.add(request_ns)
-        self.wait_ns.add(wait_ns)
-        self.response_ns.add(response_ns)
-        self.queued.add(exchange.queued)
-        self.held.add(exchange.held)
-        self.path.add(exchange.path)
-        self.request_packets.add(request_packets)
-        self.response_first.add(response_first)
-        self.response_packets.add(response_packets)
-        self.request_bytes.add(request_bytes)
-        self.response_bytes.add(response_bytes)
-        connection = exchange.connection
-        if connection.id not in self.connections:
-            self.connections[connection.id] = self._changed[connection.id] = connection
-        self.connection.add(connection.id)
-        values = self.values
-        self.client_id.add(values.number(exchange.client_id))
-        self.names.add(values.number((topics, groups)) if topics or groups else 0)
-        self.errors.add(values.number(_error_names(exchange)) if exchange.errors else 0)
-
-    def end_connection(self, connection: Connection) -> None:
-        """Takes what is known of a connection at its end."""
-        if connection.id in self.connections:
-            self._changed[connection.id] = connection
-
-    def since(self, have: Have) -> IndexPart:
-        """What has come since somebody had so much; call it again with the ``have`` that ``size`` gave then."""
-        row = have.rows
-        changed, self._changed = self._changed, {}
-        return IndexPart(
-            self.started_ns[row:].tobytes(),
-            self.packets[row:].tobytes(),
-            self.correlation_ids[row:].tobytes(),
-            self.apis[2 * row :].tobytes(),
-            self.outcomes[row:].tobytes(),
-            self.flags[row:].tobytes(),
-            [column.since(row) for column in self._narrow()],
-            self.values.values[have.values :],
-            [{name: getattr(one, name) for name in Connection.STATE} for one in changed.values()],
-            self.left_out,
-        )
-
-    @property
-    def size(self) -> Have:
-        """How much there is."""
-        return Have(len(self.started_ns), len(self.values.values))
-
     def extend(self, part: IndexPart) -> None:
-        """Adds what another index gave by ``since``."""
+        """Adds a part."""
         for column, data in (
             (self.packets, part.packets),
             (self.correlation_ids, part.correlation_ids),
@@ -203,7 +96,7 @@ class ExchangeIndex:
             column.frombytes(data)
         for narrow, rows in zip(self._narrow(), part.narrow, strict=True):
             narrow.extend(rows)
-        self.values.values += part.values
+        self.values += part.values
         for state in part.connections:
             connection = self.connections.setdefault(state["id"], Connection(0, "", ""))
             for name, value in state.items():
@@ -233,7 +126,7 @@ class ExchangeIndex:
                 self.response_bytes.get(row),
                 None,
             )
-        client_id = self.values.values[self.client_id.get(row)]
+        client_id = self.values[self.client_id.get(row)]
         exchange = Exchange(
             self.connections[self.connection.get(row)],
             self.apis[2 * row],
@@ -250,14 +143,14 @@ class ExchangeIndex:
 
     def names_of(self, row: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The topics and the groups of a row."""
-        found = self.values.values[self.names.get(row)]
+        found = self.values[self.names.get(row)]
         if not isinstance(found, tuple):
             return (), ()
         return (found[0], found[1]) if len(found) == 2 else (found, ())
 
     def errors_of(self, row: int) -> tuple[str, ...]:
         """The names of the errors of a row, each once."""
-        found = self.values.values[self.errors.get(row)]
+        found = self.values[self.errors.get(row)]
         return found if isinstance(found, tuple) else ()
 
     def latency_ns(self, row: int) -> int:
@@ -268,11 +161,4 @@ class ExchangeIndex:
         return wait_ns if wait_ns >= 0 else UNKNOWN_NS
 
     def _narrow(self) -> list[Narrow]:
-        return [getattr(self, name) for name in _NARROW]
-
-
-def _error_names(exchange: Exchange) -> tuple[str, ...]:
-    """The names of the errors, each once."""
-    if len(exchange.errors) == 1:
-        return (exchange.errors[0][2],)
-    return tuple(dict.fromkeys([name for _, _, name, _ in exchange.errors]))
+        return [getattr(self, name) for name in NARROW]

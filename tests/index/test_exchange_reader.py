@@ -34,6 +34,12 @@ def as_json(exchange: Exchange) -> Any:
     return orjson.loads(json_text(exchange_json(exchange)))
 
 
+def frames_of(exchange: Exchange) -> list[object]:
+    """What trees are made of: frames, where bodies begin in them, the versions that they are read as."""
+    messages = [one for one in (exchange.request, exchange.response) if one is not None]
+    return [(one.frame, one.body_offset, one.header_version, one.version) for one in messages]
+
+
 def exchanges_of(path: Path) -> list[Exchange]:
     """What reading the whole capture gives."""
     found = analyze(iter(open_captures([str(path)])))
@@ -52,6 +58,7 @@ def test_an_exchange_read_again_equals_that_of_the_whole_reading(path: Path) -> 
         found = reader.exchange(row)
         assert found is not None
         assert as_json(found) == as_json(wanted[row])
+        assert frames_of(found) == frames_of(wanted[row])
 
 
 def test_most_exchanges_are_decoded_from_their_packets_alone() -> None:
