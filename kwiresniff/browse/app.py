@@ -3,35 +3,26 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable
-from functools import partial
-from typing import Any, ClassVar, Final
+from collections.abc import Callable
+from typing import ClassVar, Final
 
-from rich.text import Text
 from textual import on
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
 from textual.events import Resize
 from textual.widgets import Footer, Static, TabbedContent, TabPane
-from textual.worker import get_current_worker
 
 from kwiresniff.browse.captures_model import CapturesModel
-from kwiresniff.browse.details import Details
 from kwiresniff.browse.dialogs import HelpScreen, Question
-from kwiresniff.browse.exchange_list import ExchangeList
-from kwiresniff.browse.filter_bar import FilterBar
-from kwiresniff.browse.hex_view import HexView
-from kwiresniff.browse.line_view import LineView
-from kwiresniff.browse.messages import Indexed, Jobs, Matches, Reported, Saved
-from kwiresniff.browse.selection import ORDERS, Order, Selection, rows_with_packets
+from kwiresniff.browse.exchanges_pane import ExchangesPane
+from kwiresniff.browse.line_view import LineView, text_of
+from kwiresniff.browse.messages import Indexed, Jobs, Reported, Saved
+from kwiresniff.browse.processes import Processes
+from kwiresniff.browse.selection import Order, Selection, rows_with_packets
 from kwiresniff.browse.tabs import FIELDS, doctor_blocks, equals, group_blocks, stats_blocks, topic_blocks
 from kwiresniff.browse.text_view import TextView
 from kwiresniff.browse.timeline_view import TimelineView
-from kwiresniff.browse.tree_view import TreeView
-from kwiresniff.index.background import Background, Failed, Work
-from kwiresniff.index.exchange_index import NEGOTIATION
-from kwiresniff.model import OUTCOMES
+from kwiresniff.model import packet_number
 from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.theme import Span
@@ -41,23 +32,17 @@ TABS: Final = ("exchanges", "timeline", "stats", "topics", "groups", "doctor")
 #: Columns from which bytes stand beside the tree, eight or sixteen a line.
 _HEX_FROM: Final = 110
 _WIDE_HEX_FROM: Final = 160
-#: What was listed before, which Escape goes back to.
-_MAX_HISTORY: Final = 100
-_WAIT = "reading the captures ..."
+#: Problems of the captures that are told as they come; Doctor has them all.
+_PROBLEMS_TOLD: Final = 3
 
 
 class BrowseApp(App[None]):
-    """Browses the captures of ``model``; ``check`` compiles a filter."""
+    """Browses the captures of ``model``; ``check`` compiles a filter, ``expression`` is the one to begin with."""
 
     TITLE = "kwiresniff"
     ENABLE_COMMAND_PALETTE = False
     CSS = """
     #status { height: 1; background: $panel; padding: 0 1; }
-    #headline { height: 1; background: $panel; padding: 0 1; }
-    #details { height: 50%; }
-    #hex { width: 44; border-left: solid $panel; display: none; }
-    .with-hex #hex { display: block; }
-    .with-wide-hex #hex { width: 76; }
     TabbedContent { height: 1fr; }
     TabPane { padding: 0; height: 1fr; }
     ContentSwitcher { height: 1fr; }
@@ -98,21 +83,14 @@ class BrowseApp(App[None]):
     ) -> None:
         super().__init__()
         self.model = model
-        self.selection = Selection(model.index)
-        self.expression = expression
         self.report: Report | None = None
+        self.reading = Processes(self, jobs.arguments)
+        self.exchanges = ExchangesPane(model, self.reading, jobs.find_matches, check, expression)
         self._jobs = jobs
-        self._check = check
         self._dark = dark
-        self._processes: dict[str, Background] = {}
-        self._history: list[tuple[str, array[int] | None, str, int | None]] = []
-        self._pending = array("I")
-        self._filtering = False
-        self._whole = False
         self._hex: bool | None = None
         self._by = "api"
         self._sought = ""
-        self._shown_row: int | None = None
 
     # -- the screen ---------------------------------------------------------------------------------------------
 
@@ -120,30 +98,21 @@ class BrowseApp(App[None]):
         yield Static("", id="status")
         with TabbedContent(id="tabs", initial="exchanges"):
             with TabPane("Exchanges", id="exchanges"):
-                yield FilterBar(self._check, self.expression)
-                yield ExchangeList(self.selection, "list")
-                with Vertical(id="details"):
-                    yield Static("", id="headline")
-                    with Horizontal():
-                        yield TreeView("tree")
-                        yield HexView("hex")
+                yield self.exchanges
             with TabPane("Timeline", id="timeline"):
                 yield TimelineView(self.model.index, "timeline-view")
             for name in TABS[2:]:
                 with TabPane(name.capitalize(), id=name):
-                    yield TextView(f"{name}-view", _WAIT)
+                    yield TextView(f"{name}-view", "reading the captures ...")
         yield Footer(compact=True)
 
     def on_mount(self) -> None:
         self.theme = "textual-dark" if self._dark else "textual-light"
-        self.query_one("#list").focus()
-        self._start("index", self._jobs.read_index, self._take_part)
-        if self.expression:
-            self._filter(self.expression)
+        self.exchanges.list.focus()
+        self.reading.start("index", self._jobs.read_index, self._take_part)
 
     def on_unmount(self) -> None:
-        for one in self._processes.values():
-            one.stop()
+        self.reading.stop_all()
 
     def on_resize(self, event: Resize) -> None:
         self._lay_out(event.size.width)
@@ -154,90 +123,59 @@ class BrowseApp(App[None]):
         self.screen.set_class(shown and width >= _WIDE_HEX_FROM, "with-wide-hex")
 
     @property
-    def list(self) -> ExchangeList:
-        """The list of exchanges."""
-        return self.query_one("#list", ExchangeList)
+    def selection(self) -> Selection:
+        """What is listed."""
+        return self.exchanges.selection
 
     @property
     def tab(self) -> str:
         """The tab that is shown."""
         return self.query_one("#tabs", TabbedContent).active
 
+    @on(ExchangesPane.Relisted)
+    def _relisted(self) -> None:
+        if self.tab == "timeline":
+            self._draw_timeline()
+        self._status()
+
     def _status(self) -> None:
-        progress, total = self.model.progress, len(self.model.index)
-        files = self.model.files
+        progress, total, files = self.model.progress, len(self.model.index), self.model.files
         name = files[0].rpartition("/")[2] if len(files) == 1 else f"{len(files)} captures"
-        spans: list[Span] = [("title", escape(name)), ("", "  ")]
         listed = len(self.selection)
         count = format_units.count(total, "exchange")
-        spans.append(("value", count if listed == total else f"{listed:,} of {count}"))
-        if self.selection.label:
-            spans += [("", "  "), ("key", self.selection.label)]
-        if self._filtering:
-            spans += [("", "  "), ("dim", "filtering ...")]
-        if not progress.done:
-            spans += [("", "  "), ("dim", f"reading {progress.fraction:.0%}")]
+        spans: list[Span] = [("title", escape(name)), ("value", count if listed == total else f"{listed:,} of {count}")]
+        spans.append(("key", self.selection.label))
+        spans.append(("dim", "filtering ..." if self.exchanges.is_filtering else ""))
+        spans.append(("dim", "" if progress.done else f"reading {progress.fraction:.0%}"))
         if self.model.index.left_out:
-            spans += [("", "  "), ("warn", f"{self.model.index.left_out:,} more found no room: narrow it with -Y")]
+            spans.append(("warn", f"{self.model.index.left_out:,} more found no room: narrow it with -Y"))
         if progress.problem_count:
-            spans += [("", "  "), ("warn", format_units.count(progress.problem_count, "problem"))]
-        self.query_one("#status", Static).update(_text(spans))
+            spans.append(("warn", format_units.count(progress.problem_count, "problem")))
+        line: list[Span] = []
+        for span in spans:
+            line += [span, ("", "  ")] if span[1] else []
+        self.query_one("#status", Static).update(text_of(line))
 
-    # -- work in the background ---------------------------------------------------------------------------------
-
-    def _start(self, name: str, work: Work, take: Callable[[Any], None], *arguments: Any) -> None:
-        """Has a process do ``work``, and gives ``take`` what it sends; work of the same name is given up."""
-        if (old := self._processes.pop(name, None)) is not None:
-            old.stop()
-        running = self._processes[name] = Background(work, *self._jobs.arguments, *arguments)
-
-        def follow() -> None:
-            worker = get_current_worker()
-            while True:
-                try:
-                    message = running.receive()
-                except EOFError:
-                    return
-                if not worker.is_cancelled:
-                    self.call_from_thread(use, message)
-
-        def use(message: object) -> None:
-            if self._processes.get(name) is not running:
-                return
-            if isinstance(message, Failed):
-                self.notify(escape(message.reason), title=name, severity="error", timeout=20, markup=False)
-            else:
-                take(message)
-
-        self.run_worker(follow, group=name, exclusive=True, thread=True, exit_on_error=False)
+    # -- what reading processes send ----------------------------------------------------------------------------
 
     def _take_part(self, message: Indexed) -> None:
-        first = not len(self.model.index)
         self.model.take(message)
-        if self.selection.chosen is not None and self._pending:
-            self._take_rows(())
-        elif message.done and self.selection.order.name != "time":
-            self.selection.sort()
-        self.list.show()
+        self.exchanges.take_part()
         if message.done or self.tab == "timeline":
             self._draw_timeline(whole=True)
         if message.done:
-            self._start("report", self._jobs.make_report, self._take_report)
-            for problem in self.model.problems[:3]:
+            self.reading.start("report", self._jobs.make_report, self._take_report)
+            for problem in self.model.problems[:_PROBLEMS_TOLD]:
                 self.notify(problem, severity="warning", markup=False)
-        if first:
-            self._show_details()
         self._status()
 
     def _take_report(self, message: Reported) -> None:
         report = self.report = message.report
-        self.query_one("#doctor-view", TextView).show_blocks(
-            doctor_blocks(report), "nothing is wrong, as far as is seen"
-        )
+        self.query_one("#doctor-view", TextView).show_blocks(doctor_blocks(report), "no findings")
         self.query_one("#topics-view", TextView).show_blocks(topic_blocks(report), "no topic was named")
         self.query_one("#groups-view", TextView).show_blocks(group_blocks(report), "nothing about groups")
         self._draw_stats()
-        severe = sum(one.severity == "error" for one in report.findings)
+        severe = any(one.severity == "error" for one in report.findings)
         tab = self.query_one("#tabs", TabbedContent).get_tab("doctor")
         tab.label = f"Doctor {len(report.findings)}" + ("!" if severe else "")
 
@@ -250,139 +188,23 @@ class BrowseApp(App[None]):
     def _draw_timeline(self, *, whole: bool = False) -> None:
         self.query_one("#timeline-view", TimelineView).show_rows(self.selection.rows, whole=whole)
 
-    # -- which exchanges are listed -----------------------------------------------------------------------------
+    # -- what leads to exchanges --------------------------------------------------------------------------------
 
-    def _remember(self) -> None:
-        row = self.list.row
-        self._history.append((self.expression, self.selection.chosen, self.selection.label, row))
-        del self._history[:-_MAX_HISTORY]
-
-    @on(FilterBar.Changed)
-    def _filter_changed(self, event: FilterBar.Changed) -> None:
-        self._remember()
-        self._filter(event.expression)
-
-    def _filter(self, expression: str) -> None:
-        """Lists what an expression lets through."""
-        self.expression = expression
-        if (old := self._processes.pop("filter", None)) is not None:
-            old.stop()
-        self._filtering = bool(expression)
-        self._pending = array("I")
-        row = self.list.row
-        self.selection.choose(None if not expression else ())
-        if expression:
-            self._start("filter", self._jobs.find_matches, partial(self._take_matches, row), expression)
-        self._relist(None if expression else row)
-
-    def _take_matches(self, row: int | None, message: Matches) -> None:
-        self._filtering = not message.done
-        self._take_rows(array("I", message.rows))
-        if message.done and row is not None:
-            self._relist(row)
-
-    def _take_rows(self, rows: Iterable[int]) -> None:
-        """Lists further rows, those that the index does not have yet as soon as it does."""
-        first = not len(self.selection)
-        self._pending.extend(rows)
-        have = len(self.model.index)
-        self.selection.add([row for row in self._pending if row < have])
-        self._pending = array("I", [row for row in self._pending if row >= have])
-        self.list.show()
-        if first:
-            self._show_details()
-        if self.tab == "timeline":
-            self._draw_timeline()
-        self._status()
-
-    def _relist(self, row: int | None) -> None:
-        """Shows the list anew, with the cursor on a row where it is listed."""
-        place = self.selection.place_of(row) if row is not None else None
-        self.list.show(place or 0)
-        self._show_details()
-        self._status()
-        if self.tab == "timeline":
-            self._draw_timeline()
+    def show_filter(self, expression: str) -> None:
+        """Lists what a filter lets through."""
+        self.action_tab("exchanges")
+        self.exchanges.show_filter(expression)
 
     def show_packets(self, packets: tuple[int, ...], label: str) -> None:
         """Lists the exchanges that lie in some packets."""
         rows = rows_with_packets(self.model.index, packets)
-        if not rows:
-            numbers = ", ".join(str(packet & 0xFFFFFFFFFF) for packet in packets)
-            self.notify(f"no exchange lies in packets {numbers or 'of this'}", severity="warning", markup=False)
-            return
-        self._remember()
-        self.query_one(FilterBar).set("")
-        self.expression = ""
-        self._filtering = False
-        self.selection.choose(rows, label)
-        self._to_list()
-        self._relist(rows[0])
-
-    def show_filter(self, expression: str) -> None:
-        """Lists what a filter lets through."""
-        self._to_list()
-        self.query_one(FilterBar).set(expression)
-
-    def _to_list(self) -> None:
-        self.query_one("#tabs", TabbedContent).active = "exchanges"
-        self.list.focus()
-
-    @on(FilterBar.Left)
-    def _filter_left(self) -> None:
-        self.list.focus()
-
-    @on(ExchangeList.Sorted)
-    def _sorted(self, event: ExchangeList.Sorted) -> None:
-        order = self.selection.order
-        reverse = not order.reverse if order.name == event.order else ORDERS[event.order]
-        self._sort(Order(event.order, reverse))
-
-    def _sort(self, order: Order) -> None:
-        self.selection.sort(order)
-        self._relist(None)
-
-    # -- one exchange -------------------------------------------------------------------------------------------
-
-    @on(LineView.Moved, "#list")
-    def _moved(self) -> None:
-        self._show_details()
-
-    def _show_details(self) -> None:
-        row = self.list.row
-        if row is None:
-            self._shown_row = None
-            self.query_one("#tree", TreeView).show_details(None, "no exchange" if self.model.progress.done else _WAIT)
-            self.query_one("#headline", Static).update("")
-            return
-        if row != self._shown_row:
-            self._shown_row = row
-            self.run_worker(
-                partial(self._read, row, self._whole), group="details", exclusive=True, thread=True, exit_on_error=False
-            )
-
-    def _read(self, row: int, whole: bool) -> None:
-        note = "not found in the files any more: have they changed?"
-        try:
-            details = self.model.details(row, whole=whole)
-        except Exception as error:  # what one exchange cannot be shown for must not end the program
-            details, note = None, f"cannot be shown: {type(error).__name__}: {escape(str(error))}"
-        if not get_current_worker().is_cancelled:
-            self.call_from_thread(self._show_read, row, details, note)
-
-    def _show_read(self, row: int, details: Details | None, note: str) -> None:
-        if row == self._shown_row:
-            self.query_one("#headline", Static).update(_text(details.headline() if details is not None else []))
-            self.query_one("#tree", TreeView).show_details(details, note)
-
-    @on(LineView.Moved, "#tree")
-    def _moved_in_tree(self) -> None:
-        tree = self.query_one("#tree", TreeView)
-        self.query_one("#hex", HexView).show_node(tree.details, tree.side, tree.node)
-
-    @on(LineView.Chosen, "#list")
-    def _chosen(self) -> None:
-        self.query_one("#tree").focus()
+        if rows:
+            self.action_tab("exchanges")
+            self.exchanges.show_rows(rows, label)
+        else:
+            numbers = ", ".join(str(packet_number(packet)) for packet in packets)
+            text = f"no exchange lies in packets {numbers}" if numbers else "this has no packets as evidence"
+            self.notify(text, severity="warning", markup=False)
 
     @on(LineView.Chosen, "TextView")
     def _chosen_line(self, event: LineView.Chosen) -> None:
@@ -396,7 +218,8 @@ class BrowseApp(App[None]):
     def _picked(self, event: TimelineView.Picked) -> None:
         first, last = (format_units.instant(ns, 9) for ns in event.span)
         slice_of_time = f'time >= "{first}" and time < "{last}"'
-        self.show_filter(f"({self.expression}) and {slice_of_time}" if self.expression else slice_of_time)
+        expression = self.exchanges.expression
+        self.show_filter(f"({expression}) and {slice_of_time}" if expression else slice_of_time)
 
     # -- keys ---------------------------------------------------------------------------------------------------
 
@@ -408,26 +231,24 @@ class BrowseApp(App[None]):
         name = event.pane.id
         if name == "timeline":
             self._draw_timeline()
-        self.query_one("#list" if name == "exchanges" else f"#{name}-view").focus()
+        if name != "exchanges":
+            self.query_one(f"#{name}-view").focus()
+        elif not self.exchanges.has_focus_within:
+            self.exchanges.list.focus()
 
     def action_filter(self) -> None:
-        self.query_one("#tabs", TabbedContent).active = "exchanges"
+        self.action_tab("exchanges")
         self.query_one("#filter").focus()
 
     def action_previous(self) -> None:
-        if self.tab != "exchanges" or not self.list.has_focus:
-            self._to_list()
-        elif self._history:
-            expression, chosen, label, row = self._history.pop()
-            bar = self.query_one(FilterBar)
-            with bar.prevent(FilterBar.Changed):
-                bar.set(expression)
-            self.expression, self._filtering, self._pending = expression, False, array("I")
-            self.selection.choose(chosen, label)
-            self._relist(row)
+        if self.tab == "exchanges" and self.exchanges.list.has_focus:
+            self.exchanges.show_previous()
+        else:
+            self.action_tab("exchanges")
+            self.exchanges.list.focus()
 
     def action_follow(self, field: str) -> None:
-        row = self.list.row
+        row = self.exchanges.list.row
         if row is None:
             return
         index = self.model.index
@@ -436,28 +257,24 @@ class BrowseApp(App[None]):
         if field == "connection":
             found = str(index.connection.get(row))
         elif field == "client_id":
-            found = self.list.cells.client_id(row)
+            found = self.exchanges.list.cells.client_id(row)
         else:
             found = next(iter(topics if field == "topic" else groups), None)
         if found is None:
             self.notify(f"this exchange names no {field}", severity="warning")
-            return
-        self.show_filter(equals(field, found))
+        else:
+            self.show_filter(equals(field, found))
 
     def action_order(self) -> None:
-        names = list(ORDERS)[:5]
-        name = self.selection.order.name
-        following = names[(names.index(name) + 1) % len(names)] if name in names else names[0]
-        self._sort(Order(following, ORDERS[following]))
+        self.exchanges.sort_by_next()
 
     def action_reverse(self) -> None:
         order = self.selection.order
-        self._sort(Order(order.name, not order.reverse))
+        self.exchanges.sort(Order(order.name, not order.reverse))
 
     def action_error(self, step: int) -> None:
-        index = self.model.index
-        wrong = {OUTCOMES.index(name) for name in ("error", "unanswered", "undecoded")}
-        self._find(lambda row: index.outcomes[row] in wrong and not index.flags[row] & NEGOTIATION, step, "error")
+        self.action_tab("exchanges")
+        self.exchanges.find_error(step)
 
     def action_search(self) -> None:
         def search(text: str | None) -> None:
@@ -469,31 +286,11 @@ class BrowseApp(App[None]):
 
     def action_again(self, step: int) -> None:
         if self._sought:
-            text = self.list.cells.text
-            self._find(lambda row: self._sought in text(row).lower(), step, repr(self._sought))
-
-    def _find(self, is_wanted: Callable[[int], bool], step: int, what: str) -> None:
-        """Goes to the next row that is wanted, from the cursor on, in a thread."""
-        self._to_list()
-        rows, start = self.selection.rows, self.list.cursor
-
-        def find() -> None:
-            worker = get_current_worker()
-            places = range(start + 1, len(rows)) if step > 0 else range(start - 1, -1, -1)
-            for place in places:
-                if worker.is_cancelled:
-                    return
-                if is_wanted(rows[place]):
-                    self.call_from_thread(self.list.go_to, place)
-                    return
-            self.call_from_thread(partial(self.notify, f"no further {what}", markup=False))
-
-        self.run_worker(find, group="find", exclusive=True, thread=True)
+            self.action_tab("exchanges")
+            self.exchanges.find_text(self._sought, step)
 
     def action_whole(self) -> None:
-        self._whole = not self._whole
-        self._shown_row = None
-        self._show_details()
+        self.exchanges.toggle_whole()
 
     def action_hex(self) -> None:
         self._hex = not self.screen.has_class("with-hex")
@@ -510,28 +307,17 @@ class BrowseApp(App[None]):
 
         def save(path: str | None) -> None:
             if path:
-                self._start("save", self._jobs.save_rows, self._saved, rows.tobytes(), path)
+                self.reading.start("save", self._jobs.save_rows, self._saved, rows.tobytes(), path)
 
-        self.push_screen(
-            Question(f"Save {format_units.count(len(rows), 'exchange')} as JSON lines to", "exchanges.jsonl"), save
-        )
+        what = f"Save {format_units.count(len(rows), 'exchange')} as JSON lines to"
+        self.push_screen(Question(what, "exchanges.jsonl"), save)
 
     def _saved(self, message: Saved) -> None:
-        self.notify(f"{format_units.count(message.exchanges, 'exchange')} in {message.path}", markup=False)
+        text = f"{format_units.count(message.exchanges, 'exchange')} in {escape(message.path)}"
+        self.notify(text, markup=False)
 
     def action_dark(self) -> None:
         self.theme = "textual-light" if self.theme == "textual-dark" else "textual-dark"
 
     def action_help(self) -> None:
         self.push_screen(HelpScreen())
-
-
-_STYLES: Final = {"title": "bold", "key": "cyan", "dim": "dim", "warn": "yellow", "bad": "bold red", "good": "green"}
-
-
-def _text(spans: list[Span]) -> Text:
-    """Spans as text of rich, which is never markup."""
-    text = Text(no_wrap=True, overflow="ellipsis")
-    for kind, piece in spans:
-        text.append(piece, _STYLES.get(kind, ""))
-    return text

@@ -49,10 +49,14 @@ class FilterBar(Vertical):
         )
         yield Static("", id="filter-error")
 
-    def set(self, expression: str) -> None:
-        """Puts an expression in the line and applies it."""
-        with self.prevent(Input.Changed):
-            self.query_one("#filter", Input).value = expression
+    def set(self, expression: str, *, silent: bool = False) -> None:
+        """Puts an expression in the line and applies it, unless somebody else has."""
+        line = self.query_one("#filter", Input)
+        if line.value.strip() != expression:
+            with line.prevent(Input.Changed):
+                line.value = expression
+        if silent:
+            self._applied = expression
         self._apply()
 
     def on_input_changed(self, event: Input.Changed) -> None:

@@ -5,10 +5,11 @@ Lines are spans of ``kwiresniff.render``: a kind of thing, and text that is esca
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from rich.segment import Segment
 from rich.style import Style
+from rich.text import Text
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
@@ -196,3 +197,14 @@ class LineView(ScrollView, can_focus=True):
             return self.get_component_rich_style("line--lit")
         style = self.get_component_rich_style(f"{_CLASS}{kind or 'value'}")
         return Style(color=style.color, bold=style.bold, italic=style.italic)
+
+
+_STYLES: Final = {"title": "bold", "key": "cyan", "dim": "dim", "warn": "yellow", "bad": "bold red", "good": "green"}
+
+
+def text_of(spans: list[Span]) -> Text:
+    """Spans as a text of rich on one line, for what is not drawn line by line."""
+    text = Text(no_wrap=True, overflow="ellipsis")
+    for kind, piece in spans:
+        text.append(piece, _STYLES.get(kind, ""))
+    return text

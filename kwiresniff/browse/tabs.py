@@ -8,10 +8,12 @@ from typing import Final, TextIO
 
 from kwiresniff.base.placeholders import NO_CLIENT_ID
 from kwiresniff.browse.text_view import Block, Target
+from kwiresniff.model import Problem
 from kwiresniff.render import stats_table
 from kwiresniff.render.escape import escape
 from kwiresniff.render.findings import FindingWriter
 from kwiresniff.render.groups import GroupWriter
+from kwiresniff.render.problems import problem_line
 from kwiresniff.render.topic_blocks import TopicWriter
 from kwiresniff.results.findings import Finding
 from kwiresniff.results.groups import GroupEvent
@@ -37,15 +39,23 @@ def equals(field: str, value: str) -> str:
 
 
 def doctor_blocks(report: Report) -> list[Block]:
-    """One block for each finding."""
-    return [_finding(one, report.files, last=at == len(report.findings) - 1) for at, one in enumerate(report.findings)]
+    """One block for each finding, then one for each problem of the captures."""
+    return [*(_finding(one, report.files) for one in report.findings), *map(_problem, report.problems)]
 
 
-def _finding(finding: Finding, files: Sequence[str], *, last: bool) -> Block:
+def _problem(problem: Problem) -> Block:
+    def write(out: TextIO, width: int) -> None:
+        out.write(f"problem {problem_line(problem)}\n")
+
+    if problem.packet is None:
+        return Block(write)
+    return Block(write, Target(packets=(problem.packet,), label=escape(problem.message)))
+
+
+def _finding(finding: Finding, files: Sequence[str]) -> Block:
     def write(out: TextIO, width: int) -> None:
         FindingWriter(out, width, True, files).write([finding])
-        if not last:
-            out.write("\n")
+        out.write("\n")
 
     packets = [packet for packet, _ in finding.evidence]
     for symptom in () if packets else finding.symptoms:

@@ -37,6 +37,8 @@ def command(captures: tuple[str, ...], options: ReadOptions) -> int:
         from kwiresniff.browse.app import BrowseApp
     except ImportError as error:
         raise KwiresniffError(f'browse needs textual ({error}); pip install "kwiresniff[browse]"') from error
+    if options.filter is not None:
+        compile_filter(options.filter)
     model, jobs = model_of(captures, options._replace(filter=None))
     app = BrowseApp(model, jobs, compile_filter, expression=options.filter or "", dark=_is_dark())
     app.run()

@@ -30,10 +30,32 @@ def test_the_finding_about_a_fenced_producer_leads_to_the_answer_that_tells_it()
         await user.press("enter")
         await user.until(lambda: len(user.listed()) == 1)
         assert "Produce" in user.listed()[0] and "INVALID_PRODUCER_EPOCH" in user.listed()[0]
-        await user.until(lambda: "INVALID_PRODUCER_EPOCH" in user.tree())
+        await user.until(lambda: "error_code 47" in user.tree())
         assert "packet 78" in user.tree()
         await user.press("escape")
         await user.until(lambda: len(user.listed()) > 10)
+
+
+@pytest.mark.slow
+def test_escape_goes_back_to_what_was_listed_before_step_by_step() -> None:
+    """A filter is typed there again, and what other lists lead to is not mixed up with it."""
+
+    async def script(user: Browsing) -> None:
+        await user.read()
+        user.app.show_filter("api == InitProducerId")
+        await user.until(lambda: not user.app.exchanges.is_filtering)
+        count = len(user.listed())
+        assert 0 < count < 10
+        await user.press("6", "enter")
+        await user.until(lambda: len(user.listed()) == 1)
+        assert "payments-tx" in user.app.selection.label
+        assert user.app.exchanges.expression == ""
+        await user.press("escape")
+        await user.until(lambda: len(user.listed()) == count)
+        assert user.app.exchanges.expression == "api == InitProducerId"
+        await user.press("escape")
+        await user.until(lambda: len(user.listed()) > 10)
+        assert user.app.exchanges.expression == ""
 
     browse(INCIDENTS / "fenced.pcap.xz", script)
 

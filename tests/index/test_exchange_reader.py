@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from kwiresniff.capture import open_captures
+from kwiresniff.capture import open_captures, with_decryption
 from kwiresniff.export import json_text
 from kwiresniff.export.json_objects import exchange_json
 from kwiresniff.model import Exchange
@@ -90,3 +90,18 @@ def test_an_exchange_of_a_file_that_has_changed_is_not_found(tmp_path: Path) -> 
     _, reader = indexed(path)
     save(path, Wire().open().up(heartbeat(7)).down(heartbeat_response(7)).close())
     assert reader.exchange(0) is None
+
+
+@pytest.mark.slow
+def test_an_exchange_inside_tls_is_read_with_the_keys_from_the_whole_capture() -> None:
+    """Its packets alone do not hold it."""
+    path, keylog = CAPTURES / "java-tls.pcap", str(CAPTURES / "keys" / "java-tls.log")
+    found = analyze(iter(with_decryption(open_captures([str(path)]), keylog)))
+    wanted = [event for event in found if isinstance(event, Exchange)]
+    index, reader = indexed(path, keylog)
+    assert len(index) == len(wanted) > 0
+    for row in (0, len(wanted) // 2):
+        assert reader.from_packets(row) is None
+        again = reader.exchange(row)
+        assert again is not None
+        assert as_json(again) == as_json(wanted[row])
