@@ -31,13 +31,15 @@ from kwiresniff.render.escape import escape
 
 #: What was listed before, which Escape goes back to.
 MAX_HISTORY: Final = 100
+#: Rows of each that are kept; more of them are filtered again.
+MAX_KEPT_ROWS: Final = 100_000
 #: The orders that a key goes through; a click on a column takes any.
 _KEY_ORDERS: Final = ("time", "latency", "size", "api", "outcome")
 _WRONG: Final = frozenset(OUTCOMES.index(name) for name in ("error", "unanswered", "undecoded"))
 
 
 class _Listed(NamedTuple):
-    """What was listed before: by a filter (rows None where they had not all been found), or rows with a label."""
+    """What was listed before: by a filter (rows None where they are to be found again), or rows with a label."""
 
     expression: str
     rows: array[int] | None
@@ -138,7 +140,9 @@ class ExchangesPane(Vertical):
         self._relist(before.row)
 
     def _remember(self) -> None:
-        rows = None if self.is_filtering else self.selection.chosen
+        rows = self.selection.chosen
+        if self.expression and (self.is_filtering or len(self.selection) > MAX_KEPT_ROWS):
+            rows = None
         self._history.append(_Listed(self.expression, rows, self.selection.label, self.list.row))
         del self._history[:-MAX_HISTORY]
 

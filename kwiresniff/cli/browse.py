@@ -7,12 +7,12 @@ import sys
 
 import click
 
-from kwiresniff.analysis.filter import compile_filter
 from kwiresniff.browse.captures_model import CapturesModel
 from kwiresniff.browse.messages import Jobs
 from kwiresniff.capture import open_captures, with_decryption
 from kwiresniff.capture.packet_places import PacketPlaces
 from kwiresniff.cli import browse_jobs
+from kwiresniff.cli.browse_jobs import checked_filter
 from kwiresniff.cli.event_output import dissection_of
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions, capture_command
@@ -38,9 +38,9 @@ def command(captures: tuple[str, ...], options: ReadOptions) -> int:
     except ImportError as error:
         raise KwiresniffError(f'browse needs textual ({error}); pip install "kwiresniff[browse]"') from error
     if options.filter is not None:
-        compile_filter(options.filter)
+        checked_filter(options.filter)
     model, jobs = model_of(captures, options._replace(filter=None))
-    app = BrowseApp(model, jobs, compile_filter, expression=options.filter or "", dark=_is_dark())
+    app = BrowseApp(model, jobs, checked_filter, expression=options.filter or "", dark=_is_dark())
     app.run()
     return 0
 

@@ -15,6 +15,7 @@ from kwiresniff.analysis.filter import Filter, compile_filter
 from kwiresniff.analysis.named import finding_with_names, row_with_names, topic_with_names
 from kwiresniff.analysis.report import Reporter
 from kwiresniff.analysis.sinks import CallingSink
+from kwiresniff.base.address_names import AddressNames
 from kwiresniff.base.needs import Needs
 from kwiresniff.browse.messages import Indexed, Matches, Reported, Saved
 from kwiresniff.capture import CaptureSet
@@ -35,6 +36,11 @@ SEND_S: Final = 0.25
 def source_of(captures: Sequence[str], options: ReadOptions, needs: Needs) -> EventSource:
     """The captures as every one of these processes reads them."""
     return EventSource(captures, options._replace(no_progress=True), needs, all_views=True)
+
+
+def checked_filter(expression: str) -> Filter:
+    """A filter that can be understood, whatever the captures call their addresses; raises FilterError."""
+    return compile_filter(expression, names=AddressNames())
 
 
 class _Clock:
@@ -93,10 +99,11 @@ class _Ordinals:
 
 def filter_captures(send: Send, captures: Sequence[str], options: ReadOptions, expression: str) -> None:
     """Reads the captures and sends the rows of the exchanges that match an expression (``Matches``)."""
-    needs = compile_filter(expression).needs
-    source = source_of(captures, options, needs)
-    topics = source.analyzer.topics
+    source = source_of(captures, options, checked_filter(expression).needs)
+    topics, files = source.analyzer.topics, source.captures
     wanted = compile_filter(expression, source.topic_name, lambda: topics.changes, source.names)
+    if wanted.asked_names and isinstance(files, CaptureSet):
+        files.read_names()
     ordinals, clock = _Ordinals(wanted), _Clock()
 
     def send_part(*, done: bool = False) -> None:

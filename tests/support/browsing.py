@@ -9,9 +9,9 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from kwiresniff.analysis.filter import compile_filter
 from kwiresniff.browse.app import BrowseApp
 from kwiresniff.cli.browse import model_of
+from kwiresniff.cli.browse_jobs import checked_filter
 from kwiresniff.cli.options import ReadOptions
 
 Script = Callable[["Browsing"], Awaitable[None]]
@@ -75,7 +75,7 @@ def browse(
 
     async def play() -> None:
         model, jobs = model_of((str(capture),), options or ReadOptions())
-        app = BrowseApp(model, jobs, compile_filter)
+        app = BrowseApp(model, jobs, checked_filter)
         async with app.run_test(size=size) as pilot:
             await script(Browsing(app, pilot))
 
