@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from array import array
 from collections.abc import Callable
 from typing import ClassVar, Final
@@ -11,6 +12,7 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.events import Resize
 from textual.widgets import Footer, Static, TabbedContent, TabPane
+from textual.worker import get_current_worker
 
 from kwiresniff.browse.captures_model import CapturesModel
 from kwiresniff.browse.dialogs import HelpScreen, Question
@@ -34,6 +36,8 @@ _HEX_FROM: Final = 110
 _WIDE_HEX_FROM: Final = 160
 #: Problems of the captures that are told as they come; Doctor has them all.
 _PROBLEMS_TOLD: Final = 3
+#: Seconds after which a program whose terminal is gone has seen that.
+_TERMINAL_S: Final = 2.0
 
 
 class BrowseApp(App[None]):
@@ -110,6 +114,13 @@ class BrowseApp(App[None]):
         self.theme = "textual-dark" if self._dark else "textual-light"
         self.exchanges.list.focus()
         self.reading.start("index", self._jobs.read_index, self._take_part)
+        if not self.is_headless:
+            self.set_interval(_TERMINAL_S, self._leave_with_terminal)
+
+    def _leave_with_terminal(self) -> None:
+        """Ends the program when its terminal is gone, which nobody else may tell it."""
+        if not os.isatty(0):
+            self.exit()
 
     def on_unmount(self) -> None:
         self.reading.stop_all()
@@ -196,15 +207,23 @@ class BrowseApp(App[None]):
         self.exchanges.show_filter(expression)
 
     def show_packets(self, packets: tuple[int, ...], label: str) -> None:
-        """Lists the exchanges that lie in some packets."""
-        rows = rows_with_packets(self.model.index, packets)
-        if rows:
-            self.action_tab("exchanges")
-            self.exchanges.show_rows(rows, label)
-        else:
+        """Lists the exchanges that lie in some packets, which are looked for in a thread."""
+
+        def find() -> None:
+            rows = rows_with_packets(self.model.index, packets)
+            if not get_current_worker().is_cancelled:
+                self.call_from_thread(take, rows)
+
+        def take(rows: list[int]) -> None:
+            if rows:
+                self.action_tab("exchanges")
+                self.exchanges.show_rows(rows, label)
+                return
             numbers = ", ".join(str(packet_number(packet)) for packet in packets)
             text = f"no exchange lies in packets {numbers}" if numbers else "this has no packets as evidence"
             self.notify(text, severity="warning", markup=False)
+
+        self.run_worker(find, group="packets", exclusive=True, thread=True)
 
     @on(LineView.Chosen, "TextView")
     def _chosen_line(self, event: LineView.Chosen) -> None:

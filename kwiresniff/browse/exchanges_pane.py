@@ -107,8 +107,8 @@ class ExchangesPane(Vertical):
         if self.selection.chosen is not None:
             self._take_rows(())
             return
-        if self._model.progress.done and self.selection.order.name != "time":
-            self.selection.sort()
+        if self._model.progress.done:
+            self._sort_again(self.list.row)
         self.list.show()
         if self._shown_row is None:
             self._show_details()
@@ -126,6 +126,7 @@ class ExchangesPane(Vertical):
         self.selection.choose(rows, label)
         self.list.focus()
         self._relist(None)
+        self._sort_again()
 
     def show_previous(self) -> None:
         """Lists what was listed before."""
@@ -138,6 +139,7 @@ class ExchangesPane(Vertical):
             return
         self.selection.choose(before.rows, before.label)
         self._relist(before.row)
+        self._sort_again(before.row)
 
     def _remember(self) -> None:
         rows = self.selection.chosen
@@ -172,12 +174,16 @@ class ExchangesPane(Vertical):
             self.is_filtering = True
             self._processes.start("filter", self._find_matches, partial(self._take_matches, row), expression)
         self._relist(None if expression else row)
+        if not expression:
+            self._sort_again(row)
 
     def _take_matches(self, row: int | None, message: Matches) -> None:
         self.is_filtering = not message.done
         self._take_rows(array("I", message.rows))
         if message.done and row is not None and not self.list.cursor:
             self._relist(row)
+        if message.done:
+            self._sort_again(row)
 
     def _take_rows(self, rows: Iterable[int]) -> None:
         """Lists further rows, those that the index does not have yet as soon as it does."""
@@ -203,10 +209,26 @@ class ExchangesPane(Vertical):
         reverse = not order.reverse if order.name == event.order else ORDERS[event.order]
         self.sort(Order(event.order, reverse))
 
-    def sort(self, order: Order) -> None:
-        """Sorts what is listed."""
-        self.selection.sort(order)
-        self._relist(None)
+    def _sort_again(self, row: int | None = None) -> None:
+        """Sorts what has come, where another order was asked for than that of the index."""
+        if self.selection.order != Order():
+            self.sort(self.selection.order, row)
+
+    def sort(self, order: Order, row: int | None = None) -> None:
+        """Sorts what is listed, in a thread; the cursor goes to a row then, or to the first."""
+        selection, chosen, call = self.selection, self.selection.chosen, self.app.call_from_thread
+
+        def sort() -> None:
+            rows = selection.in_order(order)
+            if not get_current_worker().is_cancelled:
+                call(take, rows)
+
+        def take(rows: list[int] | None) -> None:
+            if selection.chosen is chosen:
+                selection.take_sorted(order, rows)
+                self._relist(row)
+
+        self.run_worker(sort, group="sort", exclusive=True, thread=True)
 
     def sort_by_next(self) -> None:
         """Sorts what is listed by the order after the one that it is in."""

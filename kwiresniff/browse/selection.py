@@ -24,7 +24,8 @@ class Order(NamedTuple):
 
 
 class Selection:
-    """Rows chosen of ``index``, or all of them (``chosen`` None), sorted by ``order``.
+    """Rows chosen of ``index``, or all of them (``chosen`` None), sorted by ``order``; those that have come since they
+    were sorted stand behind them, or are missing where all are listed.
 
     ``label`` says in words what they are where no filter does.
     """
@@ -34,7 +35,7 @@ class Selection:
         self.chosen: array[int] | None = None
         self.order = Order()
         self.label = ""
-        self._sorted: Sequence[int] | None = None
+        self._sorted: list[int] | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -44,33 +45,35 @@ class Selection:
         """The rows in their order."""
         if self._sorted is not None:
             return self._sorted
-        if self.chosen is None:
-            return range(len(self.index)) if not self.order.reverse else range(len(self.index) - 1, -1, -1)
-        return self.chosen
+        return range(len(self.index)) if self.chosen is None else self.chosen
 
     def choose(self, rows: Iterable[int] | None, label: str = "") -> None:
-        """Takes these rows, or all."""
+        """Takes these rows, or all, which stand as in the index until they are sorted by ``order`` again."""
         self.chosen = None if rows is None else array("I", rows)
         self.label = label
-        self.sort()
+        self._sorted = None
 
     def add(self, rows: Iterable[int]) -> None:
-        """Adds to the rows that are chosen."""
+        """Adds to the rows that are chosen; they stand behind those that are sorted."""
         if self.chosen is not None:
+            before = len(self.chosen)
             self.chosen.extend(rows)
-            self.sort()
+            if self._sorted is not None:
+                self._sorted.extend(self.chosen[before:])
 
-    def sort(self, order: Order | None = None) -> None:
-        """Sorts the rows, by another order where one is given; rows that have come since, too."""
-        self.order = order or self.order
-        rows: Sequence[int] = range(len(self.index)) if self.chosen is None else self.chosen
-        if self.order.name == "time":
-            self._sorted = list(reversed(rows)) if self.order.reverse and self.chosen is not None else None
-            return
-        self._sorted = sorted(rows, key=self._key(), reverse=self.order.reverse)
+    def in_order(self, order: Order) -> list[int] | None:
+        """The rows sorted, for ``take_sorted``: this takes long where they are many. None is as they are."""
+        rows: Sequence[int] = range(len(self.index)) if self.chosen is None else array("I", self.chosen)
+        if order.name == "time":
+            return list(reversed(rows)) if order.reverse else None
+        return sorted(rows, key=self._key(order.name), reverse=order.reverse)
 
-    def _key(self) -> Callable[[int], Any]:
-        index, name = self.index, self.order.name
+    def take_sorted(self, order: Order, rows: list[int] | None) -> None:
+        """Takes the rows of ``in_order``."""
+        self.order, self._sorted = order, rows
+
+    def _key(self, name: str) -> Callable[[int], Any]:
+        index = self.index
         if name == "latency":
             return index.latency_ns
         if name == "size":

@@ -10,6 +10,7 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.strip import Strip
+from textual.worker import get_current_worker
 
 from kwiresniff.browse.line_view import LineView
 from kwiresniff.index import ExchangeIndex
@@ -60,10 +61,21 @@ class TimelineView(LineView):
         self._count()
 
     def _count(self) -> None:
-        count = max(self.size.width - _LEFT - 1, 1)
-        self.at = min(self.at, count - 1)
-        self._slices = slices(self._index, self._rows, self.span, count)
-        self.show()
+        """Counts what is in each slice, in a thread."""
+        rows, span, count = self._rows, self.span, max(self.size.width - _LEFT - 1, 1)
+        call = self.app.call_from_thread
+
+        def work() -> None:
+            found = slices(self._index, rows, span, count)
+            if not get_current_worker().is_cancelled:
+                call(take, found)
+
+        def take(found: list[TimeSlice]) -> None:
+            self._slices = found
+            self.at = min(self.at, count - 1)
+            self.show()
+
+        self.run_worker(work, group="timeline", exclusive=True, thread=True)
 
     def on_resize(self) -> None:
         self._count()

@@ -95,6 +95,18 @@ def test_without_the_library_of_its_screen_it_names_the_extra(tmp_path: Path) ->
 
 
 @pytest.mark.slow
+def test_it_ends_when_its_terminal_is_gone() -> None:
+    """Also where no signal tells it."""
+    process, terminal = started("browse", CAPTURE)
+    assert "exchanges" in read_until(terminal, "exchanges")
+    os.close(terminal)
+    try:
+        process.wait(PATIENCE_S)
+    finally:
+        process.kill()
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
 def test_in_a_terminal_keys_lead_from_a_finding_to_its_exchange(tmp_path: Path) -> None:
     """With tmux, which draws what a terminal would; q ends the program and its processes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from kwiresniff.cli.options import ReadOptions
 
 Script = Callable[["Browsing"], Awaitable[None]]
 #: Seconds that something on the screen may take: reading processes start and read meanwhile.
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 _STEP_S = 0.02
 
 
@@ -29,11 +30,10 @@ class Browsing:
 
     async def until(self, is_so: Callable[[], object]) -> None:
         """Waits until something is so."""
-        for _ in range(int(PATIENCE_S / _STEP_S)):
+        end = time.monotonic() + PATIENCE_S
+        while not is_so():
+            assert time.monotonic() < end, "it did not come to that"
             await self.pilot.pause(_STEP_S)
-            if is_so():
-                return
-        raise AssertionError("it did not come to that")
 
     async def read(self) -> None:
         """Waits until the captures are read, and the tabs are filled."""
