@@ -130,8 +130,8 @@ class BrowseApp(App[None]):
 
     def _lay_out(self, width: int) -> None:
         shown = self._hex if self._hex is not None else width >= _HEX_FROM
-        self.screen.set_class(shown, "with-hex")
-        self.screen.set_class(shown and width >= _WIDE_HEX_FROM, "with-wide-hex")
+        self.exchanges.set_class(shown, "with-hex")
+        self.exchanges.set_class(shown and width >= _WIDE_HEX_FROM, "with-wide-hex")
 
     @property
     def selection(self) -> Selection:
@@ -312,7 +312,7 @@ class BrowseApp(App[None]):
         self.exchanges.toggle_whole()
 
     def action_hex(self) -> None:
-        self._hex = not self.screen.has_class("with-hex")
+        self._hex = not self.exchanges.has_class("with-hex")
         self._lay_out(self.size.width)
 
     def action_by(self) -> None:

@@ -55,8 +55,8 @@ class ExchangesPane(Vertical):
     ExchangesPane #headline { height: 1; background: $panel; padding: 0 1; }
     ExchangesPane #details { height: 50%; }
     ExchangesPane #hex { width: 44; border-left: solid $panel; display: none; }
-    .with-hex ExchangesPane #hex { display: block; }
-    .with-wide-hex ExchangesPane #hex { width: 76; }
+    ExchangesPane.with-hex #hex { display: block; }
+    ExchangesPane.with-wide-hex #hex { width: 76; }
     """
 
     class Relisted(Message):
