@@ -145,6 +145,8 @@ class BrowseApp(App[None]):
 
     @on(ExchangesPane.Relisted)
     def _relisted(self) -> None:
+        if not self.query("#tabs"):  # the program is ending
+            return
         if self.tab == "timeline":
             self._draw_timeline()
         self._status()
@@ -337,6 +339,10 @@ class BrowseApp(App[None]):
 
     def action_dark(self) -> None:
         self.theme = "textual-light" if self.theme == "textual-dark" else "textual-dark"
+
+    async def action_quit(self) -> None:
+        self.reading.stop_all()
+        self.exit()
 
     def action_help(self) -> None:
         self.push_screen(HelpScreen())

@@ -126,12 +126,19 @@ class LineView(ScrollView, can_focus=True):
             self.post_message(self.Moved(self))
 
     def _reveal(self) -> None:
+        """Scrolls to the cursor: line by line where it is near, else so that it stands in the middle."""
         room = max(self.size.height - self._head, 1)
         top = round(self.scroll_offset.y)
-        if self.cursor < top:
-            self.scroll_to(y=self.cursor, animate=False, force=True, immediate=True)
-        elif self.cursor >= top + room:
-            self.scroll_to(y=self.cursor - room + 1, animate=False, force=True, immediate=True)
+        last = top + room - 1
+        if top <= self.cursor <= last:
+            return
+        if self.cursor == top - 1:
+            to = self.cursor
+        elif self.cursor == last + 1:
+            to = top + 1
+        else:
+            to = max(self.cursor - room // 2, 0)
+        self.scroll_to(y=to, animate=False, force=True, immediate=True)
 
     def action_move(self, by: int) -> None:
         self.go_to(self.cursor + by)

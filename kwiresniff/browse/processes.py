@@ -35,7 +35,7 @@ class Processes:
                     self._app.call_from_thread(use, message)
 
         def use(message: object) -> None:
-            if self._running.get(name) is not running:
+            if self._running.get(name) is not running:  # given up, as all are when the program ends
                 return
             if isinstance(message, Failed):
                 self._app.notify(message.reason, title=name, severity="error", timeout=20, markup=False)

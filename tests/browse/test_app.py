@@ -201,7 +201,7 @@ def test_records_are_redacted_in_the_tree_and_their_bytes_are_not_shown() -> Non
         assert "parcel-1" not in user.tree()
         tree = user.app.query_one("#tree", TreeView)
         assert tree.details is not None and not tree.details.frame("request")
-        assert "not shown with --redact" in user.text("#hex")
+        await user.until(lambda: "not shown with --redact" in user.text("#hex"))
 
     browse(CAPTURES / "java-produce.pcap", script, options=ReadOptions(redact=True, redact_key="k"))
 
