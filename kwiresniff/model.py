@@ -216,7 +216,7 @@ class Message:
     them. ``text`` is the body as JSON text in UTF-8, in pieces, without ``body`` when only that was asked for. With a
     ``digest`` the body is decoded when somebody asks for it (``is_deferred``). ``dissection`` is the annotated body
     where it had to be read for what is wrong with it, or for what its records hold, and a tree will show it.
-    ``end_seq`` is the TCP sequence number behind a request, or -1.
+    ``end_seq`` is the TCP sequence number behind it, or -1.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
