@@ -32,10 +32,11 @@ ALLOWED = {
     "render": BASE | {"schema"},
     "export": BASE,
     "plugins": BASE,
+    "packets": BASE | {"schema", "codec", "capture", "stream", "session", "render", "export"},
     "pipeline": BASE | {"schema", "codec", "capture", "stream", "session", "identity", "analysis", "export", "plugins"},
     "cli": BASE
     | {"schema", "codec", "capture", "stream", "session", "identity", "analysis", "render", "export", "plugins"}
-    | {"pipeline"},
+    | {"packets", "pipeline"},
     "library": BASE | {"capture", "session", "identity", "analysis", "export"},
     "__main__": {"base", "cli"},
     "__init__": {"library"},

@@ -17,7 +17,7 @@ from typing import Any
 
 from kwiresniff.base.api_keys import ENVELOPE, FETCH, FETCH_SNAPSHOT, PRODUCE, SHARE_FETCH
 from kwiresniff.base.body_members import UNKNOWN_TAGS
-from kwiresniff.base.entities import RECORD_SETS
+from kwiresniff.base.entities import RECORD_SET_TYPES, RECORD_SETS
 from kwiresniff.base.secret_texts import EXPLANATIONS
 from kwiresniff.model import Body, Direction, Dissection, Exchange, Node, Problem
 
@@ -37,7 +37,6 @@ RECORD_MESSAGES = frozenset(
         (ENVELOPE, "response"),
     }
 )
-_RECORD_TYPES = frozenset({"RECORDS", "COMPACT_RECORDS"})
 #: Fields of records and of their headers that hold what a user wrote.
 _USER_FIELDS = frozenset({"key", "value"})
 #: The bytes of fields of records that have nothing in them.
@@ -136,7 +135,7 @@ class Redactor:
         while todo:
             node, in_records = todo.pop()
             value = node.value
-            if node.type in _RECORD_TYPES:
+            if node.type in RECORD_SET_TYPES:
                 in_records = True
                 if not node.children and value is None and node.length > 4:
                     node.value, node.derived = _unread(node), True

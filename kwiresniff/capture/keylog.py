@@ -17,9 +17,11 @@ WITHOUT_TSHARK = "install Wireshark's command-line program tshark to have TLS de
 
 #: How much of a key log is looked at to see that it is one.
 _LOOK_BYTES = 64 * 1024
-_KEY_LINE = (
+#: Label and random, or session id.
+KEY_LINE = re.compile(
     rb"^(?:([A-Z][A-Z0-9_]*) ([0-9a-fA-F]{16,}) [0-9a-fA-F]{32,}"
-    rb"|RSA Session-ID:([0-9a-fA-F]{2,64}) Master-Key:[0-9a-fA-F]{96})\s*$"
+    rb"|RSA Session-ID:([0-9a-fA-F]{2,64}) Master-Key:[0-9a-fA-F]{96})\s*$",
+    re.MULTILINE,
 )
 
 #: Sessions whose keys are remembered, the newest; each is asked for soon after its keys were written.
@@ -46,7 +48,7 @@ def check_key_log(path: str, *, growing: bool = False) -> None:
     written = head[: head.rfind(b"\n") + 1] if growing else head
     if growing and all(line.startswith(b"#") or not line.strip() for line in written.splitlines()):
         return
-    if not re.search(_KEY_LINE, head, re.MULTILINE):
+    if not KEY_LINE.search(head):
         raise CaptureError(
             f"{path} is not a TLS key log: it has no lines like 'CLIENT_RANDOM 0123... 4567...', "
             "which clients and brokers write"
@@ -115,7 +117,7 @@ class GrowingKeyLog:
 
     def _learn(self, lines: bytes) -> None:
         found = self._found
-        for label, random, session_id in re.findall(_KEY_LINE, lines, re.MULTILINE):
+        for label, random, session_id in KEY_LINE.findall(lines):
             kind = _LABELS.get(label)
             if session_id and len(session_id) % 2 == 0:
                 found[bytes.fromhex(session_id.decode())] = _WHOLE

@@ -109,7 +109,7 @@ class EventSource:
     ``on_event``, when it is set, gets every event before the sink of ``read`` does. ``clusters`` are learned from all
     exchanges, wanted or not, and events wait for that (``identity.held_events``), where the command needs them. With
     ``all_views`` a connection that is in the captures more than once is given more than once, for a command that shows
-    what is there.
+    what is there. ``witness`` is called with every event before it is known what is wanted.
     """
 
     def __init__(
@@ -121,6 +121,7 @@ class EventSource:
         screen: bool = True,
         all_views: bool = False,
         names: AddressNames | None = None,
+        witness: Callable[[Event], None] | None = None,
     ) -> None:
         self.options = options
         decompress_always(options.max_decompressed)
@@ -152,6 +153,7 @@ class EventSource:
             self._analyzer.topics.add(read_topic_file(options.topics))
         self._screen = screen
         self._all_views = all_views
+        self._witness = witness
         keep_freed_memory()
         self.on_event: Callable[[Event], None] | None = None
         self._looked_at = 0  # by the exchange filter
@@ -248,6 +250,8 @@ class EventSource:
             sink = self._plugin_sink = PluginSink(sink, self.plugins, self.topic_name, decode=self.redactor is None)
         matches = self._matches if self._narrowed else None
         sink = chosen(sink, matches=matches, redactor=self.redactor, all_views=self._all_views)
+        if self._witness is not None:
+            sink = Observed(sink, self._witness)
         if self.needs.clusters:
             sink = self._held = HeldEvents(sink, self.clusters, partial(learn_cluster, self.clusters))
         self._entry = CaptureEvents(ServerNames(sink, self.names), self._captures.problems, self._captures.files)
@@ -295,13 +299,16 @@ class EventSource:
     def _exchange_filter(self, exchange: Exchange) -> bool | None:
         """The exchange filter, called before bodies are decoded; None is a maybe.
 
-        What tells which brokers are one cluster is decoded in any case.
+        What tells which brokers are one cluster is decoded in any case, as is everything where there is a witness.
         """
         self._looked_at += 1
         wanted: bool | None = self._window.holds(exchange)
         if wanted and self._filter is not None:
             wanted = self._filter.matches_header(exchange)
-        return None if wanted is False and self.needs.clusters and exchange.api_key in LEARNED_FROM else wanted
+        if wanted is False:
+            is_seen = self._witness is not None or (self.needs.clusters and exchange.api_key in LEARNED_FROM)
+            return None if is_seen else False
+        return wanted
 
     def _matches(self, exchange: Exchange) -> bool:
         return self._window.holds(exchange) and (self._filter is None or self._filter.matches(exchange))

@@ -27,6 +27,7 @@ COMMANDS = {
     "producers": "Idempotent and transactional producers: sequences, transactions.",
     "groups": "What happened in each group: joins, assignments, commits, leaves.",
     "flows": "Who produces to what, who consumes it: table, JSON, graph.",
+    "follow": "One connection, client, group or producer, message by message.",
     "doctor": "What is wrong, the worst first, with evidence and a remedy.",
     "report": "One self-contained page: findings, plots, tables, groups.",
     "decode": "One message from hex, base64 or a file.",

@@ -173,8 +173,9 @@ _OF_TRAFFIC = (
 )
 
 
-def capture_command(name: str) -> Callable[[_Work], click.Command]:
-    """Makes a function a command with the shared options, behind those that it has already.
+def capture_command(name: str, *leading: Callable[[_Work], _Work]) -> Callable[[_Work], click.Command]:
+    """Makes a function a command with the shared options, behind those that it has already; ``leading`` are arguments
+    before the captures.
 
     It receives ``captures``, a tuple of one or more, one ``options: ReadOptions``, and its own options by their names.
     """
@@ -188,6 +189,8 @@ def capture_command(name: str) -> Callable[[_Work], click.Command]:
 
         command = _with_options(run, (*_OF_FILES, *_OF_TRAFFIC))
         command = click.argument("captures", metavar="CAPTURE...", nargs=-1)(command)
+        for argument in reversed(leading):
+            command = argument(command)
         return click.command(name, cls=TrafficCommand)(command)
 
     return made

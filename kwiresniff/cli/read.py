@@ -10,18 +10,38 @@ from kwiresniff.cli.event_output import FORMS, needs_of_form, print_events, scre
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions, capture_command, form_option
 from kwiresniff.cli.outcomes import INTERRUPTED
+from kwiresniff.cli.packet_output import write_exchanges
 from kwiresniff.cli.pager import paged, pager
 
 
 @capture_command("read")
 @form_option(FORMS, "tree", "Annotated trees, one line per exchange, or JSON.")
 @click.option("--no-pager", is_flag=True, help="On a terminal, write straight to it.")
-def command(captures: tuple[str, ...], options: ReadOptions, form: str, no_pager: bool) -> int:
+@click.option(
+    "-w", "--write", metavar="FILE", help="Write the packets of the exchanges into a capture, and print nothing."
+)
+@click.option("--anonymise", is_flag=True, help="With -w: pseudonyms for names and addresses, nothing in records.")
+@click.option(
+    "--anonymise-key-file", "key_file", metavar="FILE", help="File with the key of the pseudonyms; random without it."
+)
+def command(
+    captures: tuple[str, ...],
+    options: ReadOptions,
+    form: str,
+    no_pager: bool,
+    write: str | None,
+    anonymise: bool,
+    key_file: str | None,
+) -> int:
     """Decode captures: one annotated tree per exchange, or `-o summary`, `-o jsonl`, `-o json`.
 
     CAPTURE is a file, a folder or a glob of pcap or pcapng files, compressed or not, or "-" for standard input. On a
     terminal trees and lines go through a pager: KWIRESNIFF_PAGER, PAGER or less.
     """
+    if write is not None:
+        return write_exchanges(captures, options, write, anonymise=anonymise, key_file=key_file)
+    if anonymise or key_file is not None:
+        raise click.UsageError("--anonymise changes the packets that -w FILE writes; --redact changes what is printed")
     screen = screen_for(form, options)
     source = EventSource(captures, options, needs_of_form(form, options), all_views=True)
     # What comes through standard input may be live, and is read as it comes.

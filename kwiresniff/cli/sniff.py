@@ -128,7 +128,7 @@ def _list_interfaces(ctx: click.Context, param: click.Parameter, wanted: bool) -
     metavar="TIME",
     help="Stop after a time like 30s or 5m; a number alone counts seconds.",
 )
-@click.option("-w", "--write", metavar="FILE", help="Keep the packets too, as pcap.")
+@click.option("-w", "--write", metavar="FILE", help="Keep the packets too, as pcap, or pcapng where FILE ends so.")
 @click.option("-C", "file_size", type=FileSizeType(), metavar="SIZE", help="New FILE after SIZE million bytes.")
 @click.option(
     "-G", "seconds", type=click.IntRange(1), metavar="SECONDS", help="New FILE, named by strftime, after that."
@@ -236,7 +236,7 @@ def command(
     processes = Processes(names)
     processes.scan()  # as root, if we are: later only of processes that the new user may look at
     with ExitStack() as stack:
-        live = open_and_hand_over(wanted, options, user, write, Rotation(file_size, seconds, files), mode)
+        live = open_and_hand_over(wanted, options, user, write, Rotation(file_size, seconds, files), mode, names)
         stack.callback(live.close)
         segments: SegmentSource = live
         if options.keylog is not None:

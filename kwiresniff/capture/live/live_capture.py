@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
+from kwiresniff.base.address_names import AddressNames
 from kwiresniff.base.fastint import u16, u32
 from kwiresniff.capture.choices import choices_of
 from kwiresniff.capture.file_problems import SnapReporter
@@ -32,7 +33,9 @@ class LiveCapture:
     final when the iteration ends.
     """
 
-    def __init__(self, source: PacketSource, options: LiveOptions) -> None:
+    def __init__(self, source: PacketSource, options: LiveOptions, names: AddressNames | None = None) -> None:
+        """``names`` are told in comments on packets that are written."""
+        self._names = names
         self.files = [", ".join(options.interfaces)]  # one stream of packets, however many they come from
         self.problems: list[Problem] = source.problems
         self.other_packets: dict[str, int] = {}
@@ -68,7 +71,9 @@ class LiveCapture:
         """Writes the packets into files called ``name`` besides, of this mode and owner when they are new. To be called
         before the iteration. Raises CaptureError when they cannot be written."""
         link_type, snap_bytes = self._source.link_type, self._options.snap_bytes
-        self._packet_files = SavefileWriter(name, link_type, snap_bytes, rotation, time.time_ns(), mode, owner)
+        self._packet_files = SavefileWriter(
+            name, link_type, snap_bytes, rotation, time.time_ns(), mode, owner, self._names
+        )
 
     def __iter__(self) -> Iterator[Segment]:
         return filter(None, self.beats())
@@ -169,13 +174,14 @@ class LiveCapture:
         return not self._stopped and (self._end_seconds is None or now < self._end_seconds)
 
 
-def open_live(options: LiveOptions, user: str | None = None) -> LiveCapture:
-    """Starts to capture; a program that does it for us does it as ``user``, when there is one.
+def open_live(options: LiveOptions, user: str | None = None, names: AddressNames | None = None) -> LiveCapture:
+    """Starts to capture; a program that does it for us does it as ``user``, when there is one. ``names`` are told in
+    comments on packets that are written.
 
     Raises CaptureError when an interface is not there, the user may not capture, or the filter is not understood.
     """
     check_names(options.interfaces)
-    return LiveCapture(_open_source(options, user), options)
+    return LiveCapture(_open_source(options, user), options, names)
 
 
 def _open_source(options: LiveOptions, user: str | None) -> PacketSource:
