@@ -9,6 +9,7 @@ from contextlib import ExitStack
 
 import click
 
+from kwiresniff.analysis.doctor import Doctors
 from kwiresniff.base.flows import host_of
 from kwiresniff.base.needs import Needs
 from kwiresniff.cli.collect import end, read_through
@@ -26,9 +27,9 @@ from kwiresniff.packets.writing import check_target
 from kwiresniff.render.format_units import count
 
 #: Names of topics and groups are in digests; what changes the content of a fetch session has to be seen.
-NEEDS = Needs("bodies", sessions=True, digests=True)
+NEEDS = Needs("bodies", sessions=True, digests=True) | Doctors.NEEDS
 #: What is written anew needs all of every frame.
-NEEDS_OF_FRAMES = Needs("records", sessions=True)
+NEEDS_OF_FRAMES = Needs("records", sessions=True) | Doctors.NEEDS
 
 
 def write_exchanges(
@@ -47,6 +48,7 @@ def write_exchanges(
         frames = FrameKeeper(anonymous.pseudonyms, anonymous.frames) if anonymous is not None else None
 
         def see(event: Event) -> None:
+            doctor.add(event)
             if isinstance(event, Exchange):
                 context.on_exchange(event)
                 addresses.exchange(event)
@@ -63,10 +65,14 @@ def write_exchanges(
 
         needs = NEEDS if anonymous is None else NEEDS_OF_FRAMES
         source = EventSource(names, options, needs, all_views=True, witness=see)
+        doctor = Doctors(source.topic_name, clusters=source.clusters)
         check_target(source.files, path)
         finished, messages = read_through(source, take)
         if not finished:
             return INTERRUPTED
+        for finding in doctor.findings():
+            for one in (finding, *finding.symptoms):
+                selection.add_finding(one, named=not anonymise)
         origin = Source(
             source.files, options.decode_as, list(_names(selection, source, addresses)), _key_log(options.keylog)
         )

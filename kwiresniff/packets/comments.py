@@ -5,6 +5,7 @@ from __future__ import annotations
 from kwiresniff.model import Exchange
 from kwiresniff.render.escape import escape
 from kwiresniff.render.format_units import duration
+from kwiresniff.results.findings import Finding
 
 #: Errors and problems that are named in a comment; a response may have thousands.
 MAX_NAMED = 8
@@ -22,6 +23,12 @@ def comment_of(exchange: Exchange) -> str:
     words.append(" ".join([exchange.outcome, *map(escape, names[:MAX_NAMED])]))
     words += [f"problem {escape(code)}" for code in _codes(exchange)]
     return ", ".join(words)
+
+
+def finding_comment(finding: Finding, *, named: bool) -> str:
+    """``finding: warning SMALL_BATCHES: billing sends batches of one record``, or its code alone."""
+    title = f": {escape(finding.subject)}: {escape(finding.title)}" if named else ""
+    return f"finding: {finding.severity} {finding.code}{title}"
 
 
 def _codes(exchange: Exchange) -> list[str]:

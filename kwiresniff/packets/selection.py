@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from kwiresniff.base.flows import flow_between
 from kwiresniff.errors import ExportError
 from kwiresniff.model import Connection, Exchange, Message
-from kwiresniff.packets.comments import comment_of
+from kwiresniff.packets.comments import comment_of, finding_comment
 from kwiresniff.packets.stretches import Stretches
+from kwiresniff.results.findings import Finding
 
 #: Stretches of bytes, of all connections: they take 64 MB. Neighbouring exchanges are one stretch.
 MAX_STRETCHES = 4_000_000
@@ -69,6 +70,11 @@ class Selection:
         first = exchange.request or exchange.response
         if first is not None and self.exchanges <= MAX_COMMENTS:
             self.comments.setdefault(first.first_packet, []).append(comment_of(exchange).encode())
+
+    def add_finding(self, finding: Finding, *, named: bool) -> None:
+        """Adds a comment on a finding to the packets that show it; ``named`` says whether it may name somebody."""
+        for packet, _ in finding.evidence:
+            self.comments.setdefault(packet, []).append(finding_comment(finding, named=named).encode())
 
     def take(self, extent: Extent) -> None:
         """Takes the bytes of an exchange. Raises ExportError where they are in too many places."""

@@ -107,13 +107,17 @@ def tshark(path: Path, *options: str) -> list[str]:
 
 
 def test_wireshark_shows_what_each_exchange_was(kwiresniff: Run, tmp_path: Path) -> None:
-    """The comment on the first packet of each of them, by which Wireshark filters."""
+    """The comment on the first packet of each of them, by which Wireshark filters, and what the doctor finds there."""
     out = tmp_path / "out.pcapng"
     done = kwiresniff("read", "-w", str(out), "-Y", "api == Produce and error", str(CAPTURES / "java-produce.pcap"))
     assert (done.code, done.out) == (0, "")
     assert done.err == f"kwiresniff: 1 exchange in 23 packets, written to {out}\n"
     comments = tshark(out, "-Y", "frame.comment", "-T", "fields", "-e", "frame.comment")
-    assert comments == ["Produce v13, correlation id 5, latency 10.4 ms, error MESSAGE_TOO_LARGE"]
+    assert comments == [
+        "Produce v13, correlation id 5, latency 10.4 ms, error MESSAGE_TOO_LARGE",
+        "finding: error message_too_large: too-large 10.9.0.2: MESSAGE_TOO_LARGE: sends batches larger than the broker "
+        "takes",
+    ]
     assert tshark(out, "-Y", 'frame.comment contains "MESSAGE_TOO_LARGE"', "-T", "fields", "-e", "frame.time_epoch")
 
 
