@@ -10,7 +10,6 @@ from kwiresniff.cli.event_output import FORMS, needs_of_form, print_events, scre
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions, capture_command, form_option
 from kwiresniff.cli.outcomes import INTERRUPTED
-from kwiresniff.cli.packet_output import write_exchanges
 from kwiresniff.cli.pager import paged, pager
 
 
@@ -39,6 +38,10 @@ def command(
     terminal trees and lines go through a pager: KWIRESNIFF_PAGER, PAGER or less.
     """
     if write is not None:
+        if options.redact or options.redact_key is not None or options.redact_key_file is not None:
+            raise click.UsageError("--redact changes what is printed; --anonymise changes the packets that -w writes")
+        from kwiresniff.cli.packet_output import write_exchanges  # with the doctor, which nothing else needs here
+
         return write_exchanges(captures, options, write, anonymise=anonymise, key_file=key_file)
     if anonymise or key_file is not None:
         raise click.UsageError("--anonymise changes the packets that -w FILE writes; --redact changes what is printed")

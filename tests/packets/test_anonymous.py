@@ -16,10 +16,12 @@ import pytest
 from kwiresniff.base.needs import Needs
 from kwiresniff.capture import open_captures
 from kwiresniff.capture.input_stream import Stream
+from kwiresniff.capture.packet_formats import PcapFormat
 from kwiresniff.capture.packet_records import PacketRecords
 from kwiresniff.model import Exchange
 from kwiresniff.packets.anonymous import Pseudonyms
 from kwiresniff.packets.anonymous.pseudonyms import PUBLIC_WORDS
+from kwiresniff.packets.anonymous.rebuilding import rebuilt
 from kwiresniff.session import Analyzer
 from tests.support import capture_files, packet_builder, wrapped_recording
 from tests.support.command import Run
@@ -222,3 +224,44 @@ def test_it_needs_packets_to_change(kwiresniff: Run) -> None:
     done = kwiresniff("read", "--anonymise", str(CAPTURES / "sarama.pcap"))
     assert done.code == 2
     assert "-w FILE" in done.err
+
+
+def test_redacting_does_not_change_packets(kwiresniff: Run, tmp_path: Path) -> None:
+    """Whoever thinks so is told."""
+    done = kwiresniff("read", "--redact", "-w", str(tmp_path / "out.pcap"), str(CAPTURES / "sarama.pcap"))
+    assert done.code == 2
+    assert "--anonymise" in done.err
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_damaged_captures_are_written_all_the_same(seed: int, kwiresniff: Run, tmp_path: Path) -> None:
+    """With bytes anywhere changed, in headers of packets, of messages and of batches."""
+    chance = random.Random(seed)
+    data = bytearray((CAPTURES / "sarama.pcap").read_bytes())
+    for _ in range(200):
+        data[chance.randrange(24, len(data))] = chance.randrange(256)
+    source = tmp_path / "in.pcap"
+    source.write_bytes(data)
+    done = kwiresniff("read", "-q", "-w", str(tmp_path / "out.pcapng"), "--anonymise", str(source))
+    assert "internal error" not in done.err
+    assert done.code in (0, 1)
+
+
+def test_ipv6_packets_have_their_checksums(tmp_path: Path) -> None:
+    """As tshark works them out; what is read of the packet is what it was made of."""
+    payload = bytes(range(99))
+    buffer = packet_builder.tcp(payload, seq=7)
+    flow = bytes(15) + b"\x01" + bytes(15) + b"\x02" + packet_builder.FLOW[-4:]
+    segment = (1, 10**18, flow, 7, 2, 0x18, buffer, 20, 119, 0)
+    packet, wire = rebuilt(segment, payload, Pseudonyms(b"key"))
+    form = PcapFormat()
+    path = tmp_path / "out.pcap"
+    path.write_bytes(form.begin() + form.interface(1, 65_535) + form.packet(0, 10**18, packet, wire))
+    (found,) = open_captures([str(path)])
+    assert (found[3:6], found[6][found[7] : found[8]]) == (segment[3:6], payload)
+    assert found[2][:32] == b"".join(Pseudonyms(b"key").address(flow[at : at + 16]) for at in (0, 16))
+    program = shutil.which("tshark")
+    if program is not None:
+        checks = ["-o", "tcp.check_checksum:TRUE", "-T", "fields", "-e", "tcp.checksum.status"]
+        done = subprocess.run([program, "-n", "-r", str(path), *checks], capture_output=True, text=True, check=True)
+        assert done.stdout == "1\n"
