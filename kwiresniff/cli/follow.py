@@ -14,6 +14,7 @@ from kwiresniff.analysis.filter import compile_filter
 from kwiresniff.base.needs import Needs
 from kwiresniff.cli.click_commands import ParamType
 from kwiresniff.cli.collect import end, print_json, read_through
+from kwiresniff.cli.event_output import needs_of_form
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions, capture_command, form_option
 from kwiresniff.cli.spool import readable_twice
@@ -88,9 +89,8 @@ def command(captures: tuple[str, ...], options: ReadOptions, what: str, form: st
         selection = Selection()
         told: list[FollowEvent] = []
         left_out = 0
-        source = EventSource(
-            names, options._replace(filter=what), Needs("bodies", sessions=True), screen=False, all_views=True
-        )
+        needs = needs_of_form("summary", options) | Needs("bodies", sessions=True, digests=True)
+        source = EventSource(names, options._replace(filter=what), needs, screen=False, all_views=True)
 
         def take(exchange: Exchange) -> None:
             nonlocal left_out
