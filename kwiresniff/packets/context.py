@@ -14,7 +14,7 @@ from kwiresniff.base.entities import TOPIC_ID
 from kwiresniff.base.fastint import i32
 from kwiresniff.base.field_values import field_text
 from kwiresniff.base.sequence_numbers import SEQ_MASK
-from kwiresniff.model import Connection, Exchange, FetchedTopics, Sink
+from kwiresniff.model import Connection, Exchange, FetchedTopics, SessionMembers, Sink
 from kwiresniff.packets.selection import Extent, Selection
 from kwiresniff.session.fetch_sessions import (
     INITIAL_EPOCH,
@@ -114,13 +114,18 @@ class _Connection:
 
 
 class _Session:
-    """The fetches that changed what a fetch session is about, and that state."""
+    """The fetches that changed what a fetch session is about, and that state.
 
-    __slots__ = ("changes", "fetched")
+    Of the first ``taken`` of them, and of the topics in ``names``, the selection has what it needs.
+    """
+
+    __slots__ = ("changes", "fetched", "names", "taken")
 
     def __init__(self) -> None:
         self.changes: list[Extent] = []
         self.fetched: FetchedTopics | None = None
+        self.names: SessionMembers | None = None
+        self.taken = 0
 
 
 class Context(Sink):
@@ -174,10 +179,13 @@ class Context(Sink):
         key = _session_key(exchange)
         session = self._sessions.get(key) if key is not None else None
         if session is not None:
-            for change in session.changes:
+            for change in session.changes[session.taken :]:
                 selection.take(change)
-        if exchange.fetched is not None:
-            ids.update(exchange.fetched.topics)
+            session.taken = len(session.changes)
+            if exchange.fetched is not None:  # what an earlier fetch of the session was about is there already
+                names = exchange.fetched.names
+                ids.update(name for name, is_added in names.since(session.names) if is_added)
+                session.names = names
         for topic_id in ids:
             naming = self._named.get(topic_id)
             if naming is not None:
