@@ -11,7 +11,7 @@ from typing import Any
 
 from kwiresniff.analysis.filter.fields import Field, Getter, body_field, fields, unknown_step
 from kwiresniff.analysis.filter.literals import Test, asked_name, is_null, test
-from kwiresniff.analysis.filter.parser import AllOf, Comparison, Not, Tree, parse
+from kwiresniff.analysis.filter.parser import TEXT_OPERATORS, AllOf, Comparison, Not, Tree, parse
 from kwiresniff.base.address_names import AddressNames
 from kwiresniff.base.depths import DEPTHS, Depth
 from kwiresniff.base.needs import Needs
@@ -124,11 +124,13 @@ class _Compiler:
             null = operator.text in ("==", "!=", "in") and any(is_null(literal) for literal in literals)
             values = tuple(literal for literal in literals if not (null and is_null(literal)))
             one = test(name, field.kind, operator, values) if values else _never
-            if name in ("client", "broker") and field.kind == "host" and operator.text != "~":
+            looks_into_text = operator.text in TEXT_OPERATORS
+            if name in ("client", "broker") and field.kind == "host" and not looks_into_text:
                 self.asked_names.update(dict.fromkeys(filter(None, map(asked_name, values))))
             decide = _some_or_none(one) if null else _some(one)
             sessions = field.sessions(one) if field.sessions is not None and not null else None
-            self._need(_outcome_depth(values) if field.kind == "outcome" and operator.text != "~" else field.depth)
+            is_outcome = field.kind == "outcome" and not looks_into_text
+            self._need(_outcome_depth(values) if is_outcome else field.depth)
         early, final = decide(field.early), decide(field.final)
         if sessions is not None and field.named is not None:
             final = _any([decide(field.named), sessions])

@@ -6,7 +6,7 @@
     all        := one ("and" one)*           also &&
     one        := "not" one | "(" expression ")" | comparison        also !
     comparison := field [operator value | ["not"] "in" "(" value ("," value)* ")"]
-    operator   := == != < <= > >= ~
+    operator   := == != < <= > >= ~ contains            also matches, which is ~
 
 A field on its own is true when it has a value that is not null, false, zero or empty.
 """
@@ -22,13 +22,17 @@ from kwiresniff.errors import FilterError
 MAX_NESTING = 50
 
 OPERATORS = ("==", "!=", "<", "<=", ">", ">=", "~")
+#: Operators that are words, as in Wireshark's display filters, and what they are here.
+WORD_OPERATORS = {"contains": "contains", "matches": "~"}
+#: Operators that look into a text.
+TEXT_OPERATORS = frozenset(WORD_OPERATORS.values())
 _AND = frozenset({"and", "&&"})
 _OR = frozenset({"or", "||"})
 _NOT = frozenset({"not", "!"})
 
 
 class Comparison:
-    """``operator`` is one of ``OPERATORS``, ``in``, or ``exists`` without values."""
+    """``operator`` is one of ``OPERATORS``, ``contains``, ``in``, or ``exists`` without values."""
 
     __slots__ = ("field", "operator", "values")
 
@@ -147,6 +151,9 @@ class _Parser:
         if operator.kind == "op" and operator.text in OPERATORS:
             self._at += 1
             return Comparison(field, operator, (self._value(),))
+        if operator.kind == "word" and (known := WORD_OPERATORS.get(operator.text.lower())) is not None:
+            self._at += 1
+            return Comparison(field, Token("op", known, operator.position), (self._value(),))
         if operator.kind == "word" and operator.text.lower() == "in":
             self._at += 1
             return self._in(field, operator)
@@ -157,7 +164,7 @@ class _Parser:
             return Not(self._in(field, operator))
         if operator.kind == "end" or self._punctuation(")") or operator.text.lower() in _AND | _OR:
             return Comparison(field, Token("op", "exists", field.position), ())
-        raise self._expected(f"one of {' '.join(OPERATORS)}, 'in', 'and' or 'or'")
+        raise self._expected(f"one of {' '.join([*OPERATORS, *WORD_OPERATORS])}, 'in', 'and' or 'or'")
 
     def _in(self, field: Token, operator: Token) -> Comparison:
         if not self._punctuation("("):
