@@ -28,6 +28,7 @@ COMMANDS = {
     "groups": "What happened in each group: joins, assignments, commits, leaves.",
     "flows": "Who produces to what, who consumes it: table, JSON, graph.",
     "doctor": "What is wrong, the worst first, with evidence and a remedy.",
+    "diff": "What changed from one capture to another, told from noise.",
     "report": "One self-contained page: findings, plots, tables, groups.",
     "decode": "One message from hex, base64 or a file.",
     "schema": "The protocol as data: browse it, extend it, verify it.",

@@ -173,8 +173,9 @@ _OF_TRAFFIC = (
 )
 
 
-def capture_command(name: str) -> Callable[[_Work], click.Command]:
-    """Makes a function a command with the shared options, behind those that it has already.
+def capture_command(name: str, metavar: str = "CAPTURE...") -> Callable[[_Work], click.Command]:
+    """Makes a function a command with the shared options, behind those that it has already; ``metavar`` is what its
+    arguments are called.
 
     It receives ``captures``, a tuple of one or more, one ``options: ReadOptions``, and its own options by their names.
     """
@@ -183,11 +184,11 @@ def capture_command(name: str) -> Callable[[_Work], click.Command]:
         @wraps(work)
         def run(files: tuple[str, ...], captures: tuple[str, ...], **values: Any) -> Any:
             if not files and not captures:
-                raise click.UsageError("Missing argument 'CAPTURE...'.")
+                raise click.UsageError(f"Missing argument '{metavar}'.")
             return work(captures=(*files, *captures), **_with_read_options(values))
 
         command = _with_options(run, (*_OF_FILES, *_OF_TRAFFIC))
-        command = click.argument("captures", metavar="CAPTURE...", nargs=-1)(command)
+        command = click.argument("captures", metavar=metavar, nargs=-1)(command)
         return click.command(name, cls=TrafficCommand)(command)
 
     return made
