@@ -19,11 +19,11 @@ SECTIONS = (
 class Change(NamedTuple):
     """One thing that is not as it was.
 
-    ``subject`` is whom or what it is about, ``measure`` what of it. ``before`` and ``after`` are numbers of ``unit``, or
-    texts; None where it was not there. ``chance`` is the probability that like captures differ so much, None for what
-    is seen and not measured. ``greater`` is the share of pairs, one value before and one after, in which the later one
-    is greater. ``counts`` are how many values there are on both sides. ``parts`` are changes of parts of the subject,
-    ``same`` the parts that have not changed, by their names. ``note`` is a sentence more.
+    ``subject`` is whom or what it is about, ``measure`` what of it. ``before`` and ``after`` are numbers of ``unit``,
+    or texts; None where it was not there. ``chance`` is the probability that like captures differ so much, None for
+    what is seen and not measured. ``greater`` is the share of pairs, one value before and one after, in which the later
+    one is greater. ``counts`` are how many values there are on both sides. ``parts`` are changes of parts of the
+    subject, ``same`` the parts that have not changed, by their names. ``note`` is a sentence more.
     """
 
     section: str

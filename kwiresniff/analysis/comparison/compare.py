@@ -51,10 +51,18 @@ def compare(before: Found, after: Found, names: tuple[str, str], files: tuple[li
     )
 
 
+#: A finding about how packets were captured, which says nothing of the traffic; and what a capture that has packets
+#: twice cannot show.
+_OF_CAPTURE: Final = "captured_twice"
+_NOT_IN_COPIES: Final = "retransmits"
+
+
 def finding_changes(before: Found, after: Found) -> tuple[list[Change], int]:
     """Findings of the doctor that are new or gone, and how many there are in all."""
     earlier = {_key(one): one for one in before.findings}
     later = {_key(one): one for one in after.findings}
+    left_out = {_OF_CAPTURE} & {code for code, _ in (*earlier, *later)} and {_OF_CAPTURE, _NOT_IN_COPIES}
+    earlier, later = ({key: one for key, one in side.items() if key[0] not in left_out} for side in (earlier, later))
     found = [
         Change("findings", one.severity, "new", one.subject, one.code, None, one.title)
         for key, one in later.items()

@@ -17,7 +17,6 @@ MIN_RATIO: Final = 1.5
 MIN_SECONDS: Final = 20
 
 
-
 def error_changes(before: Found, after: Found) -> tuple[list[Change], list[Change], int]:
     """What changed, what may have changed, and how many pairs of API and error were compared."""
     pairs = [
@@ -36,7 +35,9 @@ def error_changes(before: Found, after: Found) -> tuple[list[Change], list[Chang
             continue
         blocks = [side.shares(name) for side in sides]
         chance = rank_test(*blocks)
-        what: What = "new" if not shares[0] else "gone" if not shares[1] else "more" if shares[1] > shares[0] else "less"
+        what: What = (
+            "new" if not shares[0] else "gone" if not shares[1] else "more" if shares[1] > shares[0] else "less"
+        )
         retriable = name in before.retriable | after.retriable
         worse = "warning" if retriable and name != UNANSWERED else "error"
         change = Change(

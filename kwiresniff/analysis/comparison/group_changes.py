@@ -8,7 +8,7 @@ from typing import Final
 from kwiresniff.analysis.comparison.latency_changes import ALPHA
 from kwiresniff.analysis.comparison.rank_test import count_test
 from kwiresniff.analysis.comparison.survey import Found
-from kwiresniff.results.comparison import Change
+from kwiresniff.results.comparison import Change, What
 
 #: A lag that is so many times another is told, if it is so many records.
 LAG_RATIO: Final = 3.0
@@ -25,41 +25,30 @@ def group_changes(before: Found, after: Found) -> tuple[list[Change], int]:
     for group in both:
         counts = members[0][group], members[1][group]
         if counts[0] != counts[1]:
-            severity, what = ("warning", "less") if counts[1] < counts[0] else ("info", "more")
-            found.append(
-                Change("groups", severity, "more" if what == "more" else "less", group, "clients", *counts, "count")
-            )
+            found.append(_change(group, "clients", *counts, worse="less"))
         begun = generations[0].get(group, 0), generations[1].get(group, 0)
-        if count_test(*begun, before.seconds, after.seconds) < ALPHA / len(both):
+        chance = count_test(*begun, before.seconds, after.seconds)
+        if chance < ALPHA / len(both):
             rates = begun[0] * 60 / before.seconds, begun[1] * 60 / after.seconds
-            more = rates[1] > rates[0]
-            chance = count_test(*begun, before.seconds, after.seconds)
-            severity = "warning" if more else "info"
-            what = "more" if more else "less"
-            found.append(
-                Change(
-                    "groups", severity, "more" if more else "less", group, "generations", *rates, "per_minute", chance,
-                    counts=begun,
-                )  # fmt: skip
-            )
+            change = _change(group, "generations", *rates, worse="more")
+            found.append(change._replace(unit="per_minute", chance=chance, counts=begun))
         found += _lag_changes(group, lags[0], lags[1])
     return found, len(both)
 
 
-def _lag_changes(
-    group: str, before: dict[tuple[str, str], int], after: dict[tuple[str, str], int]
-) -> Iterator[Change]:
+def _change(group: str, measure: str, before: float, after: float, worse: What) -> Change:
+    what: What = "more" if after > before else "less"
+    return Change("groups", "warning" if what == worse else "info", what, group, measure, before, after, "count")
+
+
+def _lag_changes(group: str, before: dict[tuple[str, str], int], after: dict[tuple[str, str], int]) -> Iterator[Change]:
     for (name, topic), lag in before.items():
         later = after.get((name, topic))
         if name != group or later is None:
             continue
         low, high = sorted((lag, later))
         if high >= LAG_RECORDS and high >= LAG_RATIO * low:
-            more = later > lag
-            severity = "warning" if more else "info"
-            yield Change(
-                "groups", severity, "more" if more else "less", group, f"lag in {topic}", lag, later, "count"
-            )
+            yield _change(group, f"lag in {topic}", lag, later, worse="more")
 
 
 def _members(side: Found) -> dict[str, int]:
@@ -82,8 +71,5 @@ def _generations(side: Found) -> dict[str, int]:
 
 def _lags(side: Found) -> dict[tuple[str, str], int]:
     return {
-        (group.group, topic.name): group.lag
-        for topic in side.topics
-        for group in topic.groups
-        if group.lag is not None
+        (group.group, topic.name): group.lag for topic in side.topics for group in topic.groups if group.lag is not None
     }

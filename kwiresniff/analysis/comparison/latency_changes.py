@@ -1,12 +1,15 @@
 """Which exchanges got slower or faster, by API, and of these with which clients and brokers.
 
-A difference counts where both hold: like captures differ so much by chance in one of a hundred comparisons at most,
-whatever the number of kinds that are compared; and it is large enough to matter to anybody.
+A difference counts where all of this holds: like captures differ so much by chance in one of a hundred comparisons at
+most, whatever the number of kinds that are compared; it is large enough to matter; it is there between any third of
+the one and any third of the other; and it is larger than those between the thirds of either, because brokers and
+clients are slow for a while after their start, and what changes within a capture is no change between two.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 from typing import Final, NamedTuple
 
 from kwiresniff.analysis.comparison.rank_test import rank_test
@@ -19,6 +22,8 @@ from kwiresniff.results.comparison import Change, What
 ALPHA: Final = 0.01
 #: Fewer blocks than this cannot show that a difference is no chance.
 MIN_BLOCKS: Final = 8
+#: Of fewer values a difference is not even doubtful.
+MIN_DOUBTED: Final = 4
 #: A change of less than a fifth, or of less than this time, is not told.
 MIN_RATIO: Final = 1.2
 MIN_NS: Final = 50_000
@@ -34,6 +39,7 @@ class _Difference(NamedTuple):
     before_ns: int
     after_ns: int
     chance: float
+    lasts: bool
 
     @property
     def ratio(self) -> float:
@@ -43,7 +49,7 @@ class _Difference(NamedTuple):
 
     @property
     def is_large(self) -> bool:
-        return self.ratio >= MIN_RATIO and abs(self.after_ns - self.before_ns) >= MIN_NS
+        return is_large(*sorted((self.before_ns, self.after_ns)))
 
 
 def latency_changes(
@@ -61,10 +67,12 @@ def latency_changes(
             if not one.is_large:
                 continue
             change = _change(kind, one, before[kind], after[kind])
-            if kind in enough and one.chance < limit:
+            if kind in enough and one.chance < limit and one.lasts:
                 changed[kind] = change
                 break
-            if not kind.dimension and one.ratio >= SEVERE_RATIO and kind not in enough:
+            few = min(before[kind].whole.count, after[kind].whole.count)
+            may_be = (kind not in enough and few >= MIN_DOUBTED) or (kind in enough and one.chance < limit)
+            if not kind.dimension and one.ratio >= SEVERE_RATIO and may_be:
                 doubtful.append(change)
                 break
     return _by_api(enough, changed, differences), doubtful, len(enough)
@@ -80,10 +88,32 @@ def _differences(before: LatencySeries, after: LatencySeries) -> list[_Differenc
     for measure, fraction in MEASURES:
         if fraction > 0.5 and not (before.has_tails and after.has_tails):
             continue
-        chance = rank_test(before.blocks(fraction), after.blocks(fraction))
+        blocks = before.blocks(fraction), after.blocks(fraction)
         at = [series.whole.percentiles((fraction,))[0] for series in (before, after)]
-        found.append(_Difference(measure, at[0], at[1], chance))
+        found.append(_Difference(measure, at[0], at[1], rank_test(*blocks), _lasts(*blocks)))
     return found
+
+
+def _lasts(before: Sequence[int], after: Sequence[int]) -> bool:
+    """Whether each third of one is by a large difference above each third of the other, and no side differs as much
+    within itself.
+    """
+    earlier, later = _thirds(before), _thirds(after)
+    if not is_large(max(earlier), min(later)) and not is_large(max(later), min(earlier)):
+        return False
+    less, more = sorted((median(before), median(after)))
+    return all(more * min(side) > less * max(side) for side in (earlier, later))
+
+
+def _thirds(blocks: Sequence[int]) -> list[float]:
+    """The median of each third; of fewer than three all."""
+    each = max(len(blocks) // 3, 1)
+    return [median(blocks[at : at + each]) for at in (0, (len(blocks) - each) // 2, len(blocks) - each)]
+
+
+def is_large(less_ns: float, more_ns: float) -> bool:
+    """Whether a time is so much longer that it is worth telling."""
+    return more_ns >= less_ns * MIN_RATIO and more_ns - less_ns >= MIN_NS
 
 
 def _change(kind: Kind, one: _Difference, before: LatencySeries, after: LatencySeries) -> Change:
@@ -104,9 +134,7 @@ def _change(kind: Kind, one: _Difference, before: LatencySeries, after: LatencyS
     )
 
 
-def _by_api(
-    enough: set[Kind], changed: dict[Kind, Change], differences: dict[Kind, list[_Difference]]
-) -> list[Change]:
+def _by_api(enough: set[Kind], changed: dict[Kind, Change], differences: dict[Kind, list[_Difference]]) -> list[Change]:
     """A change of an API with those of its parts; parts by themselves where the API as a whole has not changed."""
     found: list[Change] = []
     for api in dict.fromkeys(kind.api for kind in changed):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from math import erfc, exp, lgamma, log, sqrt
 from typing import Final
 
@@ -83,6 +84,6 @@ def _effective(ranks: Sequence[float]) -> float:
     variance = sum(one * one for one in off)
     if n < 3 or variance <= 0:
         return float(n)
-    alike = sum(one * two for one, two in zip(off, off[1:], strict=False)) / variance
+    alike = sum(one * two for one, two in pairwise(off)) / variance
     alike = min(max(alike, 0.0), _MOST_ALIKE)
     return max(n * (1 - alike) / (1 + alike), 1.0)
