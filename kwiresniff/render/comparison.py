@@ -9,10 +9,9 @@ from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk, pad, wrap
 from kwiresniff.render.terminal import glyphs_for, printable
-from kwiresniff.render.theme import Paint, Span
+from kwiresniff.render.theme import SEVERITY_KINDS, Paint, Span
 from kwiresniff.results.comparison import Change, Comparison, Side
 
-_SEVERITIES: Final = {"error": "bad", "warning": "warn", "info": "dim"}
 _MARK: Final = 8
 #: Names in a list before the rest is only counted.
 _MAX_LISTED: Final = 8
@@ -47,7 +46,7 @@ class ComparisonWriter:
             self._line([("name", pad(label, _MARK))], _side(side))
         for change in comparison.changes:
             self._out.write("\n")
-            self._change(change, (_SEVERITIES[change.severity], change.severity))
+            self._change(change, (SEVERITY_KINDS[change.severity], change.severity))
         if self._doubts and comparison.doubtful:
             self._out.write("\n")
             self._line([], [[("title", "Too little to tell from chance:")]])
