@@ -9,7 +9,7 @@ import click
 from kwiresniff.analysis.comparison.compare import compare
 from kwiresniff.analysis.comparison.survey import Found, Survey
 from kwiresniff.analysis.doctor import SEVERITIES
-from kwiresniff.cli.collect import end, print_json, read_through
+from kwiresniff.cli.collect import end, print_objects, read_through
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions, capture_command, form_option
 from kwiresniff.cli.outcomes import FAILED, INTERRUPTED
@@ -57,7 +57,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str, fail_on:
     if form == "table":
         ComparisonWriter(*stdout_for(options.color), doubts=options.verbose > 0).write(comparison)
     else:
-        print_json([comparison_json(comparison)], form)
+        print_objects([comparison_json(comparison)], form)
     counts = {name: sum(one.severity == name for one in comparison.changes) for name in SEVERITIES}
     listed = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
     severe = SEVERITIES[: SEVERITIES.index(fail_on) + 1] if fail_on != "never" else ()

@@ -57,6 +57,18 @@ class MomentType(ParamType):
         return Moment(absolute, "epoch")
 
 
+class DurationType(ParamType):
+    """A time that is longer than nothing: ``100ms``, ``10s``. Its value are nanoseconds."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        found = value if isinstance(value, int) else duration_ns(value)
+        if found is None or found <= 0:
+            self.fail(f"{value!r} is no duration like 100ms or 10s", param, ctx)
+        return found
+
+
 class DecodeAsType(ParamType):
     """A rule of ``--decode-as``; its value is the text."""
 
