@@ -102,6 +102,7 @@ def _list_interfaces(ctx: click.Context, param: click.Parameter, wanted: bool) -
     help="Interface to listen on; may be repeated; 'any' is all of them.",
 )
 @click.option(
+    "-D",
     "--list-interfaces",
     is_flag=True,
     is_eager=True,
@@ -143,7 +144,7 @@ def _list_interfaces(ctx: click.Context, param: click.Parameter, wanted: bool) -
     metavar="USER",
     help="Become USER once the sockets are open  [default: who called sudo, else nobody].",
 )
-@click.option("-p", "--promiscuous", is_flag=True, help="Packets for other machines too.")
+@click.option("-p", "--no-promiscuous-mode", "own_only", is_flag=True, help="No packets for other machines.")
 @click.option(
     "-s",
     "--snap-length",
@@ -206,7 +207,7 @@ def command(
     files: int | None,
     mode: int,
     user: str | None,
-    promiscuous: bool,
+    own_only: bool,
     snap_length: int,
     buffer_size: int,
     address: tuple[str, int] | None,
@@ -224,7 +225,7 @@ def command(
     wanted = LiveOptions(
         interfaces=tuple(dict.fromkeys(interfaces)),
         expression=expression(words, options.port),
-        promiscuous=promiscuous,
+        promiscuous=not own_only and interfaces != ("any",),
         snap_bytes=snap_length,
         buffer_bytes=buffer_size << 10,
         count=count,
