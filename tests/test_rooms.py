@@ -49,7 +49,6 @@ AT_HOME = {
     "rich": {"render", "cli"},
     "pyarrow": {"export", "pipeline"},
     "jinja2": {"render"},
-    "matplotlib": {"render"},
     "prometheus_client": {"export"},
 }
 
