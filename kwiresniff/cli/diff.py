@@ -11,7 +11,7 @@ from kwiresniff.analysis.comparison.survey import Found, Survey
 from kwiresniff.analysis.doctor import SEVERITIES
 from kwiresniff.cli.collect import end, print_objects, read_through
 from kwiresniff.cli.event_source import EventSource
-from kwiresniff.cli.options import ReadOptions, capture_command, form_option
+from kwiresniff.cli.options import Moment, MomentType, ReadOptions, capture_command, form_option
 from kwiresniff.cli.outcomes import FAILED, INTERRUPTED
 from kwiresniff.cli.plugin_examiners import examiners_of
 from kwiresniff.cli.stderr_messages import Messages
@@ -32,6 +32,9 @@ class _Side(NamedTuple):
 
 
 @capture_command("diff", "BEFORE AFTER")
+@click.option(
+    "--at", type=MomentType(), metavar="TIME", help="One capture, before and after this time, written as for --since."
+)
 @form_option(("table", "json", "jsonl"))
 @click.option(
     "--fail-on",
@@ -40,20 +43,16 @@ class _Side(NamedTuple):
     show_default=True,
     help="Exit with 1 when there is a change as severe as this or worse.",
 )
-def command(captures: tuple[str, ...], options: ReadOptions, form: str, fail_on: str) -> int:
+def command(captures: tuple[str, ...], options: ReadOptions, at: Moment | None, form: str, fail_on: str) -> int:
     """What changed from BEFORE to AFTER: latency, errors, traffic, clients, versions, groups, findings.
 
     Each is a capture, a folder or a quoted glob; they may be of unequal length. A change of what is measured is told
     when like captures would differ so much in one of a hundred comparisons at most. -v adds what is too little to
-    tell from chance.
+    tell from chance. --at compares one capture before and after that time.
     """
-    if len(captures) != 2:
-        raise click.UsageError(f"two captures are compared, BEFORE and AFTER, not {len(captures)}")
-    sources = [EventSource((name,), options, Survey.NEEDS, screen=False) for name in captures]
-    before, after = (_surveyed(source) for source in sources)
-    comparison = compare(
-        before.found, after.found, (captures[0], captures[1]), (before.source.files, after.source.files)
-    )
+    before, after = (_surveyed(source) for source in _sources(captures, options, at))
+    names = (captures[0], captures[-1])
+    comparison = compare(before.found, after.found, names, (before.source.files, after.source.files))
     if form == "table":
         ComparisonWriter(*stdout_for(options.color), doubts=options.verbose > 0).write(comparison)
     else:
@@ -64,6 +63,18 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str, fail_on:
     failed = any(counts[name] for name in severe)
     codes = before.end(), after.end(f"changes: {listed or 'none'}", FAILED if failed else 0)
     return INTERRUPTED if INTERRUPTED in codes else max(codes)
+
+
+def _sources(captures: tuple[str, ...], options: ReadOptions, at: Moment | None) -> list[EventSource]:
+    """Both sides, opened; raises UsageError for more or fewer than there must be."""
+    if at is None:
+        if len(captures) != 2:
+            raise click.UsageError(f"two captures are compared, BEFORE and AFTER, not {len(captures)}")
+        return [EventSource((name,), options, Survey.NEEDS, screen=False) for name in captures]
+    if len(captures) != 1 or captures == ("-",):
+        raise click.UsageError("--at compares one capture file, before and after that time")
+    parts = options._replace(until=at), options._replace(since=at)
+    return [EventSource(captures, part, Survey.NEEDS, screen=False) for part in parts]
 
 
 def _surveyed(source: EventSource) -> _Side:

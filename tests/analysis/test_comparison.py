@@ -9,9 +9,10 @@ from statistics import NormalDist
 
 import pytest
 
-from kwiresniff.analysis.comparison.latency_changes import greater_share
+from kwiresniff.analysis.comparison.latency_changes import greater_share, latency_changes
 from kwiresniff.analysis.comparison.rank_test import count_test, rank_test
 from kwiresniff.analysis.comparison.series import MAX_BLOCKS, LatencySeries, OutcomeSeries, RateSeries
+from kwiresniff.analysis.comparison.survey import Kind
 from kwiresniff.analysis.latency import Histogram
 from tests.support.compared import compared, slowed, surveyed
 from tests.support.cuts import CUTS
@@ -28,7 +29,7 @@ ORDINARY = sorted(
 )
 
 
-@pytest.mark.parametrize("name", mostly_slow(ORDINARY, 5))
+@pytest.mark.parametrize("name", mostly_slow(ORDINARY, 16))
 def test_a_recording_does_not_differ_from_itself(name: str) -> None:
     """Neither from itself with every packet twice, as a mirror port makes it."""
     segments = segments_of(CAPTURES / name)
@@ -37,7 +38,7 @@ def test_a_recording_does_not_differ_from_itself(name: str) -> None:
         assert (found.changes, found.doubtful) == ((), ())
 
 
-@pytest.mark.parametrize("name", mostly_slow(ORDINARY, 5))
+@pytest.mark.parametrize("name", mostly_slow(ORDINARY, 16))
 def test_the_halves_of_a_recording_are_alike_in_what_is_measured(name: str) -> None:
     """Who is there and what is done is another thing in each half; how long it takes is not."""
     segments = segments_of(CAPTURES / name)
@@ -194,3 +195,23 @@ def test_the_least_used_kinds_go_when_latencies_take_too_much_memory(monkeypatch
     assert sum(series.size_bytes() for series in found.latencies.values()) <= 400_000
     assert found.left_out > 0
     assert any(kind.api == "Produce" for kind in found.latencies)
+
+
+def test_what_grows_within_one_side_is_a_change_when_it_is_far_from_the_other() -> None:
+    """A broker that answers later and later, from 1 s on, where it took 8 ms: as one whose disk fills its queue."""
+    before, after = LatencySeries(), LatencySeries()
+    for number in range(64):
+        before.add((6 + number % 5) * MS)
+    for number in range(16):
+        after.add((1_200 + 300 * number) * MS)
+    changes, _, compared_kinds = latency_changes({Kind("Produce"): before}, {Kind("Produce"): after})
+    assert [(one.what, one.subject) for one in changes] == [("slower", "Produce")]
+    assert compared_kinds == 1
+
+
+def test_what_grows_from_where_the_other_side_ends_is_none() -> None:
+    """The same growth, cut in two: the second half goes on where the first one ended."""
+    before, after = LatencySeries(), LatencySeries()
+    for number in range(32):
+        (before if number < 16 else after).add((100 + 30 * number) * MS)
+    assert latency_changes({Kind("Produce"): before}, {Kind("Produce"): after})[0] == []

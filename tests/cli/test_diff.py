@@ -69,3 +69,30 @@ def test_it_takes_two_captures(kwiresniff: Run, names: tuple[str, ...]) -> None:
     assert done.code == 2
     assert "BEFORE" in done.err
     assert done.err.count("\n") == 1
+
+
+def test_one_capture_is_compared_before_and_after_a_moment(kwiresniff: Run, tmp_path: Path) -> None:
+    """The recording, and then the recording with the slower broker, a minute later, in one file."""
+    segments = segments_of(SINGLE)
+    first_ns = segments[0][1]
+    later = [(one[0], one[1] + 60 * 1000 * MS, *one[2:]) for one in slowed(segments, 9092, 50 * MS)]
+    # From other ports, as clients that were started anew have them.
+    shifted = [(*one[:2], _on_other_port(one[2]), *one[3:]) for one in later]
+    (file,) = write(tmp_path, [*segments, *shifted])
+    done = kwiresniff("diff", "--at", "50s", "-o", "json", file)
+    (found,) = json.loads(done.out)
+    assert found["before"]["exchanges"] == found["after"]["exchanges"]
+    assert found["before"]["last_timestamp_ns"] < first_ns + 50_000 * MS <= found["after"]["first_timestamp_ns"]
+    assert "Produce" in {one["subject"] for one in found["changes"] if one["what"] == "slower"}
+
+
+def _on_other_port(flow: bytes) -> bytes:
+    """The flow with another port of the client."""
+    ports = [int.from_bytes(flow[-4:-2]), int.from_bytes(flow[-2:])]
+    return flow[:-4] + b"".join((port if port == 9092 else port - 5_000).to_bytes(2) for port in ports)
+
+
+@pytest.mark.parametrize("names", [[], ["a", "b"], ["-"]])
+def test_a_moment_divides_one_capture_file(kwiresniff: Run, names: list[str]) -> None:
+    done = kwiresniff("diff", "--at", "1s", *names)
+    assert (done.code, done.err.count("\n")) == (2, 1)

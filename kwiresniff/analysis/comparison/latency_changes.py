@@ -72,7 +72,7 @@ def latency_changes(
                 break
             few = min(before[kind].whole.count, after[kind].whole.count)
             may_be = (kind not in enough and few >= MIN_DOUBTED) or (kind in enough and one.chance < limit)
-            if not kind.dimension and one.ratio >= SEVERE_RATIO and may_be:
+            if one.ratio >= SEVERE_RATIO and may_be and (not kind.dimension or kind in enough):
                 doubtful.append(change)
                 break
     return _by_api(enough, changed, differences), doubtful, len(enough)
@@ -90,7 +90,8 @@ def _differences(before: LatencySeries, after: LatencySeries) -> list[_Differenc
             continue
         blocks = before.blocks(fraction), after.blocks(fraction)
         at = [series.whole.percentiles((fraction,))[0] for series in (before, after)]
-        found.append(_Difference(measure, at[0], at[1], rank_test(*blocks), _lasts(*blocks)))
+        chance = rank_test(*blocks, independent=_are_far_apart(*blocks))
+        found.append(_Difference(measure, at[0], at[1], chance, _lasts(*blocks)))
     return found
 
 
@@ -103,6 +104,16 @@ def _lasts(before: Sequence[int], after: Sequence[int]) -> bool:
         return False
     less, more = sorted((median(before), median(after)))
     return all(more * min(side) > less * max(side) for side in (earlier, later))
+
+
+def _are_far_apart(before: Sequence[int], after: Sequence[int]) -> bool:
+    """Whether the nearest thirds of both differ by a greater ratio than any two thirds of one: what changes within a
+    side does not come as far as the other.
+    """
+    earlier, later = _thirds(before), _thirds(after)
+    lower, upper = (earlier, later) if max(earlier) < min(later) else (later, earlier)
+    gap = min(upper) / max(*lower, 1)
+    return all(gap > max(side) / max(min(side), 1) for side in (earlier, later))
 
 
 def _thirds(blocks: Sequence[int]) -> list[float]:

@@ -21,10 +21,11 @@ _MOST_ALIKE: Final = 0.9
 _EXACT_TRIALS: Final = 10_000
 
 
-def rank_test(before: Sequence[float], after: Sequence[float]) -> float:
+def rank_test(before: Sequence[float], after: Sequence[float], *, independent: bool = False) -> float:
     """The probability that like captures differ so much by chance (two-sided p-value), from observations in order.
 
-    1.0 where there is nothing to compare.
+    With ``independent`` they count as such, however much neighbours resemble each other. 1.0 where there is nothing to
+    compare.
     """
     n, m = len(before), len(after)
     if not n or not m:
@@ -34,7 +35,7 @@ def rank_test(before: Sequence[float], after: Sequence[float]) -> float:
     # The probability that one after is greater than one before, ties counted half.
     greater = (sum(ranks[n:]) - m * (m + 1) / 2) / (n * m)
     spread = 1.0 - ties / (total**3 - total) if total > 1 else 0.0
-    n_own, m_own = _effective(ranks[:n]), _effective(ranks[n:])
+    n_own, m_own = (float(n), float(m)) if independent else (_effective(ranks[:n]), _effective(ranks[n:]))
     variance = spread * (n_own + m_own + 1) / (12 * n_own * m_own)
     off = abs(greater - 0.5) - 0.5 / (n * m)
     if variance <= 0 or off <= 0:
