@@ -21,8 +21,8 @@ MS = 1_000_000
 
 def settings_of(kwiresniff: Run, file: str, client_id: str) -> dict[str, tuple[Any, bool]]:
     """Value and whether it is estimated, by name, of the busiest entry with that client id."""
-    done = kwiresniff("clients", "-o", "jsonl", str(CAPTURES / file))
-    client = next(one for one in map(json.loads, done.out.splitlines()) if one["client_id"] == client_id)
+    done = kwiresniff("clients", "-o", "jsonl", "-Y", f"client_id == {client_id}", str(CAPTURES / file))
+    client = json.loads(done.out.partition("\n")[0])
     return {one["name"]: (one["value"], one["estimated"]) for one in client["settings"]}
 
 

@@ -49,6 +49,7 @@ def test_the_json_says_what_was_measured(kwiresniff: Run, slower: str) -> None:
     assert produce["chance"] < 0.001 < produce["greater"]
 
 
+@pytest.mark.slow
 def test_a_capture_and_the_same_in_parts_do_not_differ(kwiresniff: Run, tmp_path: Path) -> None:
     write(tmp_path, segments_of(SINGLE), files=4)
     done = kwiresniff("diff", "--fail-on", "info", str(SINGLE), str(tmp_path))

@@ -12,11 +12,14 @@ import pytest
 
 from kwiresniff.export.csv_table import csv_lines
 from tests.support.command import Run
+from tests.support.sample import mostly_slow
 
 CAPTURES = Path(__file__).resolve().parents[2] / "captures"
 
 
-@pytest.mark.parametrize("command", ["stats", "clients", "topics", "groups", "producers", "flows", "doctor"])
+@pytest.mark.parametrize(
+    "command", mostly_slow(["clients", "stats", "topics", "groups", "flows", "doctor", "producers"], 3)
+)
 def test_csv_has_the_values_of_the_json(kwiresniff: Run, command: str) -> None:
     """Each row has all the numbers and texts that stand directly in the JSON of the same thing."""
     capture = str(CAPTURES / "java-transactions.pcap")
