@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final, Literal, TextIO, TypeAlias
 
-from kwiresniff.model import Exchange, TopicNames, file_index, packet_number
+from kwiresniff.model import Connection, Exchange, TopicNames, file_index, packet_number
 from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.headline import path_text
@@ -37,6 +37,8 @@ _TITLES: Final = {
     "packet": "packet",
     "facts": "about",
 }
+#: Connections that are remembered to have been told; then they are told again.
+MAX_TOLD: Final = 50_000
 _RIGHT: Final = frozenset(["latency", "request", "response", "packet"])
 
 
@@ -96,6 +98,8 @@ class SummaryWriter:
         self._columns = columns(width, time)
         plain = width is None and time == "absolute" and len(files) < 2
         self.quick: SummaryLines | None = SummaryLines(self._paint, dict(self._columns), topic_name) if plain else None
+        self._has_numbers = any(name == "connection" for name, _ in self._columns)
+        self._told: set[int] = set()  # connections whose ends have been told
         self._start_ns: int | None = None
         self._day = ""
 
@@ -115,10 +119,24 @@ class SummaryWriter:
         if self._width is not None:
             # The time column has no date, so every day gets its titles; a relative time needs them once.
             day = format_units.date(started_ns) if self._time == "absolute" else "seconds"
+            titles = ""
             if day != self._day:
                 self._day = day
-                text = f"{self._titles(day)}\n{text}"
+                titles = f"{self._titles(day)}\n"
+            text = f"{titles}{self._legend(exchange.connection)}{text}"
         return f"{text}\n".encode()
+
+    def _legend(self, connection: Connection) -> str:
+        """Above the first line of a connection that has only its number there: what the number stands for."""
+        if not self._has_numbers or connection.id in self._told:
+            return ""
+        if len(self._told) >= MAX_TOLD:
+            self._told.clear()
+        self._told.add(connection.id)
+        text = f"#{connection.id} {path_text(connection, self._paint.glyphs.arrow)}"
+        if connection.client_id:
+            text += f" {escape(connection.client_id)}"
+        return self._paint.text("dim", fit(text, self._width or 0, self._paint.glyphs.ellipsis)) + "\n"
 
     def _titles(self, day: str) -> str:
         titles = {**_TITLES, "time": f"{day}Z" if self._time == "absolute" else day}
