@@ -70,6 +70,8 @@ def _sources(captures: tuple[str, ...], options: ReadOptions, at: Moment | None)
     if at is None:
         if len(captures) != 2:
             raise click.UsageError(f"two captures are compared, BEFORE and AFTER, not {len(captures)}")
+        if captures == ("-", "-"):
+            raise click.UsageError("standard input is one side at most")
         return [EventSource((name,), options, Survey.NEEDS, screen=False) for name in captures]
     if len(captures) != 1 or captures == ("-",):
         raise click.UsageError("--at compares one capture file, before and after that time")

@@ -64,11 +64,14 @@ def test_names_from_the_wire_are_escaped(kwiresniff: Run) -> None:
     assert "\x1b" not in done.out
 
 
-@pytest.mark.parametrize("names", [(), ("a",), ("a", "b", "c")])
-def test_it_takes_two_captures(kwiresniff: Run, names: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [((), "BEFORE"), (("a",), "BEFORE"), (("a", "b", "c"), "BEFORE"), (("-", "-"), "standard input is one side")],
+)
+def test_it_takes_two_captures(kwiresniff: Run, names: tuple[str, ...], told: str) -> None:
     done = kwiresniff("diff", *names)
     assert done.code == 2
-    assert "BEFORE" in done.err
+    assert told in done.err
     assert done.err.count("\n") == 1
 
 
