@@ -28,6 +28,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 #: The modules that are compiled, to one shared library.
 COMPILED = (
     "kwiresniff/analysis/body_entities.py",
+    "kwiresniff/analysis/client_settings.py",
     "kwiresniff/analysis/client_traffic.py",
     "kwiresniff/analysis/clients.py",
     "kwiresniff/analysis/cluster_evidence.py",
