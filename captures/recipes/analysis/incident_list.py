@@ -543,7 +543,7 @@ INCIDENTS = (
         "far-away",
         [incident("far-away")],
         topics("orders:2"),
-        one_way_s=0.12,
+        cable="delay=0.12",
         happened="each packet takes 120 ms from the client to the broker, and as long back",
     ),
     Incident(

@@ -30,7 +30,7 @@ from kwiresniff.analysis.doctor.causes.consumption import (
 )
 from kwiresniff.analysis.doctor.causes.leaders import LeaderChange, OldLeader
 from kwiresniff.analysis.doctor.causes.listeners import UnreachableNode
-from kwiresniff.analysis.doctor.causes.path import BrokenPath, LongPath, NarrowPath, SlowTransfer
+from kwiresniff.analysis.doctor.causes.path import BrokenPath, LongPath, NarrowPath
 from kwiresniff.analysis.doctor.causes.patience import ShortTimeout
 from kwiresniff.analysis.doctor.causes.progress import SlowConsumer, SmallFetches, UnreadableRecord
 from kwiresniff.analysis.doctor.causes.queues import OwnQueue
@@ -54,6 +54,7 @@ from kwiresniff.analysis.doctor.causes.slow_answers import SlowAnswer
 from kwiresniff.analysis.doctor.causes.slow_brokers import CostlyTopic, SlowBroker
 from kwiresniff.analysis.doctor.causes.stalls import StalledBroker
 from kwiresniff.analysis.doctor.causes.throttling import Throttled
+from kwiresniff.analysis.doctor.causes.transfers import SlowTransfer
 from kwiresniff.analysis.doctor.causes.truncations import UncleanElection
 from kwiresniff.analysis.doctor.causes.unanswered import ClosedByBroker, Unanswered
 from kwiresniff.analysis.doctor.causes.unread import HangingConsumer, PartitionNotRead
@@ -197,9 +198,12 @@ class _Takers:
             for least_ns, take in self._waited:
                 if response.first_ns - request.last_ns >= least_ns:
                     take(exchange)
-        if response.last_ns - response.first_ns >= LONG_NS:
+        passed_ns = response.last_ns - response.first_ns
+        if request is not None and request.last_ns - request.first_ns > passed_ns:
+            passed_ns = request.last_ns - request.first_ns
+        if passed_ns >= LONG_NS:
             for least_ns, take in self._transferred:
-                if response.last_ns - response.first_ns >= least_ns:
+                if passed_ns >= least_ns:
                     take(exchange)
 
     def _select_of_records(self, exchange: Exchange) -> None:

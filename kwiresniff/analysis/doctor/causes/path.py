@@ -8,17 +8,13 @@ from typing import ClassVar, Final
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.observers.path import LONG_NS
-from kwiresniff.analysis.doctor.rule import as_brokers, as_clients
-from kwiresniff.analysis.doctor.wording import counted, duration, listed, times
+from kwiresniff.analysis.doctor.rule import as_brokers
+from kwiresniff.analysis.doctor.wording import counted, duration, listed
 
 #: As between continents: every request that is waited for costs that.
 VERY_LONG_NS: Final = 100_000_000
 #: How much longer a path is than the others before it is one of its own.
 TIMES_LONGER: Final = 4
-#: So many slow transfers, of which one took so long, are trouble: a consumer that works for a while between two polls
-#: reads no sooner.
-OFTEN: Final = 3
-VERY_SLOW_NS: Final = 5_000_000_000
 #: Data in the smallest segment that a path may be too narrow for; IPv6 has 1,220 bytes of it at least (RFC 8200).
 LARGE_BYTES: Final = 1_000
 
@@ -200,34 +196,4 @@ class BrokenPath(Cause):
                 explains=dict.fromkeys(
                     ("retransmits", "unanswered", "request_timeout", "broker_stalled", "slow"), as_brokers(broker)
                 ),
-            )
-
-
-class SlowTransfer(Cause):
-    """`slow_transfer` (warning from 3 on, of which one took 5 s; else info): a client takes long to receive responses
-    that have begun. Either the client does not read, or the path is narrow or loses packets: the traffic of one capture
-    point looks the same.
-    """
-
-    codes: ClassVar[tuple[str, ...]] = ("slow_transfer",)
-    explains: ClassVar[tuple[str, ...]] = ("slow_transfer",)
-
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By client and broker."""
-        for one in observed.of("slow_transfer"):
-            client, numbers = one.name("client"), one.numbers
-            grave = one.count >= OFTEN and numbers["longest_ns"] >= VERY_SLOW_NS
-            yield Explanation(
-                code="slow_transfer",
-                subject=client,
-                title=f"takes up to {duration(numbers['longest_ns'])} to receive a response of "
-                f"{self.context.cluster.broker_text(one.name('broker'))} once that has begun, {times(one.count)}: "
-                f"{numbers['bytes']:,} bytes at {numbers['bytes_per_second']:,} bytes a second",
-                remedy="The broker has answered by then. Either the client does not read (it works for long between "
-                "two reads, its process stands still: tcp.analysis.zero_window in Wireshark shows that), or the path "
-                "is narrow or loses packets: compare with other clients of the same broker.",
-                explained=(one,),
-                severity="warning" if grave else "info",
-                numbers=dict(numbers),
-                explains={"consumer_lag": as_clients(client)},
             )
