@@ -14,6 +14,7 @@ from kwiresniff.analysis.doctor.causes.batches import RepeatedBatches
 from kwiresniff.analysis.doctor.causes.clients import (
     AskingClients,
     ConnectionChurn,
+    HeavyClients,
     LateFetches,
     MetadataStorm,
     StateRestored,
@@ -149,7 +150,7 @@ CAUSES: Final[tuple[type[Cause], ...]] = (
     RepeatedBatches, Throttled, ShortTimeout, ConnectionLimit, UnevenLeaders, UnknownCodec, SilentApplication,
     FencedInstance, UnreadableRecord, SlowConsumer, SmallFetches, UncleanElection, LeaderChange, OldLeader,
     SingleCommits, SmallBatches, EmptyFetches, UnheardWrites, NoAcknowledgement, OldFormat, ClusterChanged,
-    UnreachableNode, SharedGroup, PartitionNotRead, HangingConsumer,
+    UnreachableNode, SharedGroup, PartitionNotRead, HangingConsumer, HeavyClients,
 )  # fmt: skip
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (

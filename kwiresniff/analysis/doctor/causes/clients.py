@@ -201,6 +201,49 @@ class AskingClients(Cause):
             )
 
 
+class HeavyClients(Cause):
+    """`byte_load` (warning): clients that are alike send and receive more than half of all bytes, and others wait for
+    their writes 5 ms longer meanwhile, and twice as long, than while they are idle: a bulk load, a backfill, a consumer
+    that reads a topic again from its beginning. A broker that is slow in just that time for another reason looks the
+    same.
+    """
+
+    codes: ClassVar[tuple[str, ...]] = ("byte_load",)
+    explains: ClassVar[tuple[str, ...]] = ("byte_load", "late_writes")
+
+    def weigh(self, observed: Observed) -> Iterator[Explanation]:
+        """By clients that are alike."""
+        for one in observed.of("byte_load"):
+            numbers = one.numbers
+            does, quota = ("writes", "producer") if numbers["mostly"] == "Produce" else ("reads", "consumer")
+            hurt = [
+                f"Produce of {slowed['client']} waits {duration(slowed['during_ns'])} meanwhile instead of "
+                f"{duration(slowed['before_ns'])} (p50)"
+                for slowed in numbers["slowed"]
+            ]
+            late = [each for each in observed.of("late_writes") if _is_within(each, one)]
+            yield Explanation(
+                code="byte_load",
+                subject=numbers["subject"],
+                title=f"{does} {numbers['bytes']:,} bytes, {numbers['byte_share']:.1%} of all that go to and from the "
+                f"brokers, {numbers['bytes_per_second']:,} a second, in {numbers['share']:.0%} of the requests; "
+                f"{listed(hurt, 3)}",
+                remedy=f"Hold it back with a quota ({quota}_byte_rate of its user or client id), let it work when "
+                "others do not, or give the brokers more disk and network. A consumer that reads old records also "
+                "takes the page cache from those that read new ones.",
+                explained=(one, *late),
+                doubt="The brokers may have been slow in just that time for another reason." if late else "",
+                numbers={name: value for name, value in numbers.items() if name not in ("subject", "mostly")},
+                severity="warning",
+            )
+
+
+def _is_within(late: Observation, load: Observation) -> bool:
+    """Whether writes were late, of a client that waits for another's load, while that went on."""
+    names = {name for name in late.named("client") for one in load.numbers["slowed"] if one["client"] in name}
+    return bool(names) and late.first_ns >= load.first_ns and late.last_ns <= load.last_ns + late.numbers["longest_ns"]
+
+
 class LateFetches(Cause):
     """`late_fetches` (warning): a consumer lets its broker hold its fetches for longer than the default of 500 ms until
     many bytes have come together (`fetch.min.bytes`, `fetch.max.wait.ms`), and records wait in the broker meanwhile.
