@@ -11,6 +11,7 @@ from kwiresniff.analysis.cluster_evidence import cluster_of
 from kwiresniff.analysis.doctor.authentication import AuthenticationRule
 from kwiresniff.analysis.doctor.cause import Cause
 from kwiresniff.analysis.doctor.causes.batches import RepeatedBatches
+from kwiresniff.analysis.doctor.causes.beginnings import NothingToRead, SkippedRecords
 from kwiresniff.analysis.doctor.causes.clients import (
     AskingClients,
     ConnectionChurn,
@@ -102,12 +103,14 @@ from kwiresniff.analysis.doctor.observers.restores import Restores
 from kwiresniff.analysis.doctor.observers.segments import ResentSegments
 from kwiresniff.analysis.doctor.observers.slow_answers import SlowAnswers
 from kwiresniff.analysis.doctor.observers.stalls import Silences
+from kwiresniff.analysis.doctor.observers.starts_at_end import StartsAtEnd
 from kwiresniff.analysis.doctor.observers.static_members import StaticMembers
 from kwiresniff.analysis.doctor.observers.subscriptions import Subscriptions
 from kwiresniff.analysis.doctor.observers.throttling import Throttling
 from kwiresniff.analysis.doctor.observers.transfers import SlowTransfers
 from kwiresniff.analysis.doctor.observers.truncations import Truncations
 from kwiresniff.analysis.doctor.observers.unanswered import ClosedInstead, UnansweredRequests
+from kwiresniff.analysis.doctor.observers.unassigned import UnassignedGroups
 from kwiresniff.analysis.doctor.observers.uncommitted_starts import UncommittedStarts
 from kwiresniff.analysis.doctor.observers.undialled import UndialledBrokers
 from kwiresniff.analysis.doctor.observers.unread import UnreadPartitions
@@ -139,7 +142,7 @@ OBSERVERS: Final[tuple[type[Observer], ...]] = (
     ClientLoads, Restores, MissingReplicas, LeaderlessPartitions, RefusedWrites, Silences, Writes, WriteWaits,
     ResentBatches, Recompression, Throttling, GivenUp, ClosedUnanswered, StaticMembers, UnknownZstd, SilentMembers,
     Rereads, Lags, Truncations, LeaderMoves, RequestSizes, ClusterChanges, UndialledBrokers, Subscriptions,
-    UnreadPartitions,
+    UnreadPartitions, StartsAtEnd, UnassignedGroups,
 )  # fmt: skip
 #: The causes that are weighed.
 CAUSES: Final[tuple[type[Cause], ...]] = (
@@ -151,6 +154,7 @@ CAUSES: Final[tuple[type[Cause], ...]] = (
     FencedInstance, UnreadableRecord, SlowConsumer, SmallFetches, UncleanElection, LeaderChange, OldLeader,
     SingleCommits, SmallBatches, EmptyFetches, UnheardWrites, NoAcknowledgement, OldFormat, ClusterChanged,
     UnreachableNode, SharedGroup, PartitionNotRead, HangingConsumer, HeavyClients,
+    SkippedRecords, NothingToRead,
 )  # fmt: skip
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (

@@ -147,7 +147,7 @@ class NoCommittedOffsets(Cause):
     """
 
     codes: ClassVar[tuple[str, ...]] = ("no_committed_offsets",)
-    explains: ClassVar[tuple[str, ...]] = ("uncommitted_starts",)
+    explains: ClassVar[tuple[str, ...]] = ("uncommitted_starts", "starts_at_end")
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
         """By group."""
@@ -182,7 +182,7 @@ class NoCommittedOffsets(Cause):
                 if refused
                 else "Let it commit: enable.auto.commit=true, or a commit after each batch that was processed "
                 "(commitSync, commit()). Until then every start begins where auto.offset.reset says.",
-                explained=(one,),
+                explained=(one, *observed.about([f"group:{group}"], "starts_at_end")),
                 supports=(
                     f"OffsetFetch was answered with no offset {times(one.count)}",
                     f"the longest run read for {duration(numbers['longest_run_ns'])}",

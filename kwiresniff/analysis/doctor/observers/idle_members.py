@@ -114,15 +114,21 @@ class IdleMembers(Observer):
 def _assigned(api_key: int, answer: Body) -> int | None:
     """How many partitions an answer assigns; None where it says nothing of it, or the group is no consumers'."""
     if api_key == SYNC_GROUP:
-        if not answer.get("assignment"):
-            return None
-        opened = answer.get(f"assignment{DECODED}")
-        data = opened.get("data") if isinstance(opened, dict) else None
-        topics = (data or {}).get("assigned_partitions")
-        # What an assignor of its own kind adds may be work of another sort: standby tasks of Kafka Streams.
-        if topics is None or (data or {}).get("user_data"):
-            return None
-        return sum(len(topic.get("partitions") or ()) for topic in topics)
+        return assigned_in(answer)
     assignment = answer.get("assignment") if api_key == CONSUMER_GROUP_HEARTBEAT else None
     topics = assignment.get("topic_partitions") if isinstance(assignment, dict) else None
     return None if topics is None else sum(len(topic.get("partitions") or ()) for topic in topics)
+
+
+def assigned_in(body: Body) -> int | None:
+    """How many partitions are in the assignment of a consumer, in an answer to SyncGroup or in one of what a leader
+    assigns; None where there is none, or it is no consumer's."""
+    if not body.get("assignment"):
+        return None
+    opened = body.get(f"assignment{DECODED}")
+    data = opened.get("data") if isinstance(opened, dict) else None
+    topics = (data or {}).get("assigned_partitions")
+    # What an assignor of its own kind adds may be work of another sort: standby tasks of Kafka Streams.
+    if topics is None or (data or {}).get("user_data"):
+        return None
+    return sum(len(topic.get("partitions") or ()) for topic in topics)

@@ -1,0 +1,171 @@
+"""Groups that give no partition to anybody, and clients that never join the group whose coordinator they asked for.
+
+In both cases there is mostly nothing to read: a pattern that matches no topic. Java's clients join with a list of
+topics that is empty; librdkafka does not join. Sources: what the leader of a classic group assigns to all its members
+in SyncGroup; FindCoordinator, with requests that concern a group and the connection to the coordinator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar, Final
+
+from kwiresniff.analysis.doctor.context import Context
+from kwiresniff.analysis.doctor.evidence import Case, client_text, clipped
+from kwiresniff.analysis.doctor.observation import Observation, observation_of
+from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.observers.idle_members import assigned_in
+from kwiresniff.analysis.doctor.observers.subscriptions import subscribed_topics
+from kwiresniff.analysis.doctor.subjects import Subjects
+from kwiresniff.analysis.doctor.wording import duration, listed
+from kwiresniff.analysis.places import place_of
+from kwiresniff.base.api_keys import (
+    API_VERSIONS,
+    CONSUMER_GROUP_HEARTBEAT,
+    FIND_COORDINATOR,
+    HEARTBEAT,
+    JOIN_GROUP,
+    METADATA,
+    SYNC_GROUP,
+)
+from kwiresniff.base.field_values import field_number, field_text
+from kwiresniff.model import Connection, Exchange
+
+#: A consumer that has subscribed to anything has joined long before, and its group has assigned it something.
+LONG_NS: Final = 10_000_000_000
+#: Clients and groups that are remembered.
+MAX_CLIENTS = 2_000
+MAX_GROUPS = 2_000
+MAX_BROKERS = 10
+#: What a client asks that does not concern a group.
+_OTHERS: Final = frozenset({API_VERSIONS, METADATA, FIND_COORDINATOR})
+_GROUP: Final = 0
+
+
+class _Client:
+    """A client that asked for the coordinator of a group, where that is, and who answered it since."""
+
+    __slots__ = ("answered", "case", "coordinator", "does_more", "group")
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self.group = self.coordinator = ""
+        self.answered: set[str] = set()
+        self.does_more = False
+
+
+class _Group:
+    """Since when a group has assigned nothing, the topics that its members name, and how long it lasted."""
+
+    __slots__ = ("case", "last_ns", "packet", "since_ns", "topics")
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self.topics: set[str] = set()
+        self.since_ns = self.last_ns = 0
+        self.packet = 0
+
+
+class UnassignedGroups(Observer):
+    """``nothing_assigned``: for 10 s and more a group assigned no partition to any of its members; ``never_joined``:
+    for 10 s and more a client that asked for the coordinator of a group was connected to it and sent nothing that
+    concerns a group, or anything else than questions for metadata.
+
+    Numbers: ``group``, ``topics`` that members name, ``longest_ns``.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("nothing_assigned", "never_joined")
+    apis: ClassVar[frozenset[int] | None] = None
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._clients: Subjects[str, _Client] = Subjects(
+            context.budget, lambda: _Client(context.case()), MAX_BROKERS + 4, MAX_CLIENTS
+        )
+        self._groups: Subjects[str, _Group] = Subjects(context.budget, lambda: _Group(context.case()), 20, MAX_GROUPS)
+
+    def exchange(self, exchange: Exchange) -> None:
+        """Follows clients that look for a coordinator, and what groups assign."""
+        api_key = exchange.api_key
+        if not self._clients and api_key not in (FIND_COORDINATOR, SYNC_GROUP, JOIN_GROUP):
+            return
+        client = self.context.client_of(exchange)
+        known = self._clients.get(client)
+        if api_key == FIND_COORDINATOR:
+            self._find(client, exchange)
+        elif known is not None and not known.does_more:
+            known.does_more = api_key not in _OTHERS
+        if known is not None and not known.does_more and exchange.response is not None:
+            known.case.add(*place_of(exchange))
+            if len(known.answered) < MAX_BROKERS:
+                known.answered.add(exchange.connection.broker)
+        if api_key in (JOIN_GROUP, SYNC_GROUP, HEARTBEAT, CONSUMER_GROUP_HEARTBEAT):
+            self._group(exchange)
+
+    def connection(self, connection: Connection) -> None:
+        """One to a coordinator that has ended, or that the capture ended with."""
+        known = self._clients.get(client_text(connection.client_id, connection.client)) if self._clients else None
+        if known is not None and connection.broker == known.coordinator:
+            until_ns = connection.closed_ns or self.context.end_ns
+            known.case.add(connection.first_packet, connection.first_ns, until_ns=until_ns)
+
+    def _find(self, client: str, exchange: Exchange) -> None:
+        asked = exchange.request.body if exchange.request is not None else None
+        told = exchange.response.body if exchange.response is not None else None
+        if not asked or not told or exchange.errors or field_number(asked.get("key_type")) != _GROUP:
+            return
+        keys = asked.get("coordinator_keys") or [asked.get("key")]
+        places = told.get("coordinators") or [told]
+        known = self._clients.of(client)
+        if known is not None and len(keys) == len(places) == 1 and not known.group:
+            known.group = clipped(field_text(keys[0]))
+            known.coordinator = f"{field_text(places[0].get('host'))}:{field_number(places[0].get('port'))}"
+
+    def _group(self, exchange: Exchange) -> None:
+        request = exchange.request.body if exchange.request is not None else None
+        if not request or exchange.response is None or exchange.errors:
+            return
+        group_id, (packet, ns) = clipped(field_text(request.get("group_id"))), place_of(exchange)
+        known = self._groups.get(group_id)
+        if exchange.api_key == JOIN_GROUP and request.get("protocol_type") == "consumer":
+            known = self._groups.of(group_id)
+            if known is not None:
+                known.topics = {*known.topics, *subscribed_topics(JOIN_GROUP, request)}
+                known.case.note("clients", [self.context.client_of(exchange)])
+        if known is None:
+            return
+        if exchange.api_key == SYNC_GROUP and request.get("assignments"):
+            given = [assigned_in(one) for one in request["assignments"]]
+            known.since_ns = ns if not any(one is None or one for one in given) else 0
+            known.last_ns, known.packet = ns, packet
+        elif known.since_ns and exchange.api_key == HEARTBEAT:
+            known.last_ns = ns
+
+    def observations(self) -> Iterator[Observation]:
+        """By group; by client."""
+        for group_id, group in self._groups.items():
+            lasted_ns = group.last_ns - group.since_ns
+            if not group.since_ns or lasted_ns < LONG_NS:
+                continue
+            group.case.add(group.packet, group.since_ns, lasted_ns, until_ns=group.last_ns)
+            topics = sorted(group.topics)
+            yield observation_of(
+                "nothing_assigned",
+                f"group {group_id} assigned no partition to any of its members for {duration(lasted_ns)}; they "
+                f"subscribe to {listed(topics) if topics else 'no topic'}",
+                group.case,
+                {f"group:{group_id}", *(f"topic:{topic}" for topic in topics)},
+                {"group": group_id, "topics": topics[:100], "longest_ns": lasted_ns},
+            )
+        for client, one in self._clients.items():
+            lasted_ns = one.case.last_ns - one.case.first_ns
+            if one.does_more or not one.group or one.coordinator not in one.answered or lasted_ns < LONG_NS:
+                continue
+            yield observation_of(
+                "never_joined",
+                f"{client} asked for the coordinator of group {one.group}, has a connection to it, and did not join in "
+                f"{duration(lasted_ns)}",
+                one.case,
+                {f"client:{client}", f"group:{one.group}"},
+                {"group": one.group, "topics": [], "longest_ns": lasted_ns},
+            )
