@@ -307,12 +307,6 @@ MEANINGS: Final[dict[str, Meaning]] = {
         "commits offsets with more metadata than the broker takes",
         "Shorten it, or raise offset.metadata.max.bytes.",
     ),
-    "INVALID_RECORD_STATE": Meaning(
-        "warning",
-        "acknowledges records of a share group that are not its own any more",
-        "Their lock had run out (group.share.record.lock.duration.ms), and another member may have them by now, so "
-        "they are worked on twice: fetch fewer at a time (max.poll.records), work faster, or raise the duration.",
-    ),
     "DELEGATION_TOKEN_EXPIRED": Meaning(
         "error",
         "uses a delegation token that has expired",

@@ -20,6 +20,7 @@ from kwiresniff.analysis.doctor.causes.clients import (
     MetadataStorm,
     StateRestored,
 )
+from kwiresniff.analysis.doctor.causes.clocks import WrongClock
 from kwiresniff.analysis.doctor.causes.clusters import ClusterChanged
 from kwiresniff.analysis.doctor.causes.connection_limits import ConnectionLimit
 from kwiresniff.analysis.doctor.causes.consumption import (
@@ -51,6 +52,7 @@ from kwiresniff.analysis.doctor.causes.replicas import (
     UnevenLeaders,
 )
 from kwiresniff.analysis.doctor.causes.segments import LateSyns, LossyPath
+from kwiresniff.analysis.doctor.causes.share_deliveries import ExpiredLock, ReturnedRecords
 from kwiresniff.analysis.doctor.causes.shared_groups import SharedGroup
 from kwiresniff.analysis.doctor.causes.slow_answers import SlowAnswer
 from kwiresniff.analysis.doctor.causes.slow_brokers import CostlyTopic, SlowBroker
@@ -96,11 +98,13 @@ from kwiresniff.analysis.doctor.observers.patience import GivenUp
 from kwiresniff.analysis.doctor.observers.polling import SilentMembers
 from kwiresniff.analysis.doctor.observers.queues import QueueTimes
 from kwiresniff.analysis.doctor.observers.rebalances import Rebalances
+from kwiresniff.analysis.doctor.observers.record_clocks import RecordClocks
 from kwiresniff.analysis.doctor.observers.replica_waits import WriteWaits
 from kwiresniff.analysis.doctor.observers.replicas import LeaderlessPartitions, MissingReplicas, RefusedWrites
 from kwiresniff.analysis.doctor.observers.rereads import Rereads
 from kwiresniff.analysis.doctor.observers.restores import Restores
 from kwiresniff.analysis.doctor.observers.segments import ResentSegments
+from kwiresniff.analysis.doctor.observers.share_deliveries import ShareDeliveries
 from kwiresniff.analysis.doctor.observers.slow_answers import SlowAnswers
 from kwiresniff.analysis.doctor.observers.stalls import Silences
 from kwiresniff.analysis.doctor.observers.starts_at_end import StartsAtEnd
@@ -142,7 +146,7 @@ OBSERVERS: Final[tuple[type[Observer], ...]] = (
     ClientLoads, Restores, MissingReplicas, LeaderlessPartitions, RefusedWrites, Silences, Writes, WriteWaits,
     ResentBatches, Recompression, Throttling, GivenUp, ClosedUnanswered, StaticMembers, UnknownZstd, SilentMembers,
     Rereads, Lags, Truncations, LeaderMoves, RequestSizes, ClusterChanges, UndialledBrokers, Subscriptions,
-    UnreadPartitions, StartsAtEnd, UnassignedGroups,
+    UnreadPartitions, StartsAtEnd, UnassignedGroups, ShareDeliveries, RecordClocks,
 )  # fmt: skip
 #: The causes that are weighed.
 CAUSES: Final[tuple[type[Cause], ...]] = (
@@ -154,7 +158,7 @@ CAUSES: Final[tuple[type[Cause], ...]] = (
     FencedInstance, UnreadableRecord, SlowConsumer, SmallFetches, UncleanElection, LeaderChange, OldLeader,
     SingleCommits, SmallBatches, EmptyFetches, UnheardWrites, NoAcknowledgement, OldFormat, ClusterChanged,
     UnreachableNode, SharedGroup, PartitionNotRead, HangingConsumer, HeavyClients,
-    SkippedRecords, NothingToRead,
+    SkippedRecords, NothingToRead, ExpiredLock, ReturnedRecords, WrongClock,
 )  # fmt: skip
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (

@@ -86,12 +86,13 @@ class UnderReplicated(Cause):
 
 
 class UnevenLeaders(Cause):
-    """`leader_imbalance` (warning): brokers that are there and in sync lead no partition, so that the others do all the
-    work of leaders.
+    """`leader_imbalance` (warning; info of fewer partitions): brokers that are there and in sync lead no partition, so
+    that the others do all the work of leaders.
 
     Seen must be Metadata of so many partitions that each of them would lead 3 or more if leaders were spread over the
-    replicas in sync. Of fewer partitions it is chance. Soon after a restart it is ordinary: the preferred leaders are
-    elected again within 5 minutes (``leader.imbalance.check.interval.seconds``), unless that is switched off.
+    replicas in sync, or of 2 or more of which it is the preferred leader, the first of the replicas. Soon after a
+    restart it is ordinary: the preferred leaders are elected again within 5 minutes
+    (``leader.imbalance.check.interval.seconds``), unless that is switched off.
     """
 
     codes: ClassVar[tuple[str, ...]] = ("leader_imbalance",)
@@ -121,7 +122,7 @@ class UnevenLeaders(Cause):
             explained=tuple(idle),
             supports=tuple(one.text for one in idle),
             numbers={"nodes": nodes, "leads": leads, "preferred": preferred},
-            severity="warning",
+            severity="info" if all(one.numbers["by_chance"] for one in idle) else "warning",
         )
 
 

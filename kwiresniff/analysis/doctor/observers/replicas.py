@@ -26,6 +26,8 @@ MAX_LEADERLESS: Final = 5_000
 LEADERLESS_NS: Final = 5_000_000_000
 #: So many partitions a broker would lead, if leaders were spread, before it says something that it leads none.
 FAIR: Final = 3
+#: Of so many it is the preferred leader, and leads none: they were moved, and were not spread like that.
+PREFERRED: Final = 2
 #: Partitions that an observation names.
 MAX_NAMED: Final = 100
 #: Errors by which a write is refused because of the ISR.
@@ -41,7 +43,7 @@ _Partition = tuple[str, str, int]
 class MissingReplicas(Observer):
     """`under_replicated`: partitions whose in-sync replicas are not all their replicas, when that was last said.
     `leads_none`: a broker leads no partition, though it would lead 3 or more if leaders were spread over the replicas
-    in sync.
+    in sync, or is the preferred leader of 2 or more.
 
     By cluster; the latter by node. Numbers of the former: ``partitions`` (names, up to 100), ``short``, ``of`` (how
     many of how many were described), ``missing`` (pairs of a node and the number of partitions in whose ISR it is
@@ -50,7 +52,7 @@ class MissingReplicas(Observer):
     (nodes that are in the list of brokers while their replicas are offline), ``least`` (replicas in sync of the
     partition with the fewest), ``leads`` (pairs of a node and how many of these partitions it leads). Of the latter:
     ``partitions`` (in which it is in sync), ``preferred`` (of which it is the preferred leader, the first of the
-    replicas), ``leads``.
+    replicas), ``leads``, ``by_chance`` (it would lead fewer than 3).
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("under_replicated", "leads_none")
@@ -124,14 +126,20 @@ class MissingReplicas(Observer):
         present, _ = self.context.replicas.brokers(cluster_id)
         for node in sorted(present):
             mine = [one for one in partitions if node in one.in_sync]
-            if node in leads or sum(1 / len(one.in_sync) for one in mine) < FAIR:
-                continue
             preferred = sum(one.all[0] == node for one in mine)
+            fair = sum(1 / len(one.in_sync) for one in mine)
+            if node in leads or (fair < FAIR and preferred < PREFERRED):
+                continue
             name = self.context.cluster.node_text(cluster_id, node)
             text = (
                 f"{name} led none of {len(mine)} partitions in which it was in sync ({preferred} as preferred leader)"
             )
-            numbers = {"partitions": len(mine), "preferred": preferred, "leads": [list(one) for one in leads.items()]}
+            numbers = {
+                "partitions": len(mine),
+                "preferred": preferred,
+                "leads": [list(one) for one in leads.items()],
+                "by_chance": fair < FAIR,
+            }
             case = self.context.case()
             for place in sorted({one.place for one in mine}, key=lambda each: each[1]):
                 case.add(*place)

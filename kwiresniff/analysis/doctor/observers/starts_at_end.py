@@ -83,11 +83,14 @@ class StartsAtEnd(Observer):
                 for place, offset in self._offsets(body):
                     self._commit(group, place, offset)
         else:
-            start = self._starts.get(self.context.client_of(exchange)) if self._starts else None
-            if start is not None and start.ends and exchange.api_key == LIST_OFFSETS:
+            client = self.context.client_of(exchange) if self._starts else ""
+            start = self._starts.get(client)
+            if start is not None and exchange.api_key == LIST_OFFSETS:
                 self._list(start, request.body or {}, response.body or {})
-            elif start is not None and start.ends:
+            elif start is not None:
                 self._fetch(start, exchange)
+                if not start.ends:
+                    del self._starts[client]
 
     def _offsets(self, body: dict[str, Any]) -> Iterator[tuple[tuple[str, int], int]]:
         for topic in parts_of(body):

@@ -21,12 +21,25 @@ from kwiresniff.analysis.doctor.wording import duration, listed
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import (
     API_VERSIONS,
+    CONSUMER_GROUP_DESCRIBE,
     CONSUMER_GROUP_HEARTBEAT,
+    DELETE_GROUPS,
+    DESCRIBE_GROUPS,
     FIND_COORDINATOR,
     HEARTBEAT,
     JOIN_GROUP,
+    LEAVE_GROUP,
+    LIST_GROUPS,
     METADATA,
+    OFFSET_COMMIT,
+    OFFSET_DELETE,
+    OFFSET_FETCH,
+    SHARE_GROUP_DESCRIBE,
+    SHARE_GROUP_HEARTBEAT,
+    STREAMS_GROUP_DESCRIBE,
+    STREAMS_GROUP_HEARTBEAT,
     SYNC_GROUP,
+    TXN_OFFSET_COMMIT,
 )
 from kwiresniff.base.field_values import field_number, field_text
 from kwiresniff.model import Connection, Exchange
@@ -39,6 +52,12 @@ MAX_GROUPS = 2_000
 MAX_BROKERS = 10
 #: What a client asks that does not concern a group.
 _OTHERS: Final = frozenset({API_VERSIONS, METADATA, FIND_COORDINATOR})
+#: What it asks of a group that it belongs to, reads for or looks at.
+_OF_GROUPS: Final = frozenset({
+    JOIN_GROUP, SYNC_GROUP, HEARTBEAT, LEAVE_GROUP, OFFSET_FETCH, OFFSET_COMMIT, OFFSET_DELETE, TXN_OFFSET_COMMIT,
+    CONSUMER_GROUP_HEARTBEAT, SHARE_GROUP_HEARTBEAT, STREAMS_GROUP_HEARTBEAT, DESCRIBE_GROUPS, LIST_GROUPS,
+    DELETE_GROUPS, CONSUMER_GROUP_DESCRIBE, SHARE_GROUP_DESCRIBE, STREAMS_GROUP_DESCRIBE,
+})  # fmt: skip
 _GROUP: Final = 0
 
 
@@ -69,13 +88,13 @@ class _Group:
 class UnassignedGroups(Observer):
     """``nothing_assigned``: for 10 s and more a group assigned no partition to any of its members; ``never_joined``:
     for 10 s and more a client that asked for the coordinator of a group was connected to it and sent nothing that
-    concerns a group, or anything else than questions for metadata.
+    concerns a group.
 
     Numbers: ``group``, ``topics`` that members name, ``longest_ns``.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("nothing_assigned", "never_joined")
-    apis: ClassVar[frozenset[int] | None] = None
+    apis: ClassVar[frozenset[int] | None] = _OTHERS | _OF_GROUPS
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
