@@ -42,7 +42,7 @@ def write_before(bootstrap: str, topic: str, records: int, size: int) -> None:
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 50, "batch.size": 500_000})
     for number in range(records):
         producer.produce(topic, value=b"v" * size, partition=number % 3)
-        if number % 1_000 == 999:
+        if number % 100 == 99:
             producer.flush(10)
     producer.flush(10)
 

@@ -87,9 +87,10 @@ class SlowConsumer(Cause):
 
 
 class SmallFetches(Cause):
-    """`small_fetches` (warning): a consumer is given one record of less than 10 kB at a time, though the log has more,
-    in nine looks of ten for 4 s: `fetch.max.bytes` or `max.partition.fetch.bytes` are smaller than two records. Must
-    not be seen: that it reads committed records only, and waits for them.
+    """`small_fetches` (warning): a consumer is given one record of less than 10 kB at a time, or one batch, though the
+    log has more, in nine looks of ten for 4 s: `fetch.max.bytes` or `max.partition.fetch.bytes` are smaller than two of
+    them. A broker sends the first batch whatever its size. Of a consumer that reads committed records only, the log has
+    no more than those before the last stable offset.
     """
 
     codes: ClassVar[tuple[str, ...]] = ("small_fetches",)
@@ -102,7 +103,7 @@ class SmallFetches(Cause):
                 code="small_fetches",
                 subject=one.name("client"),
                 title=one.text,
-                remedy="Raise fetch.max.bytes and max.partition.fetch.bytes: each record goes the way there and back. "
+                remedy="Raise fetch.max.bytes and max.partition.fetch.bytes: each goes the way there and back. "
                 "How many records the application is given at once is max.poll.records.",
                 explained=(one,),
                 numbers=dict(one.numbers),
