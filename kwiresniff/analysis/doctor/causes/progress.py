@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observed
-from kwiresniff.analysis.doctor.rule import WASTE
+from kwiresniff.analysis.doctor.rule import INCIDENT, WASTE
 from kwiresniff.analysis.doctor.wording import duration
 from kwiresniff.results.findings import scope_of
 
@@ -108,6 +108,6 @@ class SmallFetches(Cause):
                 explained=(one,),
                 numbers=dict(one.numbers),
                 severity="warning",
-                rank=WASTE,
+                rank=INCIDENT if one.harm.records_unread else WASTE,
                 explains={"consumer_lag": scope_of("client", one.named("client"))},
             )
