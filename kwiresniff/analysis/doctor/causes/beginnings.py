@@ -27,6 +27,8 @@ class SkippedRecords(Cause):
             numbers, topics = one.numbers, listed(one.named("topic"))
             group, expired = numbers["group"], numbers["expired"]
             lost = "has lost its committed offsets" if expired else "has no committed offset"
+            if numbers["deleted_by"]:
+                lost = f"has lost the offsets, deleted by {numbers['deleted_by']},"
             yield Explanation(
                 code="records_skipped",
                 subject=f"group {group}",
@@ -49,9 +51,9 @@ class SkippedRecords(Cause):
 class NothingToRead(Cause):
     """`nothing_assigned` (warning): a group gives no partition to any of its members for 10 s and more, or a client
     that asked for its group's coordinator never joins: there is nothing that they subscribe to. Seen must be the
-    assignment of the leader of a classic group, or that the client reached the coordinator and sent nothing that
-    concerns the group. A pattern that matches no topic, topics that do not exist yet, and rights that hide them look
-    the same. Where Metadata says that a topic is missing, `unknown_topic_or_partition` is told.
+    assignment of the leader of a classic group, heartbeats with a pattern, or that the client reached the coordinator
+    and sent nothing that concerns the group. A pattern that matches no topic, topics that do not exist yet, and rights
+    that hide them look the same. Where Metadata says that a topic is missing, `unknown_topic_or_partition` is told.
     """
 
     codes: ClassVar[tuple[str, ...]] = ("nothing_assigned",)
@@ -68,7 +70,12 @@ class NothingToRead(Cause):
                 title = f"{listed(clients)} looked for its coordinator, reached it, and has not joined for {lasted}"
             else:
                 title = f"none of its members is assigned a partition, for {lasted} ({listed(clients)})"
-            title += f": they subscribe to {listed(topics)}" if topics else ": the subscription matches no topic"
+            pattern = numbers["pattern"]
+            title += (
+                f": they subscribe to {listed(topics)}"
+                if topics
+                else f": the subscription{f' ({pattern})' if pattern else ''} matches no topic"
+            )
             yield Explanation(
                 code="nothing_assigned",
                 subject=f"group {numbers['group']}",
@@ -79,6 +86,7 @@ class NothingToRead(Cause):
                 else "Compare the pattern with the names of the topics (kafka-topics --list), and see whether the user "
                 "may describe them: topics that it may not see match no pattern.",
                 explained=(one,),
+                doubt="Members that are not in the capture may have all the partitions." if pattern else "",
                 numbers=dict(numbers),
                 severity="warning",
                 explains={"metadata_storm": scope_of("client", clients)},

@@ -23,7 +23,7 @@ class LongPath(Cause):
     """`long_path` (warning where it is 100 ms or more, or the path to one broker of a cluster is 4 times as long as to
     the others; else info): packets take 20 ms or more from a client's host to a broker and back. Seen must be the
     handshake of a connection, on the client's side of the path. A busy host looks the same in one handshake, so the
-    shortest of all counts.
+    shortest of all counts, and of one alone nothing is compared.
     """
 
     codes: ClassVar[tuple[str, ...]] = ("long_path",)
@@ -38,7 +38,7 @@ class LongPath(Cause):
             host, broker = path.name("host"), path.name("broker")
             others = self._others(observed, path)
             longest_ns = max((one.numbers["round_trip_ns"] for one in others), default=0)
-            alone = bool(others) and path_ns >= TIMES_LONGER * longest_ns
+            alone = bool(others) and path.count > 1 and path_ns >= TIMES_LONGER * longest_ns
             name = self.context.cluster.broker_text(broker)
             title = f"is {duration(path_ns)} there and back ({counted(path.count, 'handshake')})"
             if alone:

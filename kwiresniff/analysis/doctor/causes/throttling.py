@@ -40,7 +40,8 @@ class Throttled(Cause):
         client, brokers, numbers = one.name("client"), one.named("broker"), one.numbers
         longest_ms, lost_ns = numbers["longest_ms"], numbers["lost_ns"]
         quotas = listed(numbers["quotas"])
-        if longest_ms <= WINDOW_MS and "request" not in quotas:
+        of_traffic = quotas in ("produce quota", "fetch quota") or len(numbers["quotas"]) > 1
+        if longest_ms <= WINDOW_MS and of_traffic and "request" not in quotas:
             quotas = f"{quotas} or the request quota"
         severe = lost_ns / numbers["seen_ns"] >= MUCH and longest_ms >= SEVERE_MS
         on = "its connections" if len(brokers) > 1 else "its connection"
@@ -64,7 +65,7 @@ class Throttled(Cause):
                 **dict.fromkeys(
                     (
                         "unanswered", "broker_stalled", "request_timed_out", "closed_by_broker", "consumer_lag",
-                        "own_queue",
+                        "own_queue", "throttling_quota_exceeded",
                     ),
                     as_clients(client),
                 ),

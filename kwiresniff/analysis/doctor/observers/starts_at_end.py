@@ -19,7 +19,7 @@ from kwiresniff.analysis.doctor.wording import counted, listed
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.analysis.topic_parts import message_parts, parts_of
-from kwiresniff.base.api_keys import FETCH, LIST_OFFSETS, OFFSET_COMMIT, OFFSET_FETCH
+from kwiresniff.base.api_keys import DELETE_GROUPS, FETCH, LIST_OFFSETS, OFFSET_COMMIT, OFFSET_DELETE, OFFSET_FETCH
 from kwiresniff.base.field_values import field_number, field_text
 from kwiresniff.model import Exchange
 
@@ -44,11 +44,12 @@ class _Start:
 class _Group:
     """What a group had committed, what of that was gone when a member asked, and what its members passed over."""
 
-    __slots__ = ("case", "committed", "gone", "passed")
+    __slots__ = ("case", "committed", "deleted_by", "gone", "passed")
 
     def __init__(self, case: Case) -> None:
         self.case = case
         self.committed: set[tuple[str, int]] = set()
+        self.deleted_by = ""
         self.gone: set[tuple[str, int]] = set()
         self.passed: dict[tuple[str, int], int] = {}
 
@@ -57,11 +58,13 @@ class StartsAtEnd(Observer):
     """``starts_at_end``: a group without a committed offset begins at the end of partitions that have records.
 
     Numbers: ``group``, ``partitions``, ``records`` before the offsets where it begins, at most; ``expired``: it had
-    committed offsets of some of them before.
+    committed offsets of some of them before; ``deleted_by``: the client that deleted them.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("starts_at_end",)
-    apis: ClassVar[frozenset[int] | None] = frozenset({FETCH, LIST_OFFSETS, OFFSET_COMMIT, OFFSET_FETCH})
+    apis: ClassVar[frozenset[int] | None] = frozenset({
+        FETCH, LIST_OFFSETS, OFFSET_COMMIT, OFFSET_FETCH, DELETE_GROUPS, OFFSET_DELETE,
+    })  # fmt: skip
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -82,6 +85,12 @@ class StartsAtEnd(Observer):
             if group is not None:
                 for place, offset in self._offsets(body):
                     self._commit(group, place, offset)
+        elif exchange.api_key in (DELETE_GROUPS, OFFSET_DELETE):
+            body = request.body or {}
+            for name in body.get("groups_names") or [body.get("group_id")]:
+                group = self._groups.get(clipped(field_text(name)))
+                if group is not None:
+                    group.deleted_by = self.context.client_of(exchange)
         else:
             client = self.context.client_of(exchange) if self._starts else ""
             start = self._starts.get(client)
@@ -160,6 +169,7 @@ class StartsAtEnd(Observer):
                     "partitions": [f"{topic}-{index}" for topic, index in sorted(group.passed)][:100],
                     "records": records,
                     "expired": not group.gone.isdisjoint(group.passed),
+                    "deleted_by": group.deleted_by or None,
                 },
                 Harm(records_unread=records),
             )

@@ -1,4 +1,4 @@
-"""Quotas: who is told to wait, as which user, and how much time that costs (KIP-13, KIP-124, KIP-219)."""
+"""Quotas: who is told to wait, as which user, and how much time that costs (KIP-13, KIP-124, KIP-219, KIP-599)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,19 @@ from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.selection import THROTTLED, Selection
 from kwiresniff.analysis.doctor.wording import duration
 from kwiresniff.analysis.places import place_of
-from kwiresniff.base.api_keys import FETCH, PRODUCE
+from kwiresniff.base.api_keys import CREATE_PARTITIONS, CREATE_TOPICS, DELETE_TOPICS, FETCH, PRODUCE
 from kwiresniff.base.time_units import MILLISECOND_NS
 from kwiresniff.model import Connection, Exchange
 
 #: Connections whose mute is remembered.
 MAX_MUTED: Final = 10_000
-_QUOTAS: Final = {PRODUCE: "produce quota", FETCH: "fetch quota"}
+#: The kinds of quotas by the requests that they hold back; that on changes is of KIP-599.
+_MUTATIONS: Final = "controller mutation quota"
+_QUOTAS: Final = {
+    PRODUCE: "produce quota",
+    FETCH: "fetch quota",
+    **dict.fromkeys((CREATE_TOPICS, DELETE_TOPICS, CREATE_PARTITIONS), _MUTATIONS),
+}
 #: Who has not authenticated, as brokers call it.
 ANONYMOUS: Final = "ANONYMOUS"
 

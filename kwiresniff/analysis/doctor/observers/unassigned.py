@@ -1,17 +1,18 @@
 """Groups that give no partition to anybody, and clients that never join the group whose coordinator they asked for.
 
 In both cases there is mostly nothing to read: a pattern that matches no topic. Java's clients join with a list of
-topics that is empty; librdkafka does not join. Sources: what the leader of a classic group assigns to all its members
-in SyncGroup; FindCoordinator, with requests that concern a group and the connection to the coordinator.
+topics that is empty, or with the pattern (KIP-848); librdkafka does not join. Sources: what the leader of a classic
+group assigns to all its members in SyncGroup; heartbeats with a pattern; FindCoordinator, with requests that concern a
+group and the connection to the coordinator.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import Case, client_text, clipped
+from kwiresniff.analysis.doctor.evidence import MAX_NAMES, Case, client_text, clipped
 from kwiresniff.analysis.doctor.observation import Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.observers.idle_members import assigned_in
@@ -74,15 +75,20 @@ class _Client:
 
 
 class _Group:
-    """Since when a group has assigned nothing, the topics that its members name, and how long it lasted."""
+    """Since when a group has assigned nothing, the topics or the pattern that its members name, how long it lasted."""
 
-    __slots__ = ("case", "last_ns", "packet", "since_ns", "topics")
+    __slots__ = ("clients", "last_ns", "packet", "pattern", "since_ns", "topics")
 
-    def __init__(self, case: Case) -> None:
-        self.case = case
+    def __init__(self) -> None:
+        self.clients: list[str] = []
         self.topics: set[str] = set()
+        self.pattern = ""
         self.since_ns = self.last_ns = 0
         self.packet = 0
+
+    def add_client(self, client: str) -> None:
+        if client not in self.clients and len(self.clients) < MAX_NAMES:
+            self.clients.append(client)
 
 
 class UnassignedGroups(Observer):
@@ -90,7 +96,7 @@ class UnassignedGroups(Observer):
     for 10 s and more a client that asked for the coordinator of a group was connected to it and sent nothing that
     concerns a group.
 
-    Numbers: ``group``, ``topics`` that members name, ``longest_ns``.
+    Numbers: ``group``, ``topics`` that members name, the ``pattern`` where the coordinator matches it, ``longest_ns``.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("nothing_assigned", "never_joined")
@@ -101,7 +107,7 @@ class UnassignedGroups(Observer):
         self._clients: Subjects[str, _Client] = Subjects(
             context.budget, lambda: _Client(context.case()), MAX_BROKERS + 4, MAX_CLIENTS
         )
-        self._groups: Subjects[str, _Group] = Subjects(context.budget, lambda: _Group(context.case()), 20, MAX_GROUPS)
+        self._groups: Subjects[str, _Group] = Subjects(context.budget, _Group, 4 * MAX_NAMES, MAX_GROUPS)
 
     def exchange(self, exchange: Exchange) -> None:
         """Follows clients that look for a coordinator, and what groups assign."""
@@ -118,7 +124,7 @@ class UnassignedGroups(Observer):
             known.case.add(*place_of(exchange))
             if len(known.answered) < MAX_BROKERS:
                 known.answered.add(exchange.connection.broker)
-        if api_key in (JOIN_GROUP, SYNC_GROUP, HEARTBEAT, CONSUMER_GROUP_HEARTBEAT):
+        if api_key in (JOIN_GROUP, SYNC_GROUP, HEARTBEAT, LEAVE_GROUP, CONSUMER_GROUP_HEARTBEAT):
             self._group(exchange)
 
     def connection(self, connection: Connection) -> None:
@@ -145,20 +151,40 @@ class UnassignedGroups(Observer):
         if not request or exchange.response is None or exchange.errors:
             return
         group_id, (packet, ns) = clipped(field_text(request.get("group_id"))), place_of(exchange)
+        if exchange.api_key == CONSUMER_GROUP_HEARTBEAT:
+            self._beat(exchange, group_id, request, (packet, ns))
+            return
         known = self._groups.get(group_id)
         if exchange.api_key == JOIN_GROUP and request.get("protocol_type") == "consumer":
             known = self._groups.of(group_id)
             if known is not None:
-                known.topics = {*known.topics, *subscribed_topics(JOIN_GROUP, request)}
-                known.case.note("clients", [self.context.client_of(exchange)])
+                if len(known.topics) < MAX_NAMES:
+                    known.topics |= subscribed_topics(JOIN_GROUP, request)
+                known.add_client(self.context.client_of(exchange))
         if known is None:
             return
         if exchange.api_key == SYNC_GROUP and request.get("assignments"):
             given = [assigned_in(one) for one in request["assignments"]]
             known.since_ns = ns if not any(one is None or one for one in given) else 0
             known.last_ns, known.packet = ns, packet
-        elif known.since_ns and exchange.api_key == HEARTBEAT:
+        elif known.since_ns and exchange.api_key in (HEARTBEAT, LEAVE_GROUP):
             known.last_ns = ns
+
+    def _beat(self, exchange: Exchange, group_id: str, request: dict[str, Any], place: tuple[int, int]) -> None:
+        """A member whose group's coordinator matches the pattern and assigns (KIP-848)."""
+        answer = exchange.response.body if exchange.response is not None else None
+        pattern, known = field_text(request.get("subscribed_topic_regex")), self._groups.get(group_id)
+        if pattern and not request.get("subscribed_topic_names") and known is None:
+            known = self._groups.of(group_id)
+            if known is not None:
+                known.pattern, known.packet, known.since_ns = clipped(pattern), *place
+        if known is None or not known.pattern:
+            return
+        known.last_ns = place[1]
+        known.add_client(self.context.client_of(exchange))
+        assignment = (answer or {}).get("assignment")
+        if isinstance(assignment, dict) and assignment.get("topic_partitions"):
+            known.since_ns = 0
 
     def observations(self) -> Iterator[Observation]:
         """By group; by client."""
@@ -166,15 +192,17 @@ class UnassignedGroups(Observer):
             lasted_ns = group.last_ns - group.since_ns
             if not group.since_ns or lasted_ns < LONG_NS:
                 continue
-            group.case.add(group.packet, group.since_ns, lasted_ns, until_ns=group.last_ns)
+            case = self.context.case()
+            case.note("clients", group.clients)
+            case.add(group.packet, group.since_ns, lasted_ns, until_ns=group.last_ns)
             topics = sorted(group.topics)
             yield observation_of(
                 "nothing_assigned",
                 f"group {group_id} assigned no partition to any of its members for {duration(lasted_ns)}; they "
-                f"subscribe to {listed(topics) if topics else 'no topic'}",
-                group.case,
+                f"subscribe to {listed(topics) if topics else group.pattern or 'no topic'}",
+                case,
                 {f"group:{group_id}", *(f"topic:{topic}" for topic in topics)},
-                {"group": group_id, "topics": topics[:100], "longest_ns": lasted_ns},
+                {"group": group_id, "topics": topics[:100], "pattern": group.pattern, "longest_ns": lasted_ns},
             )
         for client, one in self._clients.items():
             lasted_ns = one.case.last_ns - one.case.first_ns
@@ -186,5 +214,5 @@ class UnassignedGroups(Observer):
                 f"{duration(lasted_ns)}",
                 one.case,
                 {f"client:{client}", f"group:{one.group}"},
-                {"group": one.group, "topics": [], "longest_ns": lasted_ns},
+                {"group": one.group, "topics": [], "pattern": "", "longest_ns": lasted_ns},
             )
