@@ -803,6 +803,24 @@ public class Incident {
         }
     }
 
+    /** The clock of one of two producers is five minutes behind: it says itself when its records were made. */
+    static void clock_behind() throws Exception {
+        Thread other = run(() -> {
+            try (var producer = producer("till", "linger.ms=0")) {
+                produce(producer, "readings", 50, 100);
+            }
+        });
+        try (var producer = producer("sensor", "linger.ms=0")) {
+            for (int i = 0; i < 50; i++) {
+                long late = System.currentTimeMillis() - 300_000;
+                producer.send(new ProducerRecord<>("readings", i % 2, late, "key-" + i, "value " + i));
+                Thread.sleep(100);
+            }
+        }
+        other.join();
+        fact("the clock of sensor is 300 s behind, that of till is right");
+    }
+
     // -- transactions that end otherwise -----------------------------------------------------------------------
 
     /** A producer that goes on with a transaction which its coordinator has aborted. */

@@ -1,6 +1,7 @@
 """Consumers that do not get what they might, on librdkafka, beside a producer that goes on.
 
-Usage: consumers.py BOOTSTRAP latest|limited|seeking|pattern|expired. ``latest`` begins at the end of topics that have
+Usage: consumers.py BOOTSTRAP before TOPIC RECORDS SIZE, or latest|limited|seeking|pattern. ``before`` writes what
+others read; ``latest`` begins at the end of topics that have
 records; ``limited`` asks for fewer bytes than a batch has; ``seeking`` goes back to a record that it cannot read;
 ``pattern`` subscribes to topics by a pattern that no topic has.
 """
@@ -71,10 +72,10 @@ def consume(
 
 
 def latest(bootstrap: str) -> list[Act]:
+    print("fact: newsletter has no committed offset and begins at the end (auto.offset.reset=latest)")
     return [
-        lambda: produce(bootstrap, "shop", "orders", 9),
-        lambda: consume(bootstrap, "audit", "orders", 9),
-        lambda: consume(bootstrap, "newsletter", "orders", 9, auto_offset_reset="latest"),
+        lambda: produce(bootstrap, "shop", "orders", 6, 10),
+        lambda: consume(bootstrap, "newsletter", "orders", 6, auto_offset_reset="latest"),
     ]
 
 
@@ -99,9 +100,10 @@ def seeking(bootstrap: str) -> list[Act]:
 
 
 def pattern(bootstrap: str) -> list[Act]:
+    print("fact: mailer subscribes to ^order-.*, which no topic matches")
     return [
-        lambda: produce(bootstrap, "shop", "orders", 14),
-        lambda: consume(bootstrap, "mailer", "^order-.*", 14),
+        lambda: produce(bootstrap, "shop", "orders", 13, 10),
+        lambda: consume(bootstrap, "mailer", "^order-.*", 13),
     ]
 
 

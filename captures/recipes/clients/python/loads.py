@@ -1,8 +1,9 @@
 """Clients that share three brokers, or a path to them: one of them may take more than its share.
 
-Usage: loads.py BOOTSTRAP spread|hosts|bulk|flood|replay [SECONDS]. ``spread`` writes to and reads from all brokers;
-``hosts`` does so from two addresses; ``bulk`` reads what was written before; in ``flood`` and ``replay`` one client
-writes, or reads, as much as it can while another goes on with a little.
+Usage: loads.py BOOTSTRAP fill RECORDS, or spread|hosts|bulk|flood|replay SECONDS. ``fill`` writes what others read;
+``spread`` writes to and reads from all brokers; ``hosts`` does so from two addresses; ``bulk`` reads what was written
+before, beside another host; in ``flood`` and ``replay`` one client writes, or reads, as much as it can for a while, and
+another goes on with a little.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ def after(seconds: float, act: Act) -> Act:
 
 def spread(bootstrap: str, seconds: float) -> list[Act]:
     return [
-        lambda: write(bootstrap, "shop", "orders", seconds, 60),
+        lambda: write(bootstrap, "shop", "orders", seconds, 25),
         lambda: read(bootstrap, "audit", "orders", seconds),
     ]
 
@@ -115,40 +116,40 @@ def spread(bootstrap: str, seconds: float) -> list[Act]:
 def hosts(bootstrap: str, seconds: float) -> list[Act]:
     return [
         *spread(bootstrap, seconds),
-        lambda: write_elsewhere(bootstrap, "till", "orders", seconds, 30),
+        lambda: write_elsewhere(bootstrap, "till", "orders", seconds, 25),
         lambda: read_elsewhere(bootstrap, "ledger", "orders", seconds),
     ]
 
 
 def bulk(bootstrap: str, seconds: float) -> list[Act]:
     return [
-        lambda: read(bootstrap, "warehouse", "history", seconds),
-        lambda: write_elsewhere(bootstrap, "till", "orders", seconds, 20),
+        lambda: read(bootstrap, "warehouse", "history", seconds, fetch_message_max_bytes=100_000),
+        lambda: write_elsewhere(bootstrap, "till", "orders", seconds, 5),
     ]
 
 
 def flood(bootstrap: str, seconds: float) -> list[Act]:
+    print("fact: backfill writes 24,000,000 bytes to history as fast as it can, checkout 20 records a second to orders")
     return [
-        lambda: write(bootstrap, "checkout", "orders", seconds, 30),
-        after(seconds / 3, lambda: write_much(bootstrap, "backfill", "history", 4_000)),
+        lambda: write(bootstrap, "checkout", "orders", seconds, 20),
+        after(seconds / 2, lambda: write_much(bootstrap, "backfill", "history", 2_400)),
     ]
 
 
 def replay(bootstrap: str, seconds: float) -> list[Act]:
     return [
-        lambda: write(bootstrap, "checkout", "orders", seconds, 30),
-        lambda: read(bootstrap, "audit", "orders", seconds),
-        after(seconds / 3, lambda: read(bootstrap, "rebuild", "history", seconds / 3)),
+        lambda: write(bootstrap, "checkout", "orders", seconds, 25),
+        after(seconds / 2, lambda: read(bootstrap, "rebuild", "history", seconds / 3)),
     ]
 
 
 def main() -> None:
-    bootstrap, what, *rest = sys.argv[1:]
-    seconds = float(rest[0]) if rest else 12.0
+    bootstrap, what, amount = sys.argv[1:]
     if what == "fill":
-        write_much(bootstrap, "fill", "history", int(rest[0]))
+        write_much(bootstrap, "fill", "history", int(amount))
         return
-    acts = {"spread": spread, "hosts": hosts, "bulk": bulk, "flood": flood, "replay": replay}[what](bootstrap, seconds)
+    kinds = {"spread": spread, "hosts": hosts, "bulk": bulk, "flood": flood, "replay": replay}
+    acts = kinds[what](bootstrap, float(amount))
     threads = [threading.Thread(target=act) for act in acts]
     for thread in threads:
         thread.start()

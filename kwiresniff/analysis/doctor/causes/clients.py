@@ -239,9 +239,10 @@ class HeavyClients(Cause):
 
 
 def _is_within(late: Observation, load: Observation) -> bool:
-    """Whether writes were late, of a client that waits for another's load, while that went on."""
+    """Whether writes of a client that waits for another's load were late while that went on, for the most part."""
     names = {name for name in late.named("client") for one in load.numbers["slowed"] if one["client"] in name}
-    return bool(names) and late.first_ns >= load.first_ns and late.last_ns <= load.last_ns + late.numbers["longest_ns"]
+    both_ns = min(late.last_ns, load.last_ns) - max(late.first_ns, load.first_ns)
+    return bool(names) and 2 * both_ns >= late.last_ns - late.first_ns
 
 
 class LateFetches(Cause):

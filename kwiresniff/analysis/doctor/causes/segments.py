@@ -23,6 +23,8 @@ BY_CHANCE: Final = 2
 #: Half of the packets of a path acknowledge only, and nobody sees those of them that are lost: so many in a thousand
 #: are one in a hundred of those with data.
 POOL_PER_THOUSAND: Final = 5
+#: The largest window without the option that scales it (RFC 9293): fewer bytes are on the way at once.
+WINDOW_BYTES: Final = 65_536
 
 
 class _Loss(NamedTuple):
@@ -64,11 +66,14 @@ class LossyPath(Cause):
     on the client's side, where there are others of 250 packets and more that lose a fourth as much or less. Late
     acknowledgements make TCP send again, too (tail loss probes), as when a machine is short of CPU, and a receiver that
     takes no more is asked again and again. Writes that were late on such a path are symptoms where no more were late
-    than packets were lost; where it is one in ten, slow and missing answers of that broker are, too.
+    than packets were lost, and so are small messages that took long to pass; where one packet in ten is lost, slow and
+    missing answers of that broker are, too.
     """
 
     codes: ClassVar[tuple[str, ...]] = ("retransmits",)
-    explains: ClassVar[tuple[str, ...]] = ("segments_resent", "segments_arrived", "syns_resent", "late_writes")
+    explains: ClassVar[tuple[str, ...]] = (
+        "segments_resent", "segments_arrived", "syns_resent", "late_writes", "slow_transfer",
+    )  # fmt: skip
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
         """By the place that the paths which lose have in common."""
@@ -131,7 +136,7 @@ class LossyPath(Cause):
             remedy="The network between the two loses packets: compare interfaces, links and overlays on that way "
             "(ip -s link, ethtool -S, ping -f). Or they are acknowledged so late that TCP sends them again (tail loss "
             "probes), as when a machine is short of CPU.",
-            explained=(*paths, *late),
+            explained=(*paths, *late, *[one for path in paths for one in small_transfers(observed, path)]),
             supports=tuple(one.text for one in place.others),
             severity="warning" if loss.per_thousand >= BAD_PER_THOUSAND or sure or late else "info",
             numbers={
@@ -156,6 +161,17 @@ class LossyPath(Cause):
             if clients.issuperset(each for each in one.about if each.startswith("client:"))
         ]
         return late if sum(one.count for one in late) <= loss.again else []
+
+
+def small_transfers(observed: Observed, path: Observation) -> list[Observation]:
+    """Slow transfers on a path that loses packets, of so few bytes that none waited for the window to open."""
+    if path.kind != "segments_resent":
+        return []
+    return [
+        one
+        for one in observed.about([f"broker:{path.name('broker')}"], "slow_transfer")
+        if one.name("host") == path.name("host") and one.numbers["bytes"] < WINDOW_BYTES
+    ]
 
 
 def _loss_of(paths: Iterable[Observation]) -> _Loss:

@@ -71,7 +71,7 @@ class ReturnedRecords(Cause):
             yield Explanation(
                 code="share_redelivery",
                 subject=f"group {numbers['group']}",
-                title=f"{counted(numbers['records'], 'record')} of {topic} were delivered up to "
+                title=f"{counted(numbers['records'], 'record')} of {topic} {_was(numbers['records'])} delivered up to "
                 f"{numbers['deliveries']} times ({listed(numbers['from'])}): {how}",
                 remedy="Records that no member can process: look at the first of them (kwiresniff read -Y 'api == "
                 "ShareFetch') and at the log of the members. After group.share.delivery.count.limit deliveries (5 by "
@@ -81,3 +81,7 @@ class ReturnedRecords(Cause):
                 numbers={**numbers, "topic": topic, "clients": clients},
                 severity="warning",
             )
+
+
+def _was(count: int) -> str:
+    return "was" if count == 1 else "were"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import ClassVar, Final
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.causes.segments import small_transfers
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.observers.segments import SOME_RETRANSMITS
 from kwiresniff.analysis.doctor.rule import as_brokers
@@ -32,7 +33,10 @@ class SlowTransfer(Cause):
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
         """By client's host and direction; of brokers with one slow client each by that."""
         places: dict[tuple[str, str, str], list[Observation]] = {}
+        lossy = {one for path in observed.of("segments_resent") for one in small_transfers(observed, path)}
         for one in observed.of("slow_transfer"):
+            if one in lossy:
+                continue  # each waits for a packet that was lost
             cluster = self.context.cluster.of(one.name("broker"))
             places.setdefault((cluster, one.name("host"), one.numbers["direction"]), []).append(one)
         for (cluster, host, direction), slow in places.items():

@@ -86,7 +86,7 @@ class IdleMembers(Observer):
     def observations(self) -> Iterator[Observation]:
         """By group: the members that had nothing for the longest time."""
         for group_id, members in self._groups.items():
-            idle = [one for one in members.values() if one.idle_ns]
+            idle = [one for one in members.values() if one.idle_ns and not one.partitions]
             busy = [one for one in members.values() if one.partitions]
             if not idle or not busy:
                 continue

@@ -59,6 +59,8 @@ _OF_GROUPS: Final = frozenset({
     CONSUMER_GROUP_HEARTBEAT, SHARE_GROUP_HEARTBEAT, STREAMS_GROUP_HEARTBEAT, DESCRIBE_GROUPS, LIST_GROUPS,
     DELETE_GROUPS, CONSUMER_GROUP_DESCRIBE, SHARE_GROUP_DESCRIBE, STREAMS_GROUP_DESCRIBE,
 })  # fmt: skip
+#: What is followed begins with one of these.
+_FIRST: Final = frozenset({FIND_COORDINATOR, JOIN_GROUP, CONSUMER_GROUP_HEARTBEAT})
 _GROUP: Final = 0
 
 
@@ -112,7 +114,7 @@ class UnassignedGroups(Observer):
     def exchange(self, exchange: Exchange) -> None:
         """Follows clients that look for a coordinator, and what groups assign."""
         api_key = exchange.api_key
-        if not self._clients and api_key not in (FIND_COORDINATOR, SYNC_GROUP, JOIN_GROUP):
+        if not (self._clients or self._groups or api_key in _FIRST):
             return
         client = self.context.client_of(exchange)
         known = self._clients.get(client)
