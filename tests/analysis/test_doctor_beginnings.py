@@ -166,7 +166,35 @@ def test_a_client_that_reaches_its_coordinator_and_never_joins_is_told(
     assert codes(*events) == expected
 
 
-def test_clients_that_look_for_coordinators_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those beyond the limit are not followed."""
-    monkeypatch.setattr(unassigned, "MAX_CLIENTS", 0)
-    assert codes(*sought("mail")) in ([], TOLD)
+def test_what_is_beyond_a_limit_is_not_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two clients that look for a coordinator, and of two groups, the first is."""
+    monkeypatch.setattr(unassigned, "MAX_CLIENTS", 1)
+    monkeypatch.setattr(unassigned, "MAX_GROUPS", 1)
+    other = sought("other")[0]
+    assert isinstance(other, Exchange)
+    other.client_id = "another"
+    assert codes(other, *sought("mail")) == []
+    elsewhere = joined(0, [])
+    assert elsewhere.request is not None and elsewhere.request.body is not None
+    elsewhere.request.body["group_id"] = "other"
+    assert codes(elsewhere, joined(0, []), synced(0.1, []), *beats(1, 12)) == []
+
+
+def test_a_coordinator_beyond_those_that_are_remembered_is_not_taken_for_reached(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No broker that answered is remembered."""
+    monkeypatch.setattr(unassigned, "MAX_BROKERS", 0)
+    assert codes(*sought("mail")) == []
+
+
+def test_groups_and_clients_whose_start_is_followed_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two groups and of two clients the first is."""
+    events = [asked(0, -1, "other"), asked(1, -1), *begun(2, 600)]
+    assert codes(*events) == [("records_skipped", "info")]
+    monkeypatch.setattr(starts_at_end, "MAX_GROUPS", 1)
+    assert codes(*events) == []
+    monkeypatch.setattr(starts_at_end, "MAX_CLIENTS", 1)
+    other = asked(0, -1)
+    other.client_id = "another"
+    assert codes(other, *events[1:]) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kwiresniff.analysis.doctor.observers import record_clocks
 from kwiresniff.model import Exchange
 from tests.support.exchanges import START_NS, exchange
 from tests.support.incidents import SECOND, codes, findings
@@ -47,3 +48,10 @@ def test_a_clock_that_is_not_that_of_the_others_is_told(ages_s: list[float], tol
 def test_a_clock_with_nothing_to_be_held_against_may_be_that_of_the_capture() -> None:
     """The only producer of a capture that was shifted in time looks the same."""
     assert codes(*wrote("sensor", [-SECOND / 1e9 * 60] * 30)) == [("clock_skew", "info")]
+
+
+def test_producers_and_ages_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many batches some ages are kept, and they say the same; of two producers the first is followed."""
+    assert codes(*wrote("sensor", [300] * 500)) == [("clock_skew", "info")]
+    monkeypatch.setattr(record_clocks, "MAX_PRODUCERS", 1)
+    assert codes(*wrote("till", [0.01] * 30), *wrote("sensor", [300] * 30)) == []

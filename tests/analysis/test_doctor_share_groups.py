@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from kwiresniff.analysis.doctor.observers import share_deliveries
 from kwiresniff.model import Exchange
 from tests.support.exchanges import START_NS, exchange
 from tests.support.incidents import SECOND, codes, findings
@@ -55,3 +58,16 @@ def test_a_record_that_is_released_until_nobody_gets_it_is_told() -> None:
     assert codes(*events[:4]) == []
     (found,) = findings(*events, acknowledged(9, REJECT))
     assert "rejected 1 record" in found.title
+
+
+def test_what_is_beyond_a_limit_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two groups the second; how long a batch was held that is not remembered."""
+    late = [acquired(0, 1), acknowledged(5, refused=True)]
+    monkeypatch.setattr(share_deliveries, "MAX_ACQUIRED", 0)
+    (found,) = findings(*late)
+    assert found.numbers["longest_ns"] == 0
+    monkeypatch.setattr(share_deliveries, "MAX_GROUPS", 1)
+    other = acquired(0, 1)
+    assert other.request is not None and other.request.body is not None
+    other.request.body["group_id"] = "other"
+    assert codes(other, *late) == []

@@ -109,6 +109,7 @@ class StartsAtEnd(Observer):
     def _ask(self, client: str, group_id: str, body: dict[str, Any]) -> None:
         group, start = self._groups.of(group_id), self._starts.of(client)
         if group is None or start is None:
+            self._starts.pop(client, None)
             return
         start.group = group_id
         start.ends.clear()
