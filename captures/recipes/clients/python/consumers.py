@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 
@@ -54,7 +55,7 @@ def consume(
     topic: str,
     seconds: float,
     act: Callable[[Consumer, Message], None] | None = None,
-    **settings: object,
+    **settings: Any,
 ) -> None:
     """Polls in a group of its own name; ``act`` is called with each record."""
     given = {"bootstrap.servers": bootstrap, "client.id": client, "group.id": client, "auto.offset.reset": "earliest"}
@@ -80,7 +81,7 @@ def latest(bootstrap: str) -> list[Act]:
 
 
 def limited(bootstrap: str) -> list[Act]:
-    settings = {"max_partition_fetch_bytes": 20_000, "fetch_message_max_bytes": 20_000}
+    settings: dict[str, Any] = {"max_partition_fetch_bytes": 20_000, "fetch_message_max_bytes": 20_000}
     return [
         lambda: produce(bootstrap, "shop", "orders", 12),
         lambda: consume(bootstrap, "archive", "history", 12, **settings),
