@@ -121,6 +121,24 @@ def test_several_brokers_that_are_slow_to_one_client_are_one_finding() -> None:
     assert found.title.endswith("20 segments were lost on the way to it") and "takes no more" in found.remedy
 
 
+def test_requests_that_take_long_to_be_sent_are_told_by_their_direction() -> None:
+    """A producer whose link is narrow towards two brokers: 6 s for each request."""
+    events: list[Event] = []
+    for number in range(4):
+        on = closed(number + 1, "client", 60 * SECOND, broker=f"10.0.0.{number % 2 + 1}:9092", bytes=[9, 9])
+        one = exchange("Produce", 0, 9, request={}, response={}, request_bytes=300_000, on=on, client_id="uploader")
+        assert one.request is not None and one.response is not None
+        one.request.last_ns += 6 * SECOND
+        one.response.first_ns, one.response.last_ns = (
+            ns + 6 * SECOND for ns in (one.response.first_ns, one.response.last_ns)
+        )
+        events += [one, on]
+    (found,) = findings(*events)
+    assert (found.code, found.severity, found.subject) == ("slow_transfer", "warning", f"uploader {CLIENT}")
+    assert found.numbers["direction"] == "request" and "send a request to" in found.title
+    assert f"from {CLIENT} takes no more" in found.remedy
+
+
 def test_an_answer_that_was_still_coming_is_not_unanswered() -> None:
     """A client that leaves in the middle of a slow answer did not wait for its beginning; of one that had stopped
     coming long before it did."""
