@@ -94,9 +94,9 @@ class LossyPath(Cause):
             hosts = {one.name("host") for one in of_broker}
             others = [one for one in paths if one.name("host") in hosts and one.name("broker") != broker]
             alike = [one for one in paths if one.name("broker") == broker and one.name("host") not in hosts]
-            if _loss_of(of_broker).is_more_than(_loss_of(others)):
+            if _lose_more(of_broker, others):
                 left = [one for one in left if one not in of_broker]
-                fine = alike if _loss_of(of_broker).is_more_than(_loss_of(alike)) else []
+                fine = alike if _lose_more(of_broker, alike) else []
                 where = f"only on the way between {listed(sorted(hosts))} and {name(broker)}"
                 subject = f"{listed(sorted(hosts))} to {name(broker)}"
                 yield _Place(subject, where, of_broker, [*others, *fine])
@@ -106,7 +106,7 @@ class LossyPath(Cause):
             brokers = {one.name("broker") for one in of_host}
             others = [one for one in paths if one.name("broker") in brokers and one.name("host") != host]
             names = listed([name(broker) for broker in sorted(brokers)])
-            if _loss_of(of_host).is_more_than(_loss_of(others)):
+            if _lose_more(of_host, others):
                 where = f"on the side of the client's host {host}, to {names} alike"
             else:
                 others, where = [], f"to {names} alike" if len(brokers) > 1 else ""
@@ -172,6 +172,17 @@ def small_transfers(observed: Observed, path: Observation) -> list[Observation]:
         for one in observed.about([f"broker:{path.name('broker')}"], "slow_transfer")
         if one.name("host") == path.name("host") and one.numbers["bytes"] < WINDOW_BYTES
     ]
+
+
+def _lose_more(paths: list[Observation], others: list[Observation]) -> bool:
+    """Whether paths lose several times as much as others, by all that came again or by what was lost before the capture
+    point, which no busy machine sends again for nothing."""
+    sure, fewer = (
+        _Loss(_loss_of(some).packets, sum(one.numbers["recovered"] for one in some)) for some in (paths, others)
+    )
+    return _loss_of(paths).is_more_than(_loss_of(others)) or (
+        sure.again >= SOME_RETRANSMITS and sure.is_more_than(fewer)
+    )
 
 
 def _loss_of(paths: Iterable[Observation]) -> _Loss:

@@ -28,7 +28,7 @@ class SlowTransfer(Cause):
     """
 
     codes: ClassVar[tuple[str, ...]] = ("slow_transfer",)
-    explains: ClassVar[tuple[str, ...]] = ("slow_transfer", "segments_resent", "segments_arrived")
+    explains: ClassVar[tuple[str, ...]] = ("slow_transfer", "segments_resent", "segments_arrived", "late_writes")
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
         """By client's host and direction; of brokers with one slow client each by that."""
@@ -75,6 +75,13 @@ class SlowTransfer(Cause):
         clogged = lost >= SOME_RETRANSMITS and direction == "response"
         if clogged:
             title += f"; {lost} segments were lost on the way {does[1]} it"
+        # What waits in the queue before a narrow link has left its client, and not come to the broker.
+        named = {f"client:{client}" for client in clients}
+        late = [
+            one
+            for one in observed.about(as_brokers(*brokers), "late_writes")
+            if direction == "request" and named.issuperset(each for each in one.about if each.startswith("client:"))
+        ]
         grave = count >= OFTEN and longest_ns >= VERY_SLOW_NS
         narrow = "its link, or what it shares with others (a VPN, a tunnel, a limit of the virtual machine)"
         return Explanation(
@@ -88,7 +95,7 @@ class SlowTransfer(Cause):
             "reads, its process stands still: tcp.analysis.zero_window in Wireshark shows that), or the path is narrow "
             "or loses packets"
             + (f": look at {narrow}." if on_its_side else ": compare with other clients of the same broker."),
-            explained=(*slow, *(paths if clogged or direction == "request" else [])),
+            explained=(*slow, *(paths if clogged or direction == "request" else []), *late),
             supports=tuple(one.text for one in slow if len(slow) > 1),
             severity="warning" if grave else "info",
             numbers={
