@@ -130,6 +130,7 @@ class LostData(Observer):
             rest is not None
             and not _is_left(rest[0], connection)
             and not (rest[0] == 1 and is_arriving(connection, rest[4], over_ns, rest[2]))
+            and (connection.closed_by or over_ns - connection.last_ns >= GAVE_UP_NS)
             and over_ns - rest[4] >= (GAVE_UP_NS if connection.closed_by else LATE_NS)
         ):
             side, size, present, packet, since_ns = rest

@@ -50,6 +50,8 @@ class _Path:
     def add(self, connection: Connection, lost: list[int]) -> None:
         """Takes a connection, and how many packets were lost of it in each direction."""
         packets, again = sum(connection.packets), sum(lost)
+        if not min(connection.packets):
+            packets *= 2  # a capture of one direction, without what acknowledges it
         much = packets >= FEW_PACKETS and again >= max(FEW_RETRANSMITS, packets * MANY_RETRANSMITS)
         # In one direction alone it may be a receiver that takes no more, and is asked again and again whether it does.
         both = min(connection.retransmits) >= BOTH_WAYS or sum(connection.recovered) >= BOTH_WAYS
