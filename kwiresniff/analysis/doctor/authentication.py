@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kwiresniff.analysis.doctor.cause import INCIDENT
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.error_meanings import MEANINGS
 from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import MAX_MESSAGE_CHARS, Case, client_of, client_text, clipped
-from kwiresniff.analysis.doctor.rule import INCIDENT, Rule, as_brokers, as_clients, found
+from kwiresniff.analysis.doctor.rule import Rule, as_brokers, as_clients, found
 from kwiresniff.analysis.doctor.wording import broker_says, clock, duration, listed, times
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from kwiresniff.analysis.doctor.cause import INCIDENT
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, clipped
-from kwiresniff.analysis.doctor.rule import INCIDENT, as_brokers, found
+from kwiresniff.analysis.doctor.rule import as_brokers, found
 from kwiresniff.analysis.doctor.wording import duration, listed, times
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of

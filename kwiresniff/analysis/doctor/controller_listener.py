@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kwiresniff.analysis.doctor.cause import INCIDENT
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import client_of, client_text
 from kwiresniff.analysis.doctor.network import is_node
-from kwiresniff.analysis.doctor.rule import INCIDENT, Rule, as_clients, found
+from kwiresniff.analysis.doctor.rule import Rule, as_clients, found
 from kwiresniff.analysis.doctor.wording import times
 from kwiresniff.base.api_keys import API_VERSIONS, METADATA, PRODUCE
 from kwiresniff.model import Connection, Exchange

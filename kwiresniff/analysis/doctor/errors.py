@@ -7,6 +7,7 @@ from typing import Any
 
 from kwiresniff.analysis.body_entities import message_groups, message_transactional_ids
 from kwiresniff.analysis.doctor.acl_changes import AclChanges
+from kwiresniff.analysis.doctor.cause import ERROR
 from kwiresniff.analysis.doctor.cluster import address_text
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.error_meanings import (
@@ -18,7 +19,7 @@ from kwiresniff.analysis.doctor.error_meanings import (
 )
 from kwiresniff.analysis.doctor.error_places import MAX_PLACES, error_place
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_of, clipped
-from kwiresniff.analysis.doctor.rule import ERROR, Rule, as_clients, found
+from kwiresniff.analysis.doctor.rule import Rule, as_clients, found
 from kwiresniff.analysis.doctor.wording import broker_says, listed
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.negotiation import ADMIN_APIS, COORDINATOR_CODES, is_step

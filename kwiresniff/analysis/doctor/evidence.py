@@ -82,6 +82,10 @@ class Case:
         """The names of a kind, in the order in which they came."""
         return [name for name in self._notes.get(kind, ()) if name]
 
+    def notes(self) -> dict[str, list[str]]:
+        """All names by their kinds."""
+        return {kind: self.noted(kind) for kind in self._notes}
+
     def counts(self, kind: str) -> dict[str, int]:
         """The names noted under ``kind``, and how often each came."""
         return {name: count for name, count in self._notes.get(kind, {}).items() if name}

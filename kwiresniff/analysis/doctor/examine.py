@@ -314,7 +314,7 @@ class Doctor:
 
 def _renamed(one: Observation, rename: Callable[[Any], Any]) -> Observation:
     """An observation whose topic ids are replaced by names that became known later."""
-    return replace(one, **{name: rename(getattr(one, name)) for name in ("about", "text", "numbers")})
+    return replace(one, **{name: rename(getattr(one, name)) for name in ("about", "text", "numbers", "notes")})
 
 
 def _renamed_finding(finding: Finding, rename: Callable[[Any], Any]) -> Finding:

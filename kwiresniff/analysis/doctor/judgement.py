@@ -12,10 +12,9 @@ from heapq import heapify, heappop, heappush, merge
 from itertools import islice
 from typing import NamedTuple, TypeAlias
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.cause import SEVERITIES, SYMPTOM, WASTE, Cause, Explanation
 from kwiresniff.analysis.doctor.evidence import MAX_EVIDENCE
 from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed
-from kwiresniff.analysis.doctor.rule import SEVERITIES, SYMPTOM, WASTE
 from kwiresniff.analysis.doctor.wording import listed
 from kwiresniff.results.findings import Finding
 
@@ -116,7 +115,7 @@ def _finding_of(explanation: Explanation) -> Finding:
         subject=explanation.subject,
         title=explanation.title,
         remedy=explanation.remedy,
-        count=sum(one.count for one in explained if one.kind == explained[0].kind),
+        count=explanation.count,
         evidence=tuple(sorted(places, key=lambda place: place[1])[:MAX_EVIDENCE]),
         numbers=explanation.numbers,
         first_ns=min((one.first_ns for one in explained if one.first_ns), default=0),

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 
 from kwiresniff.analysis.doctor.absences import Failures, absences, episode_of
 from kwiresniff.analysis.doctor.bootstraps import LEARNT_NS, Bootstraps
+from kwiresniff.analysis.doctor.cause import INCIDENT, SYMPTOM
 from kwiresniff.analysis.doctor.cluster import address_text
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import is_one_way
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, clipped
-from kwiresniff.analysis.doctor.rule import INCIDENT, SYMPTOM, Rule, as_brokers, found
+from kwiresniff.analysis.doctor.rule import Rule, as_brokers, found
 from kwiresniff.analysis.doctor.wording import duration, listed, span
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kwiresniff.analysis.doctor.cause import INCIDENT
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import Ending, client_in
-from kwiresniff.analysis.doctor.rule import INCIDENT, Rule, as_brokers, as_clients, found
+from kwiresniff.analysis.doctor.rule import Rule, as_brokers, as_clients, found
 from kwiresniff.analysis.doctor.wording import listed, times
 from kwiresniff.results.findings import Finding
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kwiresniff.analysis.doctor.cause import ERROR, INCIDENT, WASTE
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import is_one_way
 from kwiresniff.analysis.doctor.evidence import client_of
 from kwiresniff.analysis.doctor.observers.segments import is_captured_twice
-from kwiresniff.analysis.doctor.rule import ERROR, INCIDENT, WASTE, Rule, found
+from kwiresniff.analysis.doctor.rule import Rule, found
 from kwiresniff.analysis.doctor.wording import counted, duration, listed
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.time_units import MILLISECOND_NS

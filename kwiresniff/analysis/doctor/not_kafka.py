@@ -7,9 +7,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from kwiresniff.analysis.doctor.cause import ERROR, INCIDENT
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import clipped
-from kwiresniff.analysis.doctor.rule import ERROR, INCIDENT, Rule, as_brokers, found
+from kwiresniff.analysis.doctor.rule import Rule, as_brokers, found
 from kwiresniff.analysis.doctor.wording import listed, times
 from kwiresniff.base.flows import host_of
 from kwiresniff.model import Problem

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kwiresniff.analysis.doctor.cause import INCIDENT
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
-from kwiresniff.analysis.doctor.rule import INCIDENT, Rule, found
+from kwiresniff.analysis.doctor.rule import Rule, found
 from kwiresniff.analysis.doctor.selection import TRANSACTIONAL
 from kwiresniff.analysis.doctor.transactions import producer_of
 from kwiresniff.analysis.doctor.wording import clock, duration, listed

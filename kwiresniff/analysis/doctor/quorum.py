@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kwiresniff.analysis.doctor.cause import ERROR
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import client_of
-from kwiresniff.analysis.doctor.rule import ERROR, Rule, found
+from kwiresniff.analysis.doctor.rule import Rule, found
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.known_ids import METADATA_TOPIC
 from kwiresniff.model import Exchange

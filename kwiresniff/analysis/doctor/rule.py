@@ -10,14 +10,10 @@ from typing import Any, ClassVar
 
 from mypy_extensions import mypyc_attr
 
+from kwiresniff.analysis.doctor.cause import ERROR
 from kwiresniff.analysis.doctor.evidence import Case
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.results.findings import Explains, Finding, scope_of
-
-#: The worst first.
-SEVERITIES = ("error", "warning", "info")
-#: Ranks, see ``Finding``.
-INCIDENT, ERROR, SYMPTOM, WASTE = range(4)
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

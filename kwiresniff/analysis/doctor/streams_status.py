@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kwiresniff.analysis.doctor.cause import INCIDENT
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import client_of, clipped
-from kwiresniff.analysis.doctor.rule import INCIDENT, Rule, as_clients, found
+from kwiresniff.analysis.doctor.rule import Rule, as_clients, found
 from kwiresniff.analysis.doctor.wording import broker_says
 from kwiresniff.analysis.places import place_of
 from kwiresniff.analysis.topic_parts import structs

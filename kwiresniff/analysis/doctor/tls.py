@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+from kwiresniff.analysis.doctor.cause import INCIDENT
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import Ending
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_text
 from kwiresniff.analysis.doctor.observers.opened_connections import CONNECTIONS_PER_MINUTE, ENOUGH_CONNECTIONS
-from kwiresniff.analysis.doctor.rule import INCIDENT, Rule, as_brokers, as_clients, found
+from kwiresniff.analysis.doctor.rule import Rule, as_brokers, as_clients, found
 from kwiresniff.analysis.doctor.wording import times
 from kwiresniff.base.flows import host_of
 from kwiresniff.model import Connection, Problem

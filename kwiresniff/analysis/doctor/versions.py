@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kwiresniff.analysis.doctor.cause import INCIDENT
 from kwiresniff.analysis.doctor.cluster import NEW_RELEASE, taken_since
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import Ending, client_in, release_of
 from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import MAX_MESSAGE_CHARS, Case, client_text, clipped
-from kwiresniff.analysis.doctor.rule import INCIDENT, Rule, as_clients, found
+from kwiresniff.analysis.doctor.rule import Rule, as_clients, found
 from kwiresniff.analysis.doctor.wording import broker_says, listed
 from kwiresniff.base.api_keys import API_VERSIONS
 from kwiresniff.errors import SchemaError

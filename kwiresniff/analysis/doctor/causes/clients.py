@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, Final
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.cause import WASTE, Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.observers.metadata_requests import ALIKE
 from kwiresniff.analysis.doctor.observers.opened_connections import CONNECTIONS_PER_MINUTE, ENOUGH_CONNECTIONS
-from kwiresniff.analysis.doctor.rule import WASTE
 from kwiresniff.analysis.doctor.wording import counted, duration, listed
 from kwiresniff.base.time_units import MILLISECOND_NS
 

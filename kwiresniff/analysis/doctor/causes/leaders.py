@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, Final
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.cause import ERROR, Cause, Explanation
 from kwiresniff.analysis.doctor.error_meanings import MEANINGS
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.observers.leaders import NOTICED_NS
-from kwiresniff.analysis.doctor.rule import ERROR, as_brokers, as_clients
+from kwiresniff.analysis.doctor.rule import as_brokers, as_clients
 from kwiresniff.analysis.doctor.wording import duration, listed, span
 from kwiresniff.results.findings import scope_of
 

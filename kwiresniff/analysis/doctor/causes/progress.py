@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, Final
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.cause import WASTE, Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observed
-from kwiresniff.analysis.doctor.rule import WASTE
 from kwiresniff.analysis.doctor.wording import duration
 from kwiresniff.results.findings import scope_of
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.cause import SYMPTOM, Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observed
 from kwiresniff.analysis.doctor.observers.segments import BAD_PER_THOUSAND, FEW_SYNS
-from kwiresniff.analysis.doctor.rule import SYMPTOM, as_brokers
+from kwiresniff.analysis.doctor.rule import as_brokers
 from kwiresniff.analysis.doctor.wording import duration, times
 
 

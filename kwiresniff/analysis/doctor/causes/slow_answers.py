@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, Final
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.cause import SYMPTOM, Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.observers.slow_answers import SLOW_NS
-from kwiresniff.analysis.doctor.rule import SYMPTOM
 
 #: Once or twice, and not for so long, is what happens when brokers start or make an internal topic.
 FEW: Final = 3

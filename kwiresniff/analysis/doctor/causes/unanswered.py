@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, Final
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.cause import SYMPTOM, Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.observers.unanswered import CLUSTER_API_NAMES
-from kwiresniff.analysis.doctor.rule import SYMPTOM, as_clients
+from kwiresniff.analysis.doctor.rule import as_clients
 from kwiresniff.analysis.doctor.wording import duration, listed, times
 
 #: Requests that a broker passes on to the active controller (KIP-590), or that clients send it themselves.
