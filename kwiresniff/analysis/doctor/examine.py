@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 from kwiresniff.analysis.body_entities import is_transactional, throttle_ms_of
 from kwiresniff.analysis.cluster_evidence import cluster_of
-from kwiresniff.analysis.doctor.authentication import AuthenticationRule
 from kwiresniff.analysis.doctor.cause import Cause
+from kwiresniff.analysis.doctor.causes.authentication import MissingSasl, RefusedAuthentication
 from kwiresniff.analysis.doctor.causes.batches import RepeatedBatches
 from kwiresniff.analysis.doctor.causes.clients import (
     AskingClients,
@@ -28,8 +28,8 @@ from kwiresniff.analysis.doctor.causes.consumption import (
     UnknownCodec,
     UnreadableCodec,
 )
-from kwiresniff.analysis.doctor.causes.leaders import LeaderChange, OldLeader
-from kwiresniff.analysis.doctor.causes.listeners import UnreachableNode
+from kwiresniff.analysis.doctor.causes.leaders import LeaderChange, OldLeader, QuorumElection
+from kwiresniff.analysis.doctor.causes.listeners import SharedAddress, UnreachableBroker, UnreachableNode, WrongListener
 from kwiresniff.analysis.doctor.causes.path import BrokenPath, LongPath, NarrowPath, SlowTransfer
 from kwiresniff.analysis.doctor.causes.patience import ShortTimeout
 from kwiresniff.analysis.doctor.causes.progress import SlowConsumer, SmallFetches, UnreadableRecord
@@ -53,10 +53,12 @@ from kwiresniff.analysis.doctor.causes.shared_groups import SharedGroup
 from kwiresniff.analysis.doctor.causes.slow_answers import SlowAnswer
 from kwiresniff.analysis.doctor.causes.slow_brokers import CostlyTopic, SlowBroker
 from kwiresniff.analysis.doctor.causes.stalls import StalledBroker
+from kwiresniff.analysis.doctor.causes.streams import NoTasks
 from kwiresniff.analysis.doctor.causes.throttling import Throttled
 from kwiresniff.analysis.doctor.causes.truncations import UncleanElection
 from kwiresniff.analysis.doctor.causes.unanswered import ClosedByBroker, Unanswered
 from kwiresniff.analysis.doctor.causes.unread import HangingConsumer, PartitionNotRead
+from kwiresniff.analysis.doctor.causes.versions import UnsupportedVersion
 from kwiresniff.analysis.doctor.causes.waste import (
     EmptyFetches,
     NoAcknowledgement,
@@ -65,17 +67,16 @@ from kwiresniff.analysis.doctor.causes.waste import (
     SmallBatches,
     UnheardWrites,
 )
+from kwiresniff.analysis.doctor.causes.wrong_servers import ControllerDialled, NotKafkaClient, NotKafkaServer
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.controller_listener import ControllerListenerRule
 from kwiresniff.analysis.doctor.endings import Endings
 from kwiresniff.analysis.doctor.errors import ErrorRule
 from kwiresniff.analysis.doctor.judgement import Judgement, judged
-from kwiresniff.analysis.doctor.listeners import ListenerRule
-from kwiresniff.analysis.doctor.missing_sasl import MissingSaslRule
 from kwiresniff.analysis.doctor.network import DamageRule
-from kwiresniff.analysis.doctor.not_kafka import NotKafkaRule
 from kwiresniff.analysis.doctor.observation import Observation
 from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.observers.addresses import Addresses
+from kwiresniff.analysis.doctor.observers.authentication import RefusedAuthentications, UnauthenticatedClients
 from kwiresniff.analysis.doctor.observers.batches import Recompression, ResentBatches
 from kwiresniff.analysis.doctor.observers.client_loads import ClientLoads
 from kwiresniff.analysis.doctor.observers.clusters import ClusterChanges
@@ -92,15 +93,18 @@ from kwiresniff.analysis.doctor.observers.path import LostData, PathTimes
 from kwiresniff.analysis.doctor.observers.patience import GivenUp
 from kwiresniff.analysis.doctor.observers.polling import SilentMembers
 from kwiresniff.analysis.doctor.observers.queues import QueueTimes
+from kwiresniff.analysis.doctor.observers.quorum import QuorumSearches
 from kwiresniff.analysis.doctor.observers.rebalances import Rebalances
 from kwiresniff.analysis.doctor.observers.replica_waits import WriteWaits
 from kwiresniff.analysis.doctor.observers.replicas import LeaderlessPartitions, MissingReplicas, RefusedWrites
 from kwiresniff.analysis.doctor.observers.rereads import Rereads
 from kwiresniff.analysis.doctor.observers.restores import Restores
 from kwiresniff.analysis.doctor.observers.segments import ResentSegments
+from kwiresniff.analysis.doctor.observers.shared_addresses import SharedAddresses
 from kwiresniff.analysis.doctor.observers.slow_answers import SlowAnswers
 from kwiresniff.analysis.doctor.observers.stalls import Silences
 from kwiresniff.analysis.doctor.observers.static_members import StaticMembers
+from kwiresniff.analysis.doctor.observers.streams_status import StreamsStatus
 from kwiresniff.analysis.doctor.observers.subscriptions import Subscriptions
 from kwiresniff.analysis.doctor.observers.throttling import Throttling
 from kwiresniff.analysis.doctor.observers.transfers import SlowTransfers
@@ -109,20 +113,18 @@ from kwiresniff.analysis.doctor.observers.unanswered import ClosedInstead, Unans
 from kwiresniff.analysis.doctor.observers.uncommitted_starts import UncommittedStarts
 from kwiresniff.analysis.doctor.observers.undialled import UndialledBrokers
 from kwiresniff.analysis.doctor.observers.unread import UnreadPartitions
+from kwiresniff.analysis.doctor.observers.versions import RefusedVersions
 from kwiresniff.analysis.doctor.observers.writes import Writes
+from kwiresniff.analysis.doctor.observers.wrong_servers import DialledControllers, ForeignAnswers, ForeignRequests
 from kwiresniff.analysis.doctor.observers.zstd import UnknownZstd
 from kwiresniff.analysis.doctor.offsets import OffsetRule
 from kwiresniff.analysis.doctor.open_transactions import OpenTransactionRule
 from kwiresniff.analysis.doctor.partitions import HotPartitionRule
-from kwiresniff.analysis.doctor.quorum import QuorumRule
 from kwiresniff.analysis.doctor.rule import Rule
 from kwiresniff.analysis.doctor.selection import Kind
-from kwiresniff.analysis.doctor.shared_address import SharedAddressRule
-from kwiresniff.analysis.doctor.streams_status import StreamsStatusRule
 from kwiresniff.analysis.doctor.tls import TlsRule
 from kwiresniff.analysis.doctor.topics import TopicRule
 from kwiresniff.analysis.doctor.transactions import FencingRule
-from kwiresniff.analysis.doctor.versions import VersionRule
 from kwiresniff.analysis.late_names import renamer
 from kwiresniff.base.api_keys import API_VERSIONS, FETCH, METADATA, PRODUCE
 from kwiresniff.base.needs import Needs
@@ -137,7 +139,9 @@ OBSERVERS: Final[tuple[type[Observer], ...]] = (
     ClientLoads, Restores, MissingReplicas, LeaderlessPartitions, RefusedWrites, Silences, Writes, WriteWaits,
     ResentBatches, Recompression, Throttling, GivenUp, ClosedUnanswered, StaticMembers, UnknownZstd, SilentMembers,
     Rereads, Lags, Truncations, LeaderMoves, RequestSizes, ClusterChanges, UndialledBrokers, Subscriptions,
-    UnreadPartitions,
+    UnreadPartitions, UnauthenticatedClients, RefusedAuthentications,
+    Addresses, SharedAddresses, ForeignAnswers, ForeignRequests, DialledControllers, RefusedVersions, StreamsStatus,
+    QuorumSearches,
 )  # fmt: skip
 #: The causes that are weighed.
 CAUSES: Final[tuple[type[Cause], ...]] = (
@@ -148,13 +152,13 @@ CAUSES: Final[tuple[type[Cause], ...]] = (
     RepeatedBatches, Throttled, ShortTimeout, ConnectionLimit, UnevenLeaders, UnknownCodec, SilentApplication,
     FencedInstance, UnreadableRecord, SlowConsumer, SmallFetches, UncleanElection, LeaderChange, OldLeader,
     SingleCommits, SmallBatches, EmptyFetches, UnheardWrites, NoAcknowledgement, OldFormat, ClusterChanged,
-    UnreachableNode, SharedGroup, PartitionNotRead, HangingConsumer,
+    UnreachableNode, SharedGroup, PartitionNotRead, HangingConsumer, MissingSasl, RefusedAuthentication,
+    WrongListener, UnreachableBroker, SharedAddress, NotKafkaServer, NotKafkaClient, ControllerDialled,
+    UnsupportedVersion, NoTasks, QuorumElection,
 )  # fmt: skip
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (
-    ListenerRule, SharedAddressRule, ControllerListenerRule, NotKafkaRule, TlsRule, MissingSaslRule,
-    AuthenticationRule, VersionRule, TopicRule, FencingRule, OpenTransactionRule, OffsetRule, StreamsStatusRule,
-    HotPartitionRule, QuorumRule, DamageRule,
+    TlsRule, TopicRule, FencingRule, OpenTransactionRule, OffsetRule, HotPartitionRule, DamageRule,
 )  # fmt: skip
 
 #: No wait or transfer for which an observer is called is shorter.

@@ -16,13 +16,6 @@ from kwiresniff.base.time_units import MILLISECOND_NS
 from kwiresniff.model import Connection, Exchange, Problem
 from kwiresniff.results.findings import Finding
 
-
-def is_node(client: str) -> bool:
-    """Whether a client is a broker that speaks to its controller: its client id is its node id. While it looks for the
-    active one it connects anew each time."""
-    return client.partition(" ")[0].isdigit()
-
-
 _BOTH_WAYS = (
     "Capture both directions: a filter like 'port 9092' instead of 'dst port 9092', both halves of a mirrored port, "
     "and a place that both ways of an asymmetric route pass."

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observation, Observed
-from kwiresniff.analysis.doctor.rule import as_brokers, as_clients
 from kwiresniff.analysis.doctor.wording import counted, duration, listed, times
+from kwiresniff.results.findings import scope_of
 
 
 class RepeatedBatches(Cause):
@@ -73,9 +73,10 @@ class RepeatedBatches(Cause):
             details=tuple(details),
             severity="error" if doubled else "warning",
             explains={
-                **dict.fromkeys(("slow", "broker_stalled", "replica_wait"), as_brokers(*brokers)),
+                **dict.fromkeys(("slow", "broker_stalled", "replica_wait"), scope_of("broker", brokers)),
                 **dict.fromkeys(
-                    ("unanswered", "request_timeout", "metadata_storm", "connection_churn"), as_clients(client)
+                    ("unanswered", "request_timeout", "metadata_storm", "connection_churn"),
+                    scope_of("client", [client]),
                 ),
             },
         )

@@ -7,8 +7,8 @@ from typing import ClassVar, Final
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observation, Observed
-from kwiresniff.analysis.doctor.rule import as_brokers, as_clients
 from kwiresniff.analysis.doctor.wording import times
+from kwiresniff.results.findings import scope_of
 
 
 class ConnectionLimit(Cause):
@@ -51,7 +51,7 @@ class ConnectionLimit(Cause):
             numbers={"broker": broker, "host": host, "open": open_ if at_once else None, "clients": clients},
             explains=dict.fromkeys(
                 ("closed_by_broker", "unanswered", "metadata_storm", "connection_churn"),
-                as_clients(*clients) | as_brokers(broker),
+                scope_of("client", clients) | scope_of("broker", [broker]),
             ),
         )
 

@@ -9,10 +9,11 @@ from kwiresniff.analysis.doctor.cause import ERROR, Cause, Explanation
 from kwiresniff.analysis.doctor.error_meanings import MEANINGS
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.observers.leaders import NOTICED_NS
-from kwiresniff.analysis.doctor.rule import as_brokers, as_clients
 from kwiresniff.analysis.doctor.wording import duration, listed, span
 from kwiresniff.results.findings import scope_of
 
+#: An election of controllers takes a second or two. One that goes on for longer does not succeed.
+ELECTION_NS: Final = 10_000_000_000
 #: How often a client may be sent away before it is more than what happens when a leader moves.
 FEW: Final = 3
 
@@ -41,11 +42,11 @@ class LeaderChange(Cause):
         if numbers["without_ns"] > longest_ns:
             longest_ns = numbers["without_ns"]
             followed = f"; clients learned of it {duration(longest_ns)} after the old leader had gone"
-        noticed, went, clients = longest_ns > NOTICED_NS, numbers["went"], as_clients(*needed)
+        noticed, went, clients = longest_ns > NOTICED_NS, numbers["went"], scope_of("client", needed)
         left, topics = scope_of("left", [old] if old else []), scope_of("topic", one.named("topic"))
         brokers = [*new, old] if old else new
         # Until a follower that is gone has left the ISR, whatever waits for replicas waits for it, at every broker.
-        waiting = as_brokers(*(cluster.addresses(cluster_id) if went else brokers))
+        waiting = scope_of("broker", cluster.addresses(cluster_id) if went else brokers)
         before = cluster.node_text(cluster_id, numbers["from"])
         after = listed([cluster.node_text(cluster_id, node) for node in numbers["to"]])
         waited = [(client, ns) for client, ns in needed.items() if ns][:10]
@@ -74,9 +75,9 @@ class LeaderChange(Cause):
                 **(dict.fromkeys(("replica_wait", "slow_broker"), waiting) if noticed else {}),
                 **({"under_replicated": left} if noticed else {}),
                 **dict.fromkeys(("unanswered", "request_timed_out"), waiting),
-                **dict.fromkeys(("closed_by_broker", "not_coordinator"), as_brokers(*brokers)),
-                "broker_stalled": waiting if went else as_brokers(*new),
-                "broker_unreachable": as_brokers(*([old] if old else [])),
+                **dict.fromkeys(("closed_by_broker", "not_coordinator"), scope_of("broker", brokers)),
+                "broker_stalled": waiting if went else scope_of("broker", new),
+                "broker_unreachable": scope_of("broker", [old] if old else []),
                 "leader_not_available": topics,
                 **dict.fromkeys(("metadata_storm", "own_queue"), clients),
             },
@@ -108,7 +109,7 @@ class OldLeader(Cause):
                 supports=(f"{one.numbers['errors']} answers said that the broker does not lead",),
                 numbers=dict(one.numbers),
                 severity="warning",
-                explains={"not_leader_or_follower": as_clients(client)},
+                explains={"not_leader_or_follower": scope_of("client", [client])},
             )
         for one in observed.of("asked_wrong_broker"):
             errors, client = one.numbers["errors"], "" if one.numbers["followers"] else one.name("client")
@@ -128,6 +129,28 @@ class OldLeader(Cause):
                 severity="info" if one.count <= FEW or not client else "warning",
                 rank=ERROR,
             )
+
+
+class QuorumElection(Cause):
+    """`quorum_election` (warning when it lasts 10 s, else info): KRaft's controllers and brokers look for their
+    leader.
+    """
+
+    codes = ("quorum_election",)
+    explains = ("quorum_searched",)
+
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        errors, longest_ns = one.noted("errors"), one.numbers["longest_ns"]
+        return self.told(
+            one,
+            f"controllers and brokers look for the leader of the metadata quorum ({', '.join(errors)})",
+            "Normal while controllers start or elect. Lasting: look at their logs, and at kafka-metadata-quorum "
+            "describe --status.",
+            subject="metadata quorum",
+            severity="warning" if longest_ns > ELECTION_NS else "info",
+            rank=ERROR,
+            numbers={"errors": errors, "concerns": one.noted("clients"), "longest_ns": longest_ns},
+        )
 
 
 _FOLLOWING: Final = "Normal whenever leaders move. Lasting: see whether the ISR of their partitions shrinks."

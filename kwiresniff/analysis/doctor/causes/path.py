@@ -8,8 +8,8 @@ from typing import ClassVar, Final
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.observers.path import LONG_NS
-from kwiresniff.analysis.doctor.rule import as_brokers, as_clients
 from kwiresniff.analysis.doctor.wording import counted, duration, listed, times
+from kwiresniff.results.findings import scope_of
 
 #: As between continents: every request that is waited for costs that.
 VERY_LONG_NS: Final = 100_000_000
@@ -126,7 +126,7 @@ class NarrowPath(Cause):
             "1472. Let ICMP type 3 code 4 (IPv6: type 2) pass, or lower the MTU of the interfaces, or clamp the MSS.",
             explained=(
                 *lost,
-                *(one for one in observed.about(as_brokers(*brokers), "retransmits", "unanswered")
+                *(one for one in observed.about(scope_of("broker", brokers), "retransmits", "unanswered")
                   if one.about & {client for each in lost for client in each.about if client.startswith("client:")}),
             ),
             supports=(
@@ -146,7 +146,7 @@ class NarrowPath(Cause):
             },
             explains=dict.fromkeys(
                 ("retransmits", "unanswered", "slow", "request_timeout", "broker_stalled", "connection_churn"),
-                as_brokers(*brokers),
+                scope_of("broker", brokers),
             ),
         )  # fmt: skip
 
@@ -198,7 +198,8 @@ class BrokenPath(Cause):
                     "clients": lost.named("client"),
                 },
                 explains=dict.fromkeys(
-                    ("retransmits", "unanswered", "request_timeout", "broker_stalled", "slow"), as_brokers(broker)
+                    ("retransmits", "unanswered", "request_timeout", "broker_stalled", "slow"),
+                    scope_of("broker", [broker]),
                 ),
             )
 
@@ -229,5 +230,5 @@ class SlowTransfer(Cause):
                 explained=(one,),
                 severity="warning" if grave else "info",
                 numbers=dict(numbers),
-                explains={"consumer_lag": as_clients(client)},
+                explains={"consumer_lag": scope_of("client", [client])},
             )

@@ -7,8 +7,8 @@ from typing import ClassVar, Final
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observed
-from kwiresniff.analysis.doctor.rule import as_clients
 from kwiresniff.analysis.doctor.wording import duration, times
+from kwiresniff.results.findings import scope_of
 
 #: How long an API lets the broker wait, by the setting that says so.
 _SETTINGS: Final = {
@@ -47,6 +47,6 @@ class ShortTimeout(Cause):
                 numbers={"api": api, "waited_ns": waited_ns, "held_ns": held_ns},
                 severity="warning",
                 explains=dict.fromkeys(
-                    ("unanswered", "slow", "connection_churn", "metadata_storm"), as_clients(client)
+                    ("unanswered", "slow", "connection_churn", "metadata_storm"), scope_of("client", [client])
                 ),
             )

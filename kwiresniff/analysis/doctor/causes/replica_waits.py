@@ -7,8 +7,8 @@ from typing import ClassVar, Final
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observation, Observed
-from kwiresniff.analysis.doctor.rule import as_brokers, as_clients
 from kwiresniff.analysis.doctor.wording import clock, duration, listed, span, times
+from kwiresniff.results.findings import scope_of
 
 #: Fewer, and none of so long, is what a busy moment costs; of a broker that was seen to go less is enough.
 FEW: Final = 3
@@ -81,10 +81,10 @@ class ReplicaWait(Cause):
             },
             severity="warning" if grave else "info",
             explains={
-                "slow": as_brokers(*brokers, *culprits),
-                "request_timed_out": as_brokers(*brokers),
-                "own_queue": as_clients(*numbers["clients"]),
-                **dict.fromkeys(("broker_unreachable", "closed_by_broker", "unanswered"), as_brokers(*culprits)),
+                "slow": scope_of("broker", [*brokers, *culprits]),
+                "request_timed_out": scope_of("broker", brokers),
+                "own_queue": scope_of("client", numbers["clients"]),
+                **dict.fromkeys(("broker_unreachable", "closed_by_broker", "unanswered"), scope_of("broker", culprits)),
             },
         )
 

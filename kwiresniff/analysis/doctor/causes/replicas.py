@@ -8,7 +8,6 @@ from typing import ClassVar, Final
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.error_meanings import MEANINGS
 from kwiresniff.analysis.doctor.observation import Observation, Observed
-from kwiresniff.analysis.doctor.rule import as_brokers, as_clients
 from kwiresniff.analysis.doctor.wording import broker_says, counted, duration, listed, span
 from kwiresniff.results.findings import scope_of
 
@@ -81,7 +80,7 @@ class UnderReplicated(Cause):
             details=tuple(details),
             severity="warning" if grave else "info",
             scope=scope_of("left", addresses),
-            explains={"broker_unreachable": as_brokers(*addresses)},
+            explains={"broker_unreachable": scope_of("broker", addresses)},
         )
 
 
@@ -172,7 +171,7 @@ class OfflinePartition(Cause):
                         "leader_not_available", "kafka_storage_error", "not_leader_or_follower", "stale_metadata",
                         "coordinator_not_available", "not_coordinator", "request_timed_out", "metadata_storm",
                     ),
-                    as_clients(*clients),
+                    scope_of("client", clients),
                 ),
                 "leader_change": scope_of("topic", one.named("topic")),
                 "under_replicated": scope_of("topic", one.named("topic")),
@@ -229,9 +228,13 @@ class NotEnoughReplicas(Cause):
             details=tuple(broker_says(numbers["messages"])),
             scope=scope_of("left", addresses),
             explains={
-                **dict.fromkeys(("unanswered", "metadata_storm"), as_clients(*clients)),
-                **dict.fromkeys(("slow", "request_timed_out", "replica_wait", "slow_broker"), as_brokers(*everywhere)),
-                **dict.fromkeys(("broker_unreachable", "closed_by_broker", "broker_stalled"), as_brokers(*addresses)),
+                **dict.fromkeys(("unanswered", "metadata_storm"), scope_of("client", clients)),
+                **dict.fromkeys(
+                    ("slow", "request_timed_out", "replica_wait", "slow_broker"), scope_of("broker", everywhere)
+                ),
+                **dict.fromkeys(
+                    ("broker_unreachable", "closed_by_broker", "broker_stalled"), scope_of("broker", addresses)
+                ),
                 **dict.fromkeys(("leader_change", "under_replicated"), scope_of("left", addresses)),
             },
         )

@@ -8,8 +8,8 @@ from typing import ClassVar
 from kwiresniff.analysis.doctor.cause import SYMPTOM, Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observed
 from kwiresniff.analysis.doctor.observers.segments import BAD_PER_THOUSAND, FEW_SYNS
-from kwiresniff.analysis.doctor.rule import as_brokers
 from kwiresniff.analysis.doctor.wording import duration, times
+from kwiresniff.results.findings import scope_of
 
 
 class LossyPath(Cause):
@@ -41,7 +41,7 @@ class LossyPath(Cause):
                 severity="warning" if per_thousand >= BAD_PER_THOUSAND else "info",
                 numbers={"per_thousand": per_thousand, "to_broker": to_broker, "to_client": to_client},
                 rank=SYMPTOM,
-                explains=dict.fromkeys(late, as_brokers(*brokers)),
+                explains=dict.fromkeys(late, scope_of("broker", brokers)),
             )
 
 

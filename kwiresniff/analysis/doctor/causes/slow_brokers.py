@@ -8,8 +8,8 @@ from typing import ClassVar, Final, NamedTuple
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.cluster import Cluster
 from kwiresniff.analysis.doctor.observation import Observation, Observed
-from kwiresniff.analysis.doctor.rule import as_brokers, as_clients
 from kwiresniff.analysis.doctor.wording import clock, counted, duration, listed, span
+from kwiresniff.results.findings import scope_of
 
 #: Writes that must be seen of what is compared with.
 ENOUGH: Final = 20
@@ -163,9 +163,10 @@ class SlowBroker(Cause):
             scope=frozenset([f"node:{trouble.cluster_id}/{node}", *([f"broker:{address}"] if address else [])]),
             explains={
                 **dict.fromkeys(
-                    ("slow", "replica_wait", "unanswered", "request_timed_out", "request_timeout"), as_brokers(*brokers)
+                    ("slow", "replica_wait", "unanswered", "request_timed_out", "request_timeout"),
+                    scope_of("broker", brokers),
                 ),
-                "own_queue": as_clients(*clients),
+                "own_queue": scope_of("client", clients),
             },
         )
 
@@ -247,7 +248,7 @@ class CostlyTopic(Cause):
                 "longest_ns": longest_ns,
                 "other_topics": [other.name("topic") for other in others],
             },
-            explains=dict.fromkeys(("slow", "replica_wait"), as_brokers(leader)),
+            explains=dict.fromkeys(("slow", "replica_wait"), scope_of("broker", [leader])),
         )
 
     def _explanation(self, one: Observation, own: list[tuple[Observation, _Trouble]]) -> Explanation:
@@ -282,7 +283,7 @@ class CostlyTopic(Cause):
                 "leaders": brokers,
                 "longest_ns": longest_ns,
             },
-            explains={"slow": as_brokers(*brokers)} if late else {},
+            explains={"slow": scope_of("broker", brokers)} if late else {},
         )
 
 

@@ -8,7 +8,6 @@ from typing import ClassVar
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.observers.stalls import AFTER_NS, SEVERE_NS
-from kwiresniff.analysis.doctor.rule import as_brokers, as_clients
 from kwiresniff.analysis.doctor.wording import duration, listed, span
 from kwiresniff.results.findings import scope_of
 
@@ -48,7 +47,7 @@ class StalledBroker(Cause):
             title = f"the broker stalled: it answered nothing{took},{when}{ended}"
         # With acks=all the other brokers wait for the replicas of one that stands still.
         nodes = {address for broker in silent for address in cluster.addresses(cluster.of(broker))}
-        everywhere = as_brokers(*silent, *waiting, *nodes)
+        everywhere = scope_of("broker", [*silent, *waiting, *nodes])
         return Explanation(
             code="broker_stalled",
             subject=listed(texts),
@@ -67,9 +66,9 @@ class StalledBroker(Cause):
             severity="info" if lossy else "error" if numbers["lasted_ns"] >= SEVERE_NS else "warning",
             explains={
                 **dict.fromkeys(("slow", "replica_wait", "unanswered", "request_timed_out"), everywhere),
-                **dict.fromkeys(("broker_unreachable", "long_rebalance"), as_brokers(*silent)),
+                **dict.fromkeys(("broker_unreachable", "long_rebalance"), scope_of("broker", silent)),
                 "leader_change": scope_of("left", silent),
-                "own_queue": as_clients(*numbers["clients"]),
+                "own_queue": scope_of("client", numbers["clients"]),
             },
         )
 

@@ -7,9 +7,9 @@ from typing import ClassVar, Final
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observation, Observed
-from kwiresniff.analysis.doctor.rule import as_brokers, as_clients
 from kwiresniff.analysis.doctor.wording import duration, listed
 from kwiresniff.base.time_units import MILLISECOND_NS
+from kwiresniff.results.findings import scope_of
 
 #: A client that loses so much of its time to a quota cannot do its work.
 MUCH: Final = 0.5
@@ -60,13 +60,13 @@ class Throttled(Cause):
             },
             severity="error" if severe else "warning",
             explains={
-                "slow": as_brokers(*brokers),
+                "slow": scope_of("broker", brokers),
                 **dict.fromkeys(
                     (
                         "unanswered", "broker_stalled", "request_timed_out", "closed_by_broker", "consumer_lag",
                         "own_queue",
                     ),
-                    as_clients(client),
+                    scope_of("client", [client]),
                 ),
             },
         )  # fmt: skip

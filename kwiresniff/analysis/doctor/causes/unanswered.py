@@ -8,8 +8,8 @@ from typing import ClassVar, Final
 from kwiresniff.analysis.doctor.cause import SYMPTOM, Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.observers.unanswered import CLUSTER_API_NAMES
-from kwiresniff.analysis.doctor.rule import as_clients
 from kwiresniff.analysis.doctor.wording import duration, listed, times
+from kwiresniff.results.findings import scope_of
 
 #: Requests that a broker passes on to the active controller (KIP-590), or that clients send it themselves.
 TO_CONTROLLER: Final = frozenset({
@@ -142,5 +142,5 @@ class ClosedByBroker(Cause):
             severity="error" if large or again else "info" if numbers["cluster"] else "warning",
             numbers={"broker": broker, "requests": requests, "largest_request_bytes": largest},
             rank=SYMPTOM,
-            explains={"connection_churn": as_clients(client), "metadata_storm": as_clients(client)},
+            explains={"connection_churn": scope_of("client", [client]), "metadata_storm": scope_of("client", [client])},
         )

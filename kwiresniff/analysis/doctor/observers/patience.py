@@ -11,8 +11,7 @@ from typing import ClassVar, Final
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import Ending, patience_of
 from kwiresniff.analysis.doctor.errors import is_follower
-from kwiresniff.analysis.doctor.evidence import client_text
-from kwiresniff.analysis.doctor.network import is_node
+from kwiresniff.analysis.doctor.evidence import client_text, is_node
 from kwiresniff.analysis.doctor.observation import Harm, Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.selection import Selection, waited

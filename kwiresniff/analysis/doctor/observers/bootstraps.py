@@ -7,26 +7,16 @@ they go to brokers that the capture does not have, which is why it is told with 
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
-from kwiresniff.analysis.doctor.cause import INCIDENT
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, clipped
-from kwiresniff.analysis.doctor.rule import as_brokers, found
-from kwiresniff.analysis.doctor.wording import duration, listed, times
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
-from kwiresniff.base.placeholders import NO_CLIENT_ID
 from kwiresniff.model import Connection, Exchange
-from kwiresniff.results.findings import Finding
 
 #: Exchanges up to that answer: ApiVersions and Metadata, before it an authentication.
 FIRST, AUTHENTICATED = 2, 7
 #: A client that leaves so soon after the answer has learnt where to go, and dials that at once.
 LEARNT_NS = 1_000_000_000
-#: One that does so as often, or says nothing for so long afterwards, does not get there.
-OFTEN = 3
-SILENT_NS = 10_000_000_000
 #: Connections whose clients were just told the brokers, and clients that did more than ask for them.
 MAX_TOLD = 10_000
 MAX_BUSY = 10_000
@@ -80,37 +70,6 @@ class Bootstraps:
             if (client, at) == (host, broker) and (name, host) not in self._busy and ("", host) not in self._busy:
                 gone[name] = case
         return gone
-
-    def finding(
-        self, host: str, broker: str, gone: dict[str, Case], advertised: list[str], reached: Collection[str]
-    ) -> Finding:
-        """What is said of them; ``reached`` are the addresses that the capture has connections to."""
-        case = self._context.case()
-        for one in gone.values():
-            case.merge(one)
-        silent_ns = self._context.end_ns - case.last_ns
-        # One of several brokers by itself is where captures are made; clients of the others go past it.
-        elsewhere = len(advertised) > 1 and len(reached) == 1
-        lasting = case.count >= OFTEN * len(gone) or silent_ns >= SILENT_NS
-        clients = [f"{name or NO_CLIENT_ID} {host}" for name in gone]
-        since = f", for {duration(silent_ns)} already" if silent_ns >= LEARNT_NS else ""
-        return found(
-            "advertised_listener",
-            "warning" if lasting and not elsewhere else "info",
-            broker,
-            f"{listed(clients)}: told by Metadata from {broker} to go to {listed(advertised)}, left "
-            f"{times(case.count)} and went nowhere{since}: an advertised listener that does not resolve or cannot be "
-            "reached there, or brokers that the capture does not have",
-            "See in the client's log whether the name resolves and the address can be reached where it runs: some "
-            "clients, such as aiokafka and kafka-python, then send no packet and ask no more. If so, set "
-            "advertised.listeners of the listener that is dialled to what its clients can reach.",
-            case,
-            {"dialled": broker, "advertised": advertised, "clients": clients, "reached": False},
-            clients=clients,
-            brokers=[broker, *advertised],
-            explains={"connection_churn": as_brokers(broker)},
-            rank=INCIDENT,
-        )
 
 
 def _is_nothing_else(connection: Connection, count: int) -> bool:
