@@ -28,6 +28,7 @@ from kwiresniff.analysis.doctor.causes.consumption import (
     UnknownCodec,
     UnreadableCodec,
 )
+from kwiresniff.analysis.doctor.causes.damage import DamagedBatches, DamagedCapture
 from kwiresniff.analysis.doctor.causes.leaders import LeaderChange, OldLeader, QuorumElection
 from kwiresniff.analysis.doctor.causes.listeners import SharedAddress, UnreachableBroker, UnreachableNode, WrongListener
 from kwiresniff.analysis.doctor.causes.path import BrokenPath, LongPath, NarrowPath, SlowTransfer
@@ -72,7 +73,6 @@ from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import Endings
 from kwiresniff.analysis.doctor.errors import ErrorRule
 from kwiresniff.analysis.doctor.judgement import Judgement, judged
-from kwiresniff.analysis.doctor.network import DamageRule
 from kwiresniff.analysis.doctor.observation import Observation
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.observers.addresses import Addresses
@@ -81,6 +81,7 @@ from kwiresniff.analysis.doctor.observers.batches import Recompression, ResentBa
 from kwiresniff.analysis.doctor.observers.client_loads import ClientLoads
 from kwiresniff.analysis.doctor.observers.clusters import ClusterChanges
 from kwiresniff.analysis.doctor.observers.connection_limits import ClosedUnanswered
+from kwiresniff.analysis.doctor.observers.damage import Damage
 from kwiresniff.analysis.doctor.observers.departures import Departures
 from kwiresniff.analysis.doctor.observers.efficiency import RequestSizes
 from kwiresniff.analysis.doctor.observers.held_fetches import HeldFetches
@@ -141,7 +142,7 @@ OBSERVERS: Final[tuple[type[Observer], ...]] = (
     Rereads, Lags, Truncations, LeaderMoves, RequestSizes, ClusterChanges, UndialledBrokers, Subscriptions,
     UnreadPartitions, UnauthenticatedClients, RefusedAuthentications,
     Addresses, SharedAddresses, ForeignAnswers, ForeignRequests, DialledControllers, RefusedVersions, StreamsStatus,
-    QuorumSearches,
+    QuorumSearches, Damage,
 )  # fmt: skip
 #: The causes that are weighed.
 CAUSES: Final[tuple[type[Cause], ...]] = (
@@ -154,12 +155,11 @@ CAUSES: Final[tuple[type[Cause], ...]] = (
     SingleCommits, SmallBatches, EmptyFetches, UnheardWrites, NoAcknowledgement, OldFormat, ClusterChanged,
     UnreachableNode, SharedGroup, PartitionNotRead, HangingConsumer, MissingSasl, RefusedAuthentication,
     WrongListener, UnreachableBroker, SharedAddress, NotKafkaServer, NotKafkaClient, ControllerDialled,
-    UnsupportedVersion, NoTasks, QuorumElection,
+    UnsupportedVersion, NoTasks, QuorumElection, DamagedBatches, DamagedCapture,
 )  # fmt: skip
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (
-    TlsRule, TopicRule, FencingRule, OpenTransactionRule, OffsetRule, HotPartitionRule, DamageRule,
-)  # fmt: skip
+    TlsRule, TopicRule, FencingRule, OpenTransactionRule, OffsetRule, HotPartitionRule, )  # fmt: skip
 
 #: No wait or transfer for which an observer is called is shorter.
 LONG_NS: Final = 1_000_000_000
