@@ -31,6 +31,7 @@ from kwiresniff.analysis.doctor.causes.consumption import (
 from kwiresniff.analysis.doctor.causes.damage import DamagedBatches, DamagedCapture
 from kwiresniff.analysis.doctor.causes.leaders import LeaderChange, OldLeader, QuorumElection
 from kwiresniff.analysis.doctor.causes.listeners import SharedAddress, UnreachableBroker, UnreachableNode, WrongListener
+from kwiresniff.analysis.doctor.causes.offsets import OffsetOutOfRange
 from kwiresniff.analysis.doctor.causes.path import BrokenPath, LongPath, NarrowPath, SlowTransfer
 from kwiresniff.analysis.doctor.causes.patience import ShortTimeout
 from kwiresniff.analysis.doctor.causes.progress import SlowConsumer, SmallFetches, UnreadableRecord
@@ -56,12 +57,14 @@ from kwiresniff.analysis.doctor.causes.slow_brokers import CostlyTopic, SlowBrok
 from kwiresniff.analysis.doctor.causes.stalls import StalledBroker
 from kwiresniff.analysis.doctor.causes.streams import NoTasks
 from kwiresniff.analysis.doctor.causes.throttling import Throttled
+from kwiresniff.analysis.doctor.causes.transactions import FencedProducer, OpenTransaction
 from kwiresniff.analysis.doctor.causes.truncations import UncleanElection
 from kwiresniff.analysis.doctor.causes.unanswered import ClosedByBroker, Unanswered
 from kwiresniff.analysis.doctor.causes.unread import HangingConsumer, PartitionNotRead
 from kwiresniff.analysis.doctor.causes.versions import UnsupportedVersion
 from kwiresniff.analysis.doctor.causes.waste import (
     EmptyFetches,
+    HotPartition,
     NoAcknowledgement,
     OldFormat,
     SingleCommits,
@@ -84,11 +87,15 @@ from kwiresniff.analysis.doctor.observers.connection_limits import ClosedUnanswe
 from kwiresniff.analysis.doctor.observers.damage import Damage
 from kwiresniff.analysis.doctor.observers.departures import Departures
 from kwiresniff.analysis.doctor.observers.efficiency import RequestSizes
+from kwiresniff.analysis.doctor.observers.fencing import FencedProducers
 from kwiresniff.analysis.doctor.observers.held_fetches import HeldFetches
+from kwiresniff.analysis.doctor.observers.hot_partitions import PartitionShares
 from kwiresniff.analysis.doctor.observers.idle_members import IdleMembers
 from kwiresniff.analysis.doctor.observers.lag import Lags
 from kwiresniff.analysis.doctor.observers.leaders import LeaderMoves
+from kwiresniff.analysis.doctor.observers.log_ranges import OutOfRange
 from kwiresniff.analysis.doctor.observers.metadata_requests import MetadataRequests
+from kwiresniff.analysis.doctor.observers.open_transactions import OpenTransactions
 from kwiresniff.analysis.doctor.observers.opened_connections import OpenedConnections
 from kwiresniff.analysis.doctor.observers.path import LostData, PathTimes
 from kwiresniff.analysis.doctor.observers.patience import GivenUp
@@ -118,14 +125,10 @@ from kwiresniff.analysis.doctor.observers.versions import RefusedVersions
 from kwiresniff.analysis.doctor.observers.writes import Writes
 from kwiresniff.analysis.doctor.observers.wrong_servers import DialledControllers, ForeignAnswers, ForeignRequests
 from kwiresniff.analysis.doctor.observers.zstd import UnknownZstd
-from kwiresniff.analysis.doctor.offsets import OffsetRule
-from kwiresniff.analysis.doctor.open_transactions import OpenTransactionRule
-from kwiresniff.analysis.doctor.partitions import HotPartitionRule
 from kwiresniff.analysis.doctor.rule import Rule
 from kwiresniff.analysis.doctor.selection import Kind
 from kwiresniff.analysis.doctor.tls import TlsRule
 from kwiresniff.analysis.doctor.topics import TopicRule
-from kwiresniff.analysis.doctor.transactions import FencingRule
 from kwiresniff.analysis.late_names import renamer
 from kwiresniff.base.api_keys import API_VERSIONS, FETCH, METADATA, PRODUCE
 from kwiresniff.base.needs import Needs
@@ -142,7 +145,7 @@ OBSERVERS: Final[tuple[type[Observer], ...]] = (
     Rereads, Lags, Truncations, LeaderMoves, RequestSizes, ClusterChanges, UndialledBrokers, Subscriptions,
     UnreadPartitions, UnauthenticatedClients, RefusedAuthentications,
     Addresses, SharedAddresses, ForeignAnswers, ForeignRequests, DialledControllers, RefusedVersions, StreamsStatus,
-    QuorumSearches, Damage,
+    QuorumSearches, Damage, PartitionShares, OutOfRange, FencedProducers, OpenTransactions,
 )  # fmt: skip
 #: The causes that are weighed.
 CAUSES: Final[tuple[type[Cause], ...]] = (
@@ -153,13 +156,14 @@ CAUSES: Final[tuple[type[Cause], ...]] = (
     RepeatedBatches, Throttled, ShortTimeout, ConnectionLimit, UnevenLeaders, UnknownCodec, SilentApplication,
     FencedInstance, UnreadableRecord, SlowConsumer, SmallFetches, UncleanElection, LeaderChange, OldLeader,
     SingleCommits, SmallBatches, EmptyFetches, UnheardWrites, NoAcknowledgement, OldFormat, ClusterChanged,
-    UnreachableNode, SharedGroup, PartitionNotRead, HangingConsumer, MissingSasl, RefusedAuthentication,
+    HotPartition, UnreachableNode, SharedGroup, PartitionNotRead, HangingConsumer, MissingSasl, RefusedAuthentication,
     WrongListener, UnreachableBroker, SharedAddress, NotKafkaServer, NotKafkaClient, ControllerDialled,
-    UnsupportedVersion, NoTasks, QuorumElection, DamagedBatches, DamagedCapture,
+    UnsupportedVersion, NoTasks, QuorumElection, DamagedBatches, DamagedCapture, OffsetOutOfRange, FencedProducer,
+    OpenTransaction,
 )  # fmt: skip
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (
-    TlsRule, TopicRule, FencingRule, OpenTransactionRule, OffsetRule, HotPartitionRule, )  # fmt: skip
+    TlsRule, TopicRule, )  # fmt: skip
 
 #: No wait or transfer for which an observer is called is shorter.
 LONG_NS: Final = 1_000_000_000

@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 
 from kwiresniff.analysis.doctor.cause import WASTE, Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observation, Observed
-from kwiresniff.analysis.doctor.wording import times
+from kwiresniff.analysis.doctor.wording import listed, times
 from kwiresniff.results.findings import scope_of
 
 #: A member may commit so often in a second before it is waste.
@@ -24,6 +24,9 @@ EMPTY_PER_SECOND: Final = 20.0
 OFTEN_REFUSED: Final = 3
 #: Requests with messages of the old format above which their conversion is worth a warning.
 ENOUGH_OLD: Final = 100
+#: The part of a topic's bytes that one partition gets, and how many times its fair share that must be.
+HOT_SHARE: Final = 0.5
+HOT_TIMES: Final = 3.0
 
 _RAISE_WAIT: Final = "Raise fetch.max.wait.ms or fetch.min.bytes; a wait of 0 makes the consumer poll in a circle."
 _NOT_HELD: Final = (
@@ -178,3 +181,25 @@ class OldFormat(Cause):
                 severity="warning" if one.count >= ENOUGH_OLD else "info",
                 rank=WASTE,
             )
+
+
+class HotPartition(Cause):
+    """`hot_partition` (warning): half of what a topic is sent goes to one partition, three times its share and more."""
+
+    codes = ("hot_partition",)
+    explains = ("partition_share",)
+
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        numbers, share = one.numbers, one.numbers["share"]
+        if share < HOT_SHARE or share * numbers["partitions"] < HOT_TIMES:
+            return None
+        return self.told(
+            one,
+            f"gets {share:.0%} of what is produced to {numbers['partitions']} partitions of {numbers['topic']} by "
+            f"{listed(numbers['clients'])}",
+            "Its leader carries most of the load of the topic: look at the keys of the records (one that most have, a "
+            "null or constant key, a partitioner of one's own).",
+            subject=numbers["partition"],
+            severity="warning",
+            numbers={name: value for name, value in numbers.items() if name != "topic"} | {"share": round(share, 3)},
+        )

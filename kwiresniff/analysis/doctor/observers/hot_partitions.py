@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
-from kwiresniff.analysis.doctor.cause import INCIDENT
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, clipped
-from kwiresniff.analysis.doctor.rule import Rule, found
-from kwiresniff.analysis.doctor.wording import listed
+from kwiresniff.analysis.doctor.observation import Observation, observation_of
+from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.subjects import Subjects
+from kwiresniff.analysis.doctor.wording import counted
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.topic_parts import sizes_of
 from kwiresniff.base.api_keys import METADATA, PRODUCE
 from kwiresniff.model import Body, Exchange, Message
-from kwiresniff.results.findings import Finding
 
 #: Partitions that a topic must have, and requests that must have been looked at, before a share says anything.
 ENOUGH_PARTITIONS = 3
 ENOUGH_REQUESTS = 60
-#: The part of a topic's bytes that one partition gets, and how many times its fair share that must be.
-HOT_SHARE = 0.5
-HOT_TIMES = 3.0
 #: A producer without keys stays with a partition until a batch is full; only over such a time that evens out. One that
 #: writes to several partitions at once, or goes from one to another, so often, has keys.
 LASTING_NS = 10_000_000_000
@@ -54,18 +51,18 @@ class _Topic:
             self.written[connection] = one
 
 
-class HotPartitionRule(Rule):
-    """Partitions that get far more than their share.
+class PartitionShares(Observer):
+    """``partition_share``: the partition that gets most of the bytes that a topic is sent, of topics with several.
 
-    `hot_partition` (warning): half of what a topic is sent goes to one partition, three times its share and more.
+    Numbers: ``topic``, ``partition``, ``share``, ``partitions``, ``clients``, ``sampled_bytes``.
     """
 
-    codes = ("hot_partition",)
-    apis = frozenset({PRODUCE, METADATA})
+    kinds: ClassVar[tuple[str, ...]] = ("partition_share",)
+    apis: ClassVar[frozenset[int] | None] = frozenset({PRODUCE, METADATA})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._topics: dict[str, _Topic] = {}
+        self._topics: Subjects[str, _Topic] = Subjects(context.budget, lambda: _Topic(context.case()), 10)
         self._leaders: dict[str, dict[int, tuple[str, int]]] = {}
 
     def exchange(self, exchange: Exchange) -> None:
@@ -78,7 +75,7 @@ class HotPartitionRule(Rule):
             return
         client_id = exchange.client_id
         for topic, sizes in _written(request, self.context):
-            known = self._topics.get(topic) or self._topic(clipped(topic))
+            known = self._topics.get(topic) or self._topics.of(clipped(topic))
             if known is None:
                 continue
             known.case.add(request.first_packet, request.first_ns)
@@ -93,14 +90,6 @@ class HotPartitionRule(Rule):
                     sums[partition] = before + size
                 elif len(sums) < MAX_PARTITIONS:
                     sums[partition] = size
-
-    def _topic(self, name: str) -> _Topic | None:
-        known = self._topics.get(name)
-        if known is None:
-            size = 10 * ENTRY_BYTES + text_bytes(name)
-            if len(self._topics) < MAX_TOPICS and self.context.budget.admit(size):
-                known = self._topics[name] = _Topic(self.context.case())
-        return known
 
     def _learn(self, exchange: Exchange) -> None:
         body = exchange.response.body if exchange.response is not None else None
@@ -123,35 +112,30 @@ class HotPartitionRule(Rule):
             if cluster.address(*leader) in cluster.last_answer_ns
         }
 
-    def findings(self) -> Iterator[Finding]:
-        """By topic."""
+    def observations(self) -> Iterator[Observation]:
+        """By topic, where enough of it was seen."""
         for topic, known in self._topics.items():
-            count = len(self._visible(topic) | known.sizes.keys())
-            whole = sum(known.sizes.values())
-            case = known.case
-            enough = MIXED if known.mixed >= MIXED else ENOUGH_REQUESTS
-            if count < ENOUGH_PARTITIONS or case.count < enough or not whole:
+            count, case, whole = len(self._visible(topic) | known.sizes.keys()), known.case, sum(known.sizes.values())
+            mixed = known.mixed >= MIXED
+            enough = case.count >= (MIXED if mixed else ENOUGH_REQUESTS)
+            lasting = mixed or case.last_ns - case.first_ns >= LASTING_NS
+            if count < ENOUGH_PARTITIONS or not (enough and lasting and whole):
                 continue
-            if case.last_ns - case.first_ns < LASTING_NS and known.mixed < MIXED:
-                continue
-            partition, most = max(known.sizes.items(), key=lambda one: one[1])
-            share = most / whole
-            if share < HOT_SHARE or share * count < HOT_TIMES:
-                continue
-            clients = list(known.clients)
-            yield found(
-                "hot_partition",
-                "warning",
-                f"{topic}-{partition}",
-                f"gets {share:.0%} of what is produced to {count} partitions of {topic} by {listed(clients)}",
-                "Its leader carries most of the load of the topic: look at the keys of the records (one that most "
-                "have, a null or constant key, a partitioner of one's own).",
+            index, most = max(known.sizes.items(), key=lambda one: one[1])
+            yield observation_of(
+                "partition_share",
+                f"{topic}-{index} got {most:,} of {whole:,} bytes that were sent to {counted(count, 'partition')}",
                 case,
-                {"partition": f"{topic}-{partition}", "share": round(share, 3), "partitions": count, "clients": clients,
-                 "sampled_bytes": whole},
-                topics=[topic],
-                rank=INCIDENT,
-            )  # fmt: skip
+                {f"topic:{topic}"},
+                {
+                    "topic": topic,
+                    "partition": f"{topic}-{index}",
+                    "share": most / whole,
+                    "partitions": count,
+                    "clients": list(known.clients),
+                    "sampled_bytes": whole,
+                },
+            )
 
 
 def _written(request: Message, context: Context) -> list[tuple[str, _Sizes]]:

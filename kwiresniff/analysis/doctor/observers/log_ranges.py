@@ -7,18 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kwiresniff.analysis.doctor.cause import INCIDENT
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.error_meanings import MEANINGS
 from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import client_of, clipped
-from kwiresniff.analysis.doctor.rule import Rule, found
-from kwiresniff.analysis.doctor.wording import listed, times
-from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
+from kwiresniff.analysis.doctor.observation import Observation
+from kwiresniff.analysis.doctor.observer import CountingObserver
+from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import FETCH, LIST_OFFSETS
 from kwiresniff.model import Body, Exchange
-from kwiresniff.results.findings import Finding
 
 OUT_OF_RANGE = "OFFSET_OUT_OF_RANGE"
 #: ListOffsets' timestamps that ask for the ends of the log.
@@ -37,34 +34,25 @@ class _Range:
     __slots__ = ("end", "first")
 
     def __init__(self) -> None:
-        self.first = -1
-        self.end = -1
-
-    @property
-    def text(self) -> str:
-        if self.first >= 0 and self.end >= 0:
-            return f"the log holds {self.first} to {self.end}"
-        if self.end >= 0:
-            return f"the log ends at {self.end}"
-        return f"the log begins at {self.first}" if self.first >= 0 else "its range is not in the capture"
+        self.first = self.end = -1
 
 
-class OffsetRule(Rule):
-    """OFFSET_OUT_OF_RANGE, by client.
+class OutOfRange(CountingObserver):
+    """``offset_out_of_range``: a client asked for offsets that are not in the log.
 
-    `offset_out_of_range` (warning): a fetch from outside the log; with the partition, the offset asked for, and the
-    range there was as far as the capture shows it.
+    Notes: ``apis``, ``topics``, ``partitions``, ``messages``. Numbers: ``asked``, of each partition the offset and the
+    range as far as it is known.
     """
 
-    codes = ("offset_out_of_range",)
+    kinds = ("offset_out_of_range",)
+    sentence = "{client} asked for offsets of {partitions} that are not there, {times}"
     apis = frozenset({LIST_OFFSETS})
     judges = frozenset({OUT_OF_RANGE})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._cases = context.tally()
         self._asked: dict[tuple[str, _Partition], int] = {}
-        self._ranges: dict[_Partition, _Range] = {}
+        self._ranges: Subjects[_Partition, _Range] = Subjects(context.budget, _Range, 4, MAX_RANGES)
         self._wanted = 0
 
     def exchange(self, exchange: Exchange) -> None:
@@ -85,9 +73,9 @@ class OffsetRule(Rule):
         """Notes a fetch from outside the log."""
         if not any(name == OUT_OF_RANGE for _, _, name, _ in exchange.errors):
             return
-        asked = _fetch_offsets(exchange, self)
+        asked = _fetch_offsets(exchange, self.context)
         client = client_of(exchange)
-        case = self._cases.case(client)
+        case = self.cases.case(client)
         case.add(*place_of(exchange))
         case.note("apis", [exchange.api])
         case.note("brokers", [exchange.connection.broker])
@@ -98,7 +86,7 @@ class OffsetRule(Rule):
             case.note("topics", [place.topic] if place.topic else [])
             case.note("partitions", [place.what])
             case.note("messages", [place.message] if place.message else [])
-            range_ = self._range(partition)
+            range_ = self._ranges.of(partition)
             if range_ is not None and (range_.first < 0 or range_.end < 0):
                 self._wanted += 1
                 if self._watch not in self.context.watching:
@@ -106,15 +94,6 @@ class OffsetRule(Rule):
             offset = asked.get((place.topic, place.partition))
             if offset is not None and len(self._asked) < MAX_RANGES:
                 self._asked[client, partition] = offset
-
-    def _range(self, partition: _Partition) -> _Range | None:
-        known = self._ranges.get(partition)
-        if known is None:
-            size = 4 * ENTRY_BYTES + text_bytes(partition[1])
-            if len(self._ranges) >= MAX_RANGES or not self.context.budget.admit(size):
-                return None
-            known = self._ranges[partition] = _Range()
-        return known
 
     def _list_offsets(self, exchange: Exchange, body: Body) -> None:
         request = exchange.request.body if exchange.request is not None else None
@@ -130,7 +109,7 @@ class OffsetRule(Rule):
                 kind, offset = kinds.get((name, one.get("partition_index"))), one.get("offset", -1)
                 if one.get("error_code") or kind not in (LATEST, EARLIEST) or offset < 0:
                     continue
-                known = self._range((cluster, clipped(name), one.get("partition_index", -1)))
+                known = self._ranges.of((cluster, clipped(name), one.get("partition_index", -1)))
                 if known is not None:
                     known.first, known.end = (offset, known.end) if kind == EARLIEST else (known.first, offset)
 
@@ -145,65 +124,32 @@ class OffsetRule(Rule):
                     self._wanted -= end >= 0 and known.end < 0 and self._wanted > 0
                     known.first, known.end = max(first, known.first), end if end >= 0 else known.end
 
-    def findings(self) -> Iterator[Finding]:
+    def observations(self) -> Iterator[Observation]:
         """By client: each partition with the offset and the range."""
-        for client, _, case in self._cases:
-            fetched = "Fetch" in case.noted("apis")
-            ranges = [
-                (f"{partition[1]}-{partition[2]}", offset, self._ranges.get(partition, _Range()))
+        for client, _, case in self.cases:
+            asked = [
+                _told(partition, offset, self._ranges.get(partition) or _Range())
                 for (who, partition), offset in self._asked.items()
                 if who == client
-            ][:MAX_LISTED]
-            texts = [f"{name} from offset {offset}; {range_.text}" for name, offset, range_ in ranges]
-            title = f"OFFSET_OUT_OF_RANGE: asks for {listed(texts, 3) or listed(case.noted('partitions'))}"
-            yield found(
-                "offset_out_of_range",
-                "warning" if fetched else "info",
-                client,
-                f"{title}, {times(case.count)}" if case.count > 1 else title,
-                _remedy([(offset, range_) for _, offset, range_ in ranges]),
-                case,
-                {
-                    "error": OUT_OF_RANGE,
-                    "concerns": [*case.noted("apis"), *case.noted("partitions")],
-                    "partitions": [
-                        {
-                            "partition": name,
-                            "offset": offset,
-                            "log_start_offset": range_.first if range_.first >= 0 else None,
-                            "log_end_offset": range_.end if range_.end >= 0 else None,
-                        }
-                        for name, offset, range_ in ranges
-                    ],
-                    "error_messages": case.noted("messages"),
-                },
-                clients=[client],
-                rank=INCIDENT,
-            )
+            ]
+            yield self.observed(client, "", case, asked=asked[:MAX_LISTED])
 
 
-def _fetch_offsets(exchange: Exchange, rule: Rule) -> dict[tuple[str, int], int]:
+def _told(partition: _Partition, offset: int, known: _Range) -> dict[str, str | int | None]:
+    return {
+        "partition": f"{partition[1]}-{partition[2]}",
+        "offset": offset,
+        "log_start_offset": known.first if known.first >= 0 else None,
+        "log_end_offset": known.end if known.end >= 0 else None,
+    }
+
+
+def _fetch_offsets(exchange: Exchange, context: Context) -> dict[tuple[str, int], int]:
     """Positions in logs that a request names, by topic and partition; none of a request that lists bare partitions."""
     body = exchange.request.body if exchange.request is not None else None
     return {
-        (clipped(rule.context.topic_of(topic)), one.get("partition", one.get("partition_index", -1))): offset
+        (clipped(context.topic_of(topic)), one.get("partition", one.get("partition_index", -1))): offset
         for topic in (body or {}).get("topics") or ()
         for one in topic.get("partitions") or ()
         if not isinstance(one, int) and isinstance(offset := one.get("fetch_offset", one.get("offset")), int)
     }
-
-
-def _remedy(ranges: list[tuple[int, _Range]]) -> str:
-    beyond = any(0 <= range_.end < offset for offset, range_ in ranges)
-    before = any(offset < range_.first for offset, range_ in ranges)
-    if beyond and not before:
-        return (
-            "The offset lies beyond the end: the topic was made anew or truncated (an unclean leader election), or the "
-            "offset comes from another cluster. auto.offset.reset says where the consumer goes on."
-        )
-    if before and not beyond:
-        return (
-            "The offset has been deleted by retention: the consumer was slower than that, records were skipped. Look "
-            "at its lag and at retention.ms and retention.bytes of the topic."
-        )
-    return MEANINGS["OFFSET_OUT_OF_RANGE"].remedy

@@ -9,19 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kwiresniff.analysis.doctor.cause import INCIDENT
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
-from kwiresniff.analysis.doctor.rule import Rule, found
-from kwiresniff.analysis.doctor.wording import broker_says, clock, listed, times
-from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
+from kwiresniff.analysis.doctor.observation import Observation
+from kwiresniff.analysis.doctor.observer import CountingObserver
+from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.places import place_of
 from kwiresniff.analysis.producer_state import FENCED_CODES
 from kwiresniff.base.api_keys import INIT_PRODUCER_ID
 from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Body, Exchange
-from kwiresniff.results.findings import Finding, scope_of
 
 #: Transactional ids whose holders are remembered.
 MAX_IDS = 5_000
@@ -29,27 +27,28 @@ MAX_IDS = 5_000
 
 class _Holder(NamedTuple):
     client: str
-    connection: int
     producer_id: int
     epoch: int
     ns: int
 
 
-class FencingRule(Rule):
-    """Producers that were fenced, by transactional id.
+class FencedProducers(CountingObserver):
+    """``producer_fenced``: a producer was refused because its epoch is over, by its transactional id.
 
-    `producer_fenced` (error): a producer was fenced: its transactional id, by whom, with producer id and epochs; by its
-    coordinator where its transaction lasted longer than `transaction.timeout.ms`.
+    Notes: ``errors``, ``apis``, ``producers`` (ids and epochs), ``topics``, ``concerns``, ``messages``. Numbers:
+    ``by``, the client that took the id, with its ``producer_id``, its ``epoch`` and when (``taken_ns``), or None;
+    ``overdue``, what there is to say of a transaction that its coordinator aborted.
     """
 
-    codes = ("producer_fenced",)
+    kinds = ("producer_fenced",)
+    entities = ("client", "transaction")
+    sentence = "{client} was fenced ({errors}), {times}"
     apis = frozenset({INIT_PRODUCER_ID})
     judges = FENCED_CODES
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._cases = context.tally()
-        self._holders: dict[str, list[_Holder]] = {}
+        self._holders: Subjects[str, list[_Holder]] = Subjects(context.budget, list, 8, MAX_IDS)
         self._ids: dict[int, str] = {}
 
     def exchange(self, exchange: Exchange) -> None:
@@ -59,15 +58,11 @@ class FencingRule(Rule):
         if not request or not answer or exchange.errors or not request.get("transactional_id"):
             return
         name = clipped(field_text(request["transactional_id"]))
-        client = client_of(exchange)
-        holders = self._holders.get(name)
+        holders = self._holders.of(name)
         if holders is None:
-            size = 8 * ENTRY_BYTES + text_bytes(name, client)
-            if len(self._holders) >= MAX_IDS or not self.context.budget.admit(size):
-                return
-            holders = self._holders[name] = []
+            return
         producer_id, epoch = answer.get("producer_id", -1), answer.get("producer_epoch", -1)
-        holders.append(_Holder(client, exchange.connection.id, producer_id, epoch, place_of(exchange)[1]))
+        holders.append(_Holder(client_of(exchange), producer_id, epoch, place_of(exchange)[1]))
         del holders[:-3]
         if len(self._ids) < MAX_IDS:
             self._ids[producer_id] = name
@@ -80,73 +75,34 @@ class FencingRule(Rule):
         body = (exchange.request.body if exchange.request is not None else None) or {}
         producer_id, epoch = producer_of(body)
         name = clipped(field_text(body.get("transactional_id"))) or self._ids.get(producer_id, "")
-        client = client_of(exchange)
-        case = self._cases.case(client, name)
+        case = self.cases.case(client_of(exchange), name)
         case.add(*place_of(exchange))
         case.note("errors", dict.fromkeys(names))
         case.note("apis", [exchange.api])
-        case.note("producers", [f"{producer_id}\0{epoch}"] if producer_id >= 0 else [])
+        case.note("producers", [f"{producer_id} epoch {epoch}"] if producer_id >= 0 else [])
         for place in error_places(exchange, self.context):
             if place.name in FENCED_CODES:
                 case.note("topics", [place.topic] if place.topic else [])
                 case.note("concerns", [place.what] if place.what else [])
                 case.note("messages", [place.message] if place.message else [])
 
-    def findings(self) -> Iterator[Finding]:
+    def observations(self) -> Iterator[Observation]:
         """By the fenced client and the transactional id, with whoever took it."""
-        for client, name, case in self._cases:
+        for client, name, case in self.cases:
             taker = self._taker(client, name, case)
-            own = f" (producer {_epochs(case.noted('producers'))})" if case.noted("producers") else ""
+            by = {} if taker is None else {"by": taker.client, "producer_id": taker.producer_id, "epoch": taker.epoch}
             overdue = self.context.overdue.get(client, "") if taker is None else ""
-            if taker is not None:
-                who = "a later instance of itself" if taker.client == client else taker.client
-                by = f"was fenced by {who} at {clock(taker.ns)} (producer {taker.producer_id} epoch {taker.epoch})"
-            elif overdue:
-                by = "was fenced by its coordinator, which aborted its transaction"
-            else:
-                by = "was fenced, by whom is not in the capture: another instance, or its coordinator"
-            errors = case.noted("errors")
-            subject = f"transactional id {name}" if name else client
-            yield found(
-                "producer_fenced",
-                "error",
-                subject,
-                f"{listed(errors)}: {client}{own} {by}, {times(case.count)}" + (f"; {overdue}" if overdue else ""),
-                _TOO_LONG if overdue else _REMEDY,
-                case,
-                {
-                    "error": errors[0] if errors else "",
-                    "transactional_id": name or None,
-                    "fenced": client,
-                    "by": taker.client if taker is not None else None,
-                    "concerns": [*case.noted("apis"), *case.noted("concerns")],
-                    "error_messages": case.noted("messages"),
-                },
-                details=broker_says(case.noted("messages")),
-                clients=[client, *([taker.client] if taker is not None else [])],
-                scope=scope_of("transaction", [name] if name else []),
-                rank=INCIDENT,
-            )
+            taken_ns = taker.ns if taker is not None else 0
+            yield self.observed(client, name, case, **{"by": None, **by}, taken_ns=taken_ns, overdue=overdue)
 
     def _taker(self, client: str, name: str, case: Case) -> _Holder | None:
         """The newest holder with an epoch above the one that was fenced, who took the id before it was refused."""
-        own = [int(one.partition("\0")[2]) for one in case.noted("producers")]
+        own = [int(one.rpartition(" ")[2]) for one in case.noted("producers")]
         holders = [holder for holder in self._holders.get(name, ()) if holder.ns <= case.last_ns]
         for holder in reversed(holders):
             if (own and holder.epoch > max(own)) or (not own and holder.client != client):
                 return holder
         return holders[-1] if holders and holders[-1].client != client else None
-
-
-_REMEDY = (
-    "Two live instances share a transactional.id, or a paused one came back, or its transaction timed out "
-    "(transaction.timeout.ms). Give each instance its own id."
-)
-_TOO_LONG = (
-    "What the producer does between begin and commit takes longer than transaction.timeout.ms, or the producer stood "
-    "still: look at it, make its transactions shorter, or raise the timeout (the broker's transaction.max.timeout.ms "
-    "limits it). What it had written of that transaction is aborted."
-)
 
 
 def producer_of(body: Body) -> tuple[int, int]:
@@ -159,7 +115,3 @@ def producer_of(body: Body) -> tuple[int, int]:
                 if isinstance(batch, dict):
                     return batch.get("producer_id", -1), batch.get("producer_epoch", -1)
     return -1, -1
-
-
-def _epochs(producers: list[str]) -> str:
-    return listed([f"{one.partition(chr(0))[0]} epoch {one.partition(chr(0))[2]}" for one in producers], 3)

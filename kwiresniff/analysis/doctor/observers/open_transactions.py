@@ -8,20 +8,21 @@ is shows in the producers' requests, where the capture has them.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from kwiresniff.analysis.doctor.cause import INCIDENT
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
-from kwiresniff.analysis.doctor.rule import Rule, found
+from kwiresniff.analysis.doctor.observation import Observation, observation_of
+from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.observers.fencing import producer_of
 from kwiresniff.analysis.doctor.selection import TRANSACTIONAL
-from kwiresniff.analysis.doctor.transactions import producer_of
-from kwiresniff.analysis.doctor.wording import clock, duration, listed
+from kwiresniff.analysis.doctor.subjects import Subjects
+from kwiresniff.analysis.doctor.wording import duration, listed
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import ADD_PARTITIONS_TO_TXN, END_TXN, FETCH, INIT_PRODUCER_ID, PRODUCE
 from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Body, Exchange
-from kwiresniff.results.findings import Finding, scope_of
 
 #: A last stable offset that stands still for so long, while records come in behind it, is no transaction as usual.
 STUCK_NS = 10_000_000_000
@@ -62,21 +63,23 @@ class _Open:
         self.offsets: dict[_Partition, int] = {}
 
 
-class OpenTransactionRule(Rule):
-    """Partitions whose last stable offset stands still, with the transaction that holds it back.
+class OpenTransactions(Observer):
+    """``transaction_open``: the last stable offset of partitions has stood still for 10 s at the end of the capture.
 
-    `transaction_open` (error; warning where its producer is not in the capture, info where that goes on writing): a
-    transaction is neither committed nor aborted, and consumers with `read_committed` wait behind it: the last stable
-    offset has stood still for 10 s at the end of the capture.
+    Notes: ``clients`` that read there. Numbers: ``producer``, ``producer_id``, ``transactional_id``,
+    ``transaction_timeout_ms`` and ``began_ns`` of the transaction that holds them back, each None where that is not
+    known; whether its producer ``goes_on`` writing; ``partitions``, ``behind`` (with their offsets), ``longest_ns``.
     """
 
-    codes = ("transaction_open",)
+    kinds = ("transaction_open",)
     apis = frozenset({FETCH, PRODUCE, INIT_PRODUCER_ID, ADD_PARTITIONS_TO_TXN, END_TXN})
     selection = TRANSACTIONAL
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._stable: dict[_Partition, _Stable] = {}
+        self._stable: Subjects[_Partition, _Stable] = Subjects(
+            context.budget, lambda: _Stable(context.case()), 10, MAX_PARTITIONS
+        )
         self._producers: dict[int, _Open] = {}
         self._read_ns = 0
 
@@ -183,11 +186,9 @@ class OpenTransactionRule(Rule):
                     self._move_stable(key, one, packet, ns, client_of(exchange))
 
     def _move_stable(self, key: _Partition, part: Body, packet: int, ns: int, client: str) -> None:
-        stable = self._stable.get(key)
+        stable = self._stable.of(key)
         if stable is None:
-            if len(self._stable) >= MAX_PARTITIONS or not self.context.budget.admit(10 * ENTRY_BYTES + len(key[1])):
-                return
-            stable = self._stable[key] = _Stable(self.context.case())
+            return
         offset, high_watermark = part.get("last_stable_offset", -1), part.get("high_watermark", -1)
         if offset != stable.offset or offset >= high_watermark:
             stable.offset, stable.since_ns, stable.case = offset, ns, self.context.case()
@@ -202,14 +203,14 @@ class OpenTransactionRule(Rule):
 
     # -- what is said -------------------------------------------------------------------------------------------
 
-    def findings(self) -> Iterator[Finding]:
-        """By the transaction that holds the partitions back, or by partition where that is not known."""
+    def observations(self) -> Iterator[Observation]:
+        """By the transaction that holds the partitions back, or all together where that is not known."""
         held: dict[int, list[_Partition]] = {}
         for key, stable in self._stable.items():
             if self._stands_ns(stable) >= STUCK_NS:
                 held.setdefault(self._holder(key, stable), []).append(key)
         for producer_id, keys in held.items():
-            yield self._finding(self._producers.get(producer_id), producer_id, keys)
+            yield self._held(producer_id, keys)
 
     def _holder(self, key: _Partition, stable: _Stable) -> int:
         """The producer whose open transaction begins at the last stable offset; -1 where none is in the capture."""
@@ -218,60 +219,33 @@ class OpenTransactionRule(Rule):
                 return producer_id
         return -1
 
-    def _finding(self, producer: _Open | None, producer_id: int, keys: list[_Partition]) -> Finding:
-        case = self.context.case()
+    def _held(self, producer_id: int, keys: list[_Partition]) -> Observation:
+        producer, case = self._producers.get(producer_id), self.context.case()
         for key in keys:
             case.merge(self._stable[key].case)
-        longest = max(self._stands_ns(self._stable[key]) for key in keys)
-        # One that goes on writing may mean to commit at long intervals, as Flink does at its checkpoints.
-        works = producer is not None and self.context.end_ns - producer.last_ns < STUCK_NS
+        longest_ns = max(self._stands_ns(self._stable[key]) for key in keys)
         partitions = [f"{topic}-{partition}" for _, topic, partition in keys]
-        behind = [f"{name} at {self._stable[key].offset} of {self._stable[key].high_watermark}"
-                  for name, key in zip(partitions, keys, strict=True)]  # fmt: skip
-        readers = case.noted("clients")
+        numbers: dict[str, Any] = {
+            "partitions": partitions[:100],
+            "behind": [
+                f"{name} at {self._stable[key].offset} of {self._stable[key].high_watermark}"
+                for name, key in zip(partitions, keys, strict=True)
+            ],
+            "longest_ns": longest_ns,
+            **dict.fromkeys(("producer", "producer_id", "transactional_id", "transaction_timeout_ms", "began_ns")),
+            "goes_on": False,
+        }
+        about = {f"topic:{topic}" for _, topic, _ in keys}
         if producer is not None:
-            subject = f"transactional id {producer.name}"
-            limit = (
-                f", transaction.timeout.ms {duration(producer.timeout_ms * 1_000_000)}" if producer.timeout_ms else ""
-            )
-            who = (
-                f"the transaction that {producer.client} (producer {producer_id}) began at {clock(producer.began_ns)} "
-                f"is neither committed nor aborted{limit}"
-            )
-        else:
-            subject = listed(partitions, 3)
-            who = "a transaction whose producer is not in the capture is neither committed nor aborted"
-        return found(
-            "transaction_open",
-            "info" if works else "warning" if producer is None else "error",
-            subject,
-            f"{who}: for {duration(longest)} consumers with read_committed get nothing behind it; the last stable "
-            f"offset of {listed(behind, 4)} does not move",
-            _WORKS if works else _REMEDY,
-            case,
-            {
-                "transactional_id": producer.name if producer is not None else None,
-                "producer": producer.client if producer is not None else None,
-                "producer_id": producer_id if producer is not None else None,
-                "transaction_timeout_ms": producer.timeout_ms if producer is not None else None,
-                "partitions": partitions[:100],
-                "readers": readers,
-                "longest_ns": longest,
-            },
-            clients=[*readers, *([producer.client] if producer is not None else [])],
-            topics=sorted({topic for _, topic, _ in keys}),
-            scope=scope_of("transaction", [producer.name] if producer is not None else []),
-            explains={"invalid_txn_state": scope_of("client", [producer.client] if producer is not None else [])},
-            rank=INCIDENT,
-        )
-
-
-_WORKS = (
-    "It goes on writing: some commit at long intervals, and readers get everything at once then. Readers that should "
-    "wait less need shorter ones (the interval of commits or of checkpoints)."
-)
-_REMEDY = (
-    "Find out why its producer does not go on: it hangs, or was killed. Its coordinator aborts the transaction after "
-    "transaction.timeout.ms; sooner, and where it does not (a hanging transaction, KIP-890): kafka-transactions.sh "
-    "find-hanging, then abort. A shorter transaction.timeout.ms makes readers wait less."
-)
+            about |= {f"client:{producer.client}", f"transaction:{producer.name}"}
+            numbers |= {
+                "producer": producer.client,
+                "producer_id": producer_id,
+                "transactional_id": producer.name,
+                "transaction_timeout_ms": producer.timeout_ms,
+                "began_ns": producer.began_ns,
+                # One that goes on writing may mean to commit at long intervals, as Flink does at its checkpoints.
+                "goes_on": self.context.end_ns - producer.last_ns < STUCK_NS,
+            }
+        text = f"the last stable offset of {listed(partitions)} did not move for {duration(longest_ns)}"
+        return observation_of("transaction_open", text, case, about, numbers)
