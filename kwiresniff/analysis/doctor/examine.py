@@ -29,6 +29,7 @@ from kwiresniff.analysis.doctor.causes.consumption import (
     UnreadableCodec,
 )
 from kwiresniff.analysis.doctor.causes.damage import DamagedBatches, DamagedCapture
+from kwiresniff.analysis.doctor.causes.handshakes import ClosedAfterHandshake, FailedHandshake, PlaintextToTls
 from kwiresniff.analysis.doctor.causes.leaders import LeaderChange, OldLeader, QuorumElection
 from kwiresniff.analysis.doctor.causes.listeners import SharedAddress, UnreachableBroker, UnreachableNode, WrongListener
 from kwiresniff.analysis.doctor.causes.offsets import OffsetOutOfRange
@@ -57,6 +58,7 @@ from kwiresniff.analysis.doctor.causes.slow_brokers import CostlyTopic, SlowBrok
 from kwiresniff.analysis.doctor.causes.stalls import StalledBroker
 from kwiresniff.analysis.doctor.causes.streams import NoTasks
 from kwiresniff.analysis.doctor.causes.throttling import Throttled
+from kwiresniff.analysis.doctor.causes.topics import DeletedTopic, UnknownTopic
 from kwiresniff.analysis.doctor.causes.transactions import FencedProducer, OpenTransaction
 from kwiresniff.analysis.doctor.causes.truncations import UncleanElection
 from kwiresniff.analysis.doctor.causes.unanswered import ClosedByBroker, Unanswered
@@ -88,6 +90,7 @@ from kwiresniff.analysis.doctor.observers.damage import Damage
 from kwiresniff.analysis.doctor.observers.departures import Departures
 from kwiresniff.analysis.doctor.observers.efficiency import RequestSizes
 from kwiresniff.analysis.doctor.observers.fencing import FencedProducers
+from kwiresniff.analysis.doctor.observers.handshakes import FailedHandshakes, PlaintextClients, ShortConnections
 from kwiresniff.analysis.doctor.observers.held_fetches import HeldFetches
 from kwiresniff.analysis.doctor.observers.hot_partitions import PartitionShares
 from kwiresniff.analysis.doctor.observers.idle_members import IdleMembers
@@ -95,6 +98,7 @@ from kwiresniff.analysis.doctor.observers.lag import Lags
 from kwiresniff.analysis.doctor.observers.leaders import LeaderMoves
 from kwiresniff.analysis.doctor.observers.log_ranges import OutOfRange
 from kwiresniff.analysis.doctor.observers.metadata_requests import MetadataRequests
+from kwiresniff.analysis.doctor.observers.missing_topics import MissingTopics
 from kwiresniff.analysis.doctor.observers.open_transactions import OpenTransactions
 from kwiresniff.analysis.doctor.observers.opened_connections import OpenedConnections
 from kwiresniff.analysis.doctor.observers.path import LostData, PathTimes
@@ -127,8 +131,6 @@ from kwiresniff.analysis.doctor.observers.wrong_servers import DialledController
 from kwiresniff.analysis.doctor.observers.zstd import UnknownZstd
 from kwiresniff.analysis.doctor.rule import Rule
 from kwiresniff.analysis.doctor.selection import Kind
-from kwiresniff.analysis.doctor.tls import TlsRule
-from kwiresniff.analysis.doctor.topics import TopicRule
 from kwiresniff.analysis.late_names import renamer
 from kwiresniff.base.api_keys import API_VERSIONS, FETCH, METADATA, PRODUCE
 from kwiresniff.base.needs import Needs
@@ -145,7 +147,8 @@ OBSERVERS: Final[tuple[type[Observer], ...]] = (
     Rereads, Lags, Truncations, LeaderMoves, RequestSizes, ClusterChanges, UndialledBrokers, Subscriptions,
     UnreadPartitions, UnauthenticatedClients, RefusedAuthentications,
     Addresses, SharedAddresses, ForeignAnswers, ForeignRequests, DialledControllers, RefusedVersions, StreamsStatus,
-    QuorumSearches, Damage, PartitionShares, OutOfRange, FencedProducers, OpenTransactions,
+    QuorumSearches, Damage, PartitionShares, OutOfRange, FencedProducers, OpenTransactions, FailedHandshakes,
+    PlaintextClients, ShortConnections, MissingTopics,
 )  # fmt: skip
 #: The causes that are weighed.
 CAUSES: Final[tuple[type[Cause], ...]] = (
@@ -159,11 +162,11 @@ CAUSES: Final[tuple[type[Cause], ...]] = (
     HotPartition, UnreachableNode, SharedGroup, PartitionNotRead, HangingConsumer, MissingSasl, RefusedAuthentication,
     WrongListener, UnreachableBroker, SharedAddress, NotKafkaServer, NotKafkaClient, ControllerDialled,
     UnsupportedVersion, NoTasks, QuorumElection, DamagedBatches, DamagedCapture, OffsetOutOfRange, FencedProducer,
-    OpenTransaction,
+    OpenTransaction, PlaintextToTls, FailedHandshake, ClosedAfterHandshake, DeletedTopic, UnknownTopic,
 )  # fmt: skip
 #: All rules but the one for error codes that no other judges.
 RULES: Final[tuple[type[Rule], ...]] = (
-    TlsRule, TopicRule, )  # fmt: skip
+    )  # fmt: skip
 
 #: No wait or transfer for which an observer is called is shorter.
 LONG_NS: Final = 1_000_000_000
