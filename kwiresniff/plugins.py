@@ -33,7 +33,7 @@ CHARS_A_VALUE = 256
 MAX_NOTES = 1_000
 
 #: The kinds of hooks that take part in an examination of ``doctor``.
-EXAMINERS = ("doctor observer", "doctor cause", "doctor rule")
+EXAMINERS = ("doctor observer", "doctor cause")
 
 #: ``decode(topic, part, data, headers)``: ``part`` is ``key`` or ``value``, ``headers`` the record's headers as
 #: ``{"key": ..., "value": ...}`` dicts. Returns anything with a JSON form, or None when the bytes are not its kind.
@@ -41,8 +41,8 @@ ValueDecoder = Callable[[str | None, str, bytes, Sequence[Body]], Any]
 #: ``annotate(exchange)``: returns None or an iterable of notes; a str or dict becomes one of the exchange's
 #: ``notes``, a ``Problem`` one of its ``problems``.
 Annotator = Callable[[Exchange], "Iterable[str | Body | Problem] | None"]
-#: ``make(context)``: returns an object like ``kwiresniff.analysis.doctor.Observer``, ``Cause`` or ``Rule``, best of a
-#: class derived from it.
+#: ``make(context)``: returns an object like ``kwiresniff.analysis.doctor.Observer`` or ``Cause``, best of a class
+#: derived from it.
 DoctorMaker = Callable[[Any], Any]
 
 
@@ -100,11 +100,6 @@ class Hooks:
     def doctor_cause(self, function: DoctorMaker, name: str = "") -> DoctorMaker:
         """Adds a cause to ``doctor``, which weighs what observers saw: a class as with ``doctor_observer``."""
         self._add("doctor cause", function, name)
-        return function
-
-    def doctor_rule(self, function: DoctorMaker, name: str = "") -> DoctorMaker:
-        """Adds a rule to ``doctor``, an observer that gives findings itself: a class as with ``doctor_observer``."""
-        self._add("doctor rule", function, name)
         return function
 
     def _add(self, kind: str, function: Callable[..., Any], name: str) -> None:

@@ -27,7 +27,7 @@ def judge(*explanations: Explanation, seen: tuple[Observation, ...] = (LATE, LOS
             assert list(observed) == list(seen)
             return iter(explanations)
 
-    return judged([Given(Context())], seen, [])
+    return judged([Given(Context())], seen)
 
 
 def test_the_cause_that_explains_more_harm_is_told() -> None:

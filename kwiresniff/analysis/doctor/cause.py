@@ -100,5 +100,5 @@ class Cause:
         """An explanation of one observation, which gives the subject and the numbers unless ``more``, fields of
         ``Explanation``, does.
         """
-        given = {"code": self.codes[0], "subject": one.subject, "explained": (one,), "numbers": one.numbers, **more}
-        return Explanation(title=title, remedy=remedy, **given)
+        given = {"code": next(iter(self.codes), ""), "subject": one.subject, "numbers": one.numbers, **more}
+        return Explanation(title=title, remedy=remedy, **{"explained": (one,), **given})

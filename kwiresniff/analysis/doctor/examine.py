@@ -29,6 +29,7 @@ from kwiresniff.analysis.doctor.causes.consumption import (
     UnreadableCodec,
 )
 from kwiresniff.analysis.doctor.causes.damage import DamagedBatches, DamagedCapture
+from kwiresniff.analysis.doctor.causes.errors import AnsweredWithError
 from kwiresniff.analysis.doctor.causes.handshakes import ClosedAfterHandshake, FailedHandshake, PlaintextToTls
 from kwiresniff.analysis.doctor.causes.leaders import LeaderChange, OldLeader, QuorumElection
 from kwiresniff.analysis.doctor.causes.listeners import SharedAddress, UnreachableBroker, UnreachableNode, WrongListener
@@ -76,7 +77,6 @@ from kwiresniff.analysis.doctor.causes.waste import (
 from kwiresniff.analysis.doctor.causes.wrong_servers import ControllerDialled, NotKafkaClient, NotKafkaServer
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import Endings
-from kwiresniff.analysis.doctor.errors import ErrorRule
 from kwiresniff.analysis.doctor.judgement import Judgement, judged
 from kwiresniff.analysis.doctor.observation import Observation
 from kwiresniff.analysis.doctor.observer import Observer
@@ -89,6 +89,7 @@ from kwiresniff.analysis.doctor.observers.connection_limits import ClosedUnanswe
 from kwiresniff.analysis.doctor.observers.damage import Damage
 from kwiresniff.analysis.doctor.observers.departures import Departures
 from kwiresniff.analysis.doctor.observers.efficiency import RequestSizes
+from kwiresniff.analysis.doctor.observers.errors import ErrorCodes
 from kwiresniff.analysis.doctor.observers.fencing import FencedProducers
 from kwiresniff.analysis.doctor.observers.handshakes import FailedHandshakes, PlaintextClients, ShortConnections
 from kwiresniff.analysis.doctor.observers.held_fetches import HeldFetches
@@ -129,7 +130,6 @@ from kwiresniff.analysis.doctor.observers.versions import RefusedVersions
 from kwiresniff.analysis.doctor.observers.writes import Writes
 from kwiresniff.analysis.doctor.observers.wrong_servers import DialledControllers, ForeignAnswers, ForeignRequests
 from kwiresniff.analysis.doctor.observers.zstd import UnknownZstd
-from kwiresniff.analysis.doctor.rule import Rule
 from kwiresniff.analysis.doctor.selection import Kind
 from kwiresniff.analysis.late_names import renamer
 from kwiresniff.base.api_keys import API_VERSIONS, FETCH, METADATA, PRODUCE
@@ -148,7 +148,7 @@ OBSERVERS: Final[tuple[type[Observer], ...]] = (
     UnreadPartitions, UnauthenticatedClients, RefusedAuthentications,
     Addresses, SharedAddresses, ForeignAnswers, ForeignRequests, DialledControllers, RefusedVersions, StreamsStatus,
     QuorumSearches, Damage, PartitionShares, OutOfRange, FencedProducers, OpenTransactions, FailedHandshakes,
-    PlaintextClients, ShortConnections, MissingTopics,
+    PlaintextClients, ShortConnections, MissingTopics, ErrorCodes,
 )  # fmt: skip
 #: The causes that are weighed.
 CAUSES: Final[tuple[type[Cause], ...]] = (
@@ -163,15 +163,12 @@ CAUSES: Final[tuple[type[Cause], ...]] = (
     WrongListener, UnreachableBroker, SharedAddress, NotKafkaServer, NotKafkaClient, ControllerDialled,
     UnsupportedVersion, NoTasks, QuorumElection, DamagedBatches, DamagedCapture, OffsetOutOfRange, FencedProducer,
     OpenTransaction, PlaintextToTls, FailedHandshake, ClosedAfterHandshake, DeletedTopic, UnknownTopic,
+    AnsweredWithError,
 )  # fmt: skip
-#: All rules but the one for error codes that no other judges.
-RULES: Final[tuple[type[Rule], ...]] = (
-    )  # fmt: skip
-
 #: No wait or transfer for which an observer is called is shorter.
 LONG_NS: Final = 1_000_000_000
 
-#: How a plugin's observer, cause or rule is made; see ``kwiresniff.plugins``.
+#: How a plugin's observer or cause is made; see ``kwiresniff.plugins``.
 Maker: TypeAlias = Callable[[Context], Observer | Cause]
 #: What is called with exchanges that are selected, and the limit that they have to reach where there is one.
 _Taker: TypeAlias = tuple[int, Callable[[Exchange], None]]
@@ -240,12 +237,11 @@ class Doctor:
         context = Context(topic_name, clusters, None if beside is None else beside.context)
         self.context: Context = context
         self._endings = Endings()
-        makers: list[Maker] = [*OBSERVERS, *CAUSES, *RULES, *more]
+        makers: list[Maker] = [*OBSERVERS, *CAUSES, *more]
         made = [make(context) for make in makers]
         self._causes = [one for one in made if isinstance(one, Cause)]
         observers = [one for one in made if isinstance(one, Observer)]
-        codes = frozenset().union(*(one.judges for one in observers))
-        observers.append(ErrorRule(context, codes))
+        context.judged = frozenset().union(*(one.judges for one in observers))
         self._observers = observers
         self._on_failure = [one.failure for one in observers if _has(one, "failure")]
         self._on_connection = [one.connection for one in observers if _has(one, "connection")]
@@ -318,9 +314,7 @@ class Doctor:
         """The findings, the worst first, incidents before what follows from them, with all that led to them."""
         rename = renamer(self.context.topic_name)
         observations = [_renamed(one, rename) for observer in self._observers for one in observer.observations()]
-        rules = [one for one in self._observers if isinstance(one, Rule)]
-        findings = [_renamed_finding(finding, rename) for rule in rules for finding in rule.findings()]
-        return judged(self._causes, observations, findings)
+        return judged(self._causes, observations)
 
 
 def _renamed(one: Observation, rename: Callable[[Any], Any]) -> Observation:
@@ -328,13 +322,8 @@ def _renamed(one: Observation, rename: Callable[[Any], Any]) -> Observation:
     return replace(one, **{name: rename(getattr(one, name)) for name in ("about", "text", "numbers", "notes")})
 
 
-def _renamed_finding(finding: Finding, rename: Callable[[Any], Any]) -> Finding:
-    """A finding whose topic ids are replaced by names that became known later."""
-    parts = ("subject", "title", "details", "numbers", "scope")
-    return finding._replace(**{name: rename(getattr(finding, name)) for name in parts})
-
-
-#: Stands for the APIs that no rule names, of which an attacker can invent 65,536; no API has this key, which are INT16.
+#: Stands for the APIs that no observer names, of which an attacker can invent 65,536; no API has this key: they are
+#: INT16.
 _UNNAMED: Final = 1 << 16
 
 

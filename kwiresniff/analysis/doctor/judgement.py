@@ -49,8 +49,8 @@ class Judgement(NamedTuple):
     rejected: list[Finding]
 
 
-def judged(causes: Iterable[Cause], observations: Iterable[Observation], findings: Iterable[Finding]) -> Judgement:
-    """Weighs causes against what was observed; ``findings`` are those of rules, which are judged already."""
+def judged(causes: Iterable[Cause], observations: Iterable[Observation]) -> Judgement:
+    """Weighs causes against what was observed."""
     observed = Observed(observations)
     weighed = [one for cause in causes for one in cause.weigh(observed) if one.explained]
     standing = [one for one in weighed if one.stands]
@@ -64,7 +64,7 @@ def judged(causes: Iterable[Cause], observations: Iterable[Observation], finding
     own = [_finding_of(one) for one in standing]
     rejected = [_finding_of(one) for one in weighed if not one.stands]
     rejected += [_beaten(one, winner_of[one]) for one in beaten]
-    return Judgement(arranged([*own, *left, *map(_weighted, findings)], beneath), rejected)
+    return Judgement(arranged([*own, *left], beneath), rejected)
 
 
 def _winners(explanations: Sequence[Explanation]) -> dict[Explanation, Explanation]:
@@ -156,16 +156,6 @@ def _left_over(one: Observation) -> Finding:
         rank=SYMPTOM,
         weight=one.harm.weight(),
     )
-
-
-def _weighted(finding: Finding) -> Finding:
-    """A finding of a rule with what it may have cost: each occurrence one request, failed, late or as good as not."""
-    count = finding.count
-    if finding.rank == WASTE or finding.severity == "info":
-        harm = Harm(bytes_wasted=count)
-    else:
-        harm = Harm(requests_failed=count) if finding.severity == "error" else Harm(requests_late=count)
-    return finding._replace(weight=harm.weight())
 
 
 def arranged(findings: list[Finding], beneath: dict[int, int] | None = None) -> list[Finding]:

@@ -85,7 +85,7 @@ class NarrowPath(Cause):
     """
 
     codes: ClassVar[tuple[str, ...]] = ("path_mtu",)
-    explains: ClassVar[tuple[str, ...]] = ("data_lost", "retransmits", "unanswered")
+    explains: ClassVar[tuple[str, ...]] = ("data_lost", "unanswered")
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
         """By client's host and direction: what is narrow is mostly near the client, and all brokers are behind it."""
@@ -126,7 +126,7 @@ class NarrowPath(Cause):
             "1472. Let ICMP type 3 code 4 (IPv6: type 2) pass, or lower the MTU of the interfaces, or clamp the MSS.",
             explained=(
                 *lost,
-                *(one for one in observed.about(scope_of("broker", brokers), "retransmits", "unanswered")
+                *(one for one in observed.about(scope_of("broker", brokers), "unanswered")
                   if one.about & {client for each in lost for client in each.about if client.startswith("client:")}),
             ),
             supports=(

@@ -10,7 +10,6 @@ from typing import ClassVar, Final
 
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import Ending, patience_of
-from kwiresniff.analysis.doctor.errors import is_follower
 from kwiresniff.analysis.doctor.evidence import client_text, is_node
 from kwiresniff.analysis.doctor.observation import Harm, Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
@@ -84,7 +83,8 @@ class GivenUp(Observer):
         """By client and API; brokers among themselves are left out."""
         for client, api, case in self._cases:
             least_ns = self._least.get((client, api), 0)
-            if case.count < OFTEN or case.most - least_ns > ALIKE * case.most or is_node(client) or is_follower(case):
+            among_brokers = is_node(client) or "fetcher" in client.lower()
+            if case.count < OFTEN or case.most - least_ns > ALIKE * case.most or among_brokers:
                 continue
             numbers = {
                 "api": api,
