@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observation, Observed
@@ -21,8 +20,8 @@ class RepeatedBatches(Cause):
     capture nothing shows whether it stored both. A capture that has a connection twice shows one offset.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("records_doubled",)
-    explains: ClassVar[tuple[str, ...]] = ("batch_sent_again", "late_writes", "broker_silent")
+    codes = ("records_doubled",)
+    explains = ("batch_sent_again", "late_writes", "broker_silent")
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
         """By client and topic."""

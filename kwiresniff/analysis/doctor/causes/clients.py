@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import Final
 
 from kwiresniff.analysis.doctor.cause import WASTE, Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observation, Observed
@@ -32,8 +32,8 @@ class MetadataStorm(Cause):
     asked on new connections each time is a symptom of those (`connection_churn`).
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("metadata_storm",)
-    explains: ClassVar[tuple[str, ...]] = ("metadata_requests",)
+    codes = ("metadata_storm",)
+    explains = ("metadata_requests",)
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
         """By why they ask; clients that do so at the same interval together."""
@@ -115,39 +115,37 @@ class ConnectionChurn(Cause):
     metadata are symptoms.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("connection_churn",)
-    explains: ClassVar[tuple[str, ...]] = ("connections_opened", "metadata_requests")
+    codes = ("connection_churn",)
+    explains = ("connections_opened", "metadata_requests")
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By client."""
-        for one in observed.of("connections_opened"):
-            numbers = one.numbers
-            is_short = numbers["mean_lifetime_ns"] * SHORT_PART < numbers["seen_ns"]
-            if not is_short or numbers["again"] < ENOUGH_CONNECTIONS or numbers["per_minute"] <= CONNECTIONS_PER_MINUTE:
-                continue
-            client, brokers = numbers["client"], numbers["brokers"]
-            per_broker = listed([f"{broker} {count}" for broker, count in brokers.items()])
-            asked = observed.about([f"client:{client}"], "metadata_requests")
-            each = _made_for(numbers)
-            yield Explanation(
-                code="connection_churn",
-                subject=client,
-                title=f"opens {numbers['per_minute']:.0f} connections a minute ({numbers['connections']:,} in "
-                f"{duration(numbers['seen_ns'])}; {per_broker}), each for "
-                f"{numbers['requests'] / numbers['connections']:.1f} requests{each}",
-                remedy="Keep one client for the life of the process: each new one costs a handshake with every broker "
-                "that it speaks to, ApiVersions, Metadata, and for a producer an id.",
-                explained=(one, *asked),
-                numbers={
-                    "client": client,
-                    "broker": max(brokers, key=lambda name: brokers[name]),
-                    "per_minute": numbers["per_minute"],
-                    "brokers": brokers,
-                    "new_producers": numbers["new_producers"],
-                },
-                severity="info" if client.partition(" ")[0].isdigit() else "warning",
-                rank=WASTE,
-            )
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        numbers = one.numbers
+        is_short = numbers["mean_lifetime_ns"] * SHORT_PART < numbers["seen_ns"]
+        if not is_short or numbers["again"] < ENOUGH_CONNECTIONS or numbers["per_minute"] <= CONNECTIONS_PER_MINUTE:
+            return None
+        client, brokers = numbers["client"], numbers["brokers"]
+        per_broker = listed([f"{broker} {count}" for broker, count in brokers.items()])
+        asked = observed.about([f"client:{client}"], "metadata_requests")
+        each = _made_for(numbers)
+        return self.told(
+            one,
+            f"opens {numbers['per_minute']:.0f} connections a minute ({numbers['connections']:,} in "
+            f"{duration(numbers['seen_ns'])}; {per_broker}), each for "
+            f"{numbers['requests'] / numbers['connections']:.1f} requests{each}",
+            "Keep one client for the life of the process: each new one costs a handshake with every broker "
+            "that it speaks to, ApiVersions, Metadata, and for a producer an id.",
+            subject=client,
+            explained=(one, *asked),
+            numbers={
+                "client": client,
+                "broker": max(brokers, key=lambda name: brokers[name]),
+                "per_minute": numbers["per_minute"],
+                "brokers": brokers,
+                "new_producers": numbers["new_producers"],
+            },
+            severity="info" if client.partition(" ")[0].isdigit() else "warning",
+            rank=WASTE,
+        )
 
 
 def _made_for(numbers: dict[str, int]) -> str:
@@ -168,36 +166,34 @@ class AskingClients(Cause):
     that is slow in just that time for another reason looks the same.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("request_load",)
-    explains: ClassVar[tuple[str, ...]] = ("client_load", "metadata_requests")
+    codes = ("request_load",)
+    explains = ("client_load", "metadata_requests")
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By clients that are alike."""
-        for one in observed.of("client_load"):
-            numbers = one.numbers
-            hurts, metadata = bool(numbers["slowed"]), numbers["apis"].get("Metadata", 0)
-            if numbers["share"] == 1 or (not hurts and metadata * 2 > numbers["requests"]):
-                continue  # a capture of this client alone; requests for metadata have a cause of their own
-            clients = [name for name in one.about if name.startswith("client:")]
-            apis = [f"{api} ({count:,})" for api, count in numbers["apis"].items()]
-            many = f", from {numbers['instances']} instances" if numbers["instances"] > 1 else ""
-            hurt = [
-                f"Produce of {slowed['client']} waits {duration(slowed['during_ns'])} meanwhile instead of "
-                f"{duration(slowed['before_ns'])} (p50)"
-                for slowed in numbers["slowed"]
-            ]
-            yield Explanation(
-                code="request_load",
-                subject=numbers["subject"],
-                title=f"sends {numbers['share']:.0%} of all requests, {numbers['per_second']:,.0f} a second{many}: "
-                f"{listed(apis, 5)}{'; ' if hurt else ''}{listed(hurt, 3)}",
-                remedy="What it asks changes nothing: let it ask at an interval (an exporter each 15 to 60 s), for the "
-                "groups and topics that it needs, and from one instance. A quota on request_percentage holds it back "
-                "until then.",
-                explained=(one, *observed.about(clients, "metadata_requests")),
-                numbers={name: value for name, value in numbers.items() if name != "subject"},
-                rank=WASTE if not hurt else 0,
-            )
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        numbers = one.numbers
+        hurts, metadata = bool(numbers["slowed"]), numbers["apis"].get("Metadata", 0)
+        if numbers["share"] == 1 or (not hurts and metadata * 2 > numbers["requests"]):
+            return None
+        clients = [name for name in one.about if name.startswith("client:")]
+        apis = [f"{api} ({count:,})" for api, count in numbers["apis"].items()]
+        many = f", from {numbers['instances']} instances" if numbers["instances"] > 1 else ""
+        hurt = [
+            f"Produce of {slowed['client']} waits {duration(slowed['during_ns'])} meanwhile instead of "
+            f"{duration(slowed['before_ns'])} (p50)"
+            for slowed in numbers["slowed"]
+        ]
+        return self.told(
+            one,
+            f"sends {numbers['share']:.0%} of all requests, {numbers['per_second']:,.0f} a second{many}: "
+            f"{listed(apis, 5)}{'; ' if hurt else ''}{listed(hurt, 3)}",
+            "What it asks changes nothing: let it ask at an interval (an exporter each 15 to 60 s), for the "
+            "groups and topics that it needs, and from one instance. A quota on request_percentage holds it back "
+            "until then.",
+            subject=numbers["subject"],
+            explained=(one, *observed.about(clients, "metadata_requests")),
+            numbers={name: value for name, value in numbers.items() if name != "subject"},
+            rank=WASTE if not hurt else 0,
+        )
 
 
 class LateFetches(Cause):
@@ -206,29 +202,24 @@ class LateFetches(Cause):
     How long is told by their own timestamps. Must not be seen: waits of consumers that take any record at once.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("late_fetches",)
-    explains: ClassVar[tuple[str, ...]] = ("held_fetches",)
+    codes = ("late_fetches",)
+    explains = ("held_fetches",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By client."""
-        for one in observed.of("held_fetches"):
-            numbers, client = one.numbers, one.name("client")
-            wait_ns = numbers["max_wait_ms"] * MILLISECOND_NS
-            reached = numbers["largest_bytes"] >= numbers["min_bytes"]
-            yield Explanation(
-                code="late_fetches",
-                subject=client,
-                title=f"lets the broker hold its fetches for up to {duration(wait_ns)} until there are "
-                f"{numbers['min_bytes']:,} bytes{'' if reached else ', which never come together'}: its records are "
-                f"{duration(numbers['mean_late_ns'])} late on average, {duration(numbers['longest_late_ns'])} at most",
-                remedy=f"Lower fetch.max.wait.ms ({numbers['max_wait_ms']}) and fetch.min.bytes "
-                f"({numbers['min_bytes']}) to what the application can wait for; by default the broker answers with "
-                "the first record.",
-                explained=(one,),
-                supports=(f"the largest answer had {numbers['largest_bytes']:,} bytes of records",),
-                numbers=dict(numbers),
-                severity="warning",
-            )
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        numbers = one.numbers
+        wait_ns = numbers["max_wait_ms"] * MILLISECOND_NS
+        reached = numbers["largest_bytes"] >= numbers["min_bytes"]
+        return self.told(
+            one,
+            f"lets the broker hold its fetches for up to {duration(wait_ns)} until there are "
+            f"{numbers['min_bytes']:,} bytes{'' if reached else ', which never come together'}: its records are "
+            f"{duration(numbers['mean_late_ns'])} late on average, {duration(numbers['longest_late_ns'])} at most",
+            f"Lower fetch.max.wait.ms ({numbers['max_wait_ms']}) and fetch.min.bytes "
+            f"({numbers['min_bytes']}) to what the application can wait for; by default the broker answers with "
+            "the first record.",
+            supports=(f"the largest answer had {numbers['largest_bytes']:,} bytes of records",),
+            severity="warning",
+        )
 
 
 class StateRestored(Cause):
@@ -236,8 +227,8 @@ class StateRestored(Cause):
     is new or lost. Until it has reached their end the task does no other work; that it stops there is no lag.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("state_restored",)
-    explains: ClassVar[tuple[str, ...]] = ("changelog_restored",)
+    codes = ("state_restored",)
+    explains = ("changelog_restored",)
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
         """By client, all its changelogs together."""

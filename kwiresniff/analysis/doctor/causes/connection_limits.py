@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import Final
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observation, Observed
@@ -20,13 +19,11 @@ class ConnectionLimit(Cause):
     the same where none of the host's connections is open.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("connections_refused",)
-    explains: ClassVar[tuple[str, ...]] = ("closed_without_answer",)
+    codes = ("connections_refused",)
+    explains = ("closed_without_answer",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By host and broker."""
-        for one in observed.of("closed_without_answer"):
-            yield self._explanation(one)
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        return self._explanation(one)
 
     def _explanation(self, one: Observation) -> Explanation:
         host, broker, clients = one.name("host"), one.name("broker"), one.named("client")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import Final
 
 from kwiresniff.analysis.doctor.cause import ERROR, Cause, Explanation
 from kwiresniff.analysis.doctor.error_meanings import MEANINGS
@@ -25,13 +25,11 @@ class LeaderChange(Cause):
     none.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("leader_change",)
-    explains: ClassVar[tuple[str, ...]] = ("leader_moved",)
+    codes = ("leader_change",)
+    explains = ("leader_moved",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By the node that led before."""
-        for one in observed.of("leader_moved"):
-            yield self._explanation(one)
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        return self._explanation(one)
 
     def _explanation(self, one: Observation) -> Explanation:
         cluster, numbers = self.context.cluster, one.numbers
@@ -92,8 +90,8 @@ class OldLeader(Cause):
     change that was seen.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("stale_metadata", "not_leader_or_follower")
-    explains: ClassVar[tuple[str, ...]] = ("asked_old_leader", "asked_wrong_broker")
+    codes = ("stale_metadata", "not_leader_or_follower")
+    explains = ("asked_old_leader", "asked_wrong_broker")
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
         """By client, those of followers together."""

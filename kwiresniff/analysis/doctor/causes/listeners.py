@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import Final
 
 from kwiresniff.analysis.doctor.cause import SYMPTOM, Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observation, Observed
@@ -37,8 +37,8 @@ class UnreachableNode(Cause):
     the name could stand for. A capture that has only some of the brokers looks the same.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("broker_not_dialled",)
-    explains: ClassVar[tuple[str, ...]] = ("broker_not_dialled",)
+    codes = ("broker_not_dialled",)
+    explains = ("broker_not_dialled",)
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
         """By address."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import Final
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observation, Observed
@@ -29,13 +28,11 @@ class ReplicaWait(Cause):
     it, `slow_broker` is told instead.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("replica_wait",)
-    explains: ClassVar[tuple[str, ...]] = ("writes_waited", "late_writes")
+    codes = ("replica_wait",)
+    explains = ("writes_waited", "late_writes")
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By the brokers that were waited for."""
-        for one in observed.of("writes_waited"):
-            yield self._explanation(one, late_writes_of(observed, one))
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        return self._explanation(one, late_writes_of(observed, one))
 
     def _explanation(self, one: Observation, late: list[Observation]) -> Explanation:
         cluster, numbers = self.context.cluster, one.numbers

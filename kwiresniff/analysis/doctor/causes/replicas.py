@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import Final
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.error_meanings import MEANINGS
@@ -25,13 +25,11 @@ class UnderReplicated(Cause):
     sync elsewhere, which is told as a doubt.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("under_replicated",)
-    explains: ClassVar[tuple[str, ...]] = ("under_replicated",)
+    codes = ("under_replicated",)
+    explains = ("under_replicated",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By cluster."""
-        for one in observed.of("under_replicated"):
-            yield self._explanation(one)
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        return self._explanation(one)
 
     def _explanation(self, one: Observation) -> Explanation:
         cluster, numbers = self.context.cluster, one.numbers
@@ -93,8 +91,8 @@ class UnevenLeaders(Cause):
     elected again within 5 minutes (``leader.imbalance.check.interval.seconds``), unless that is switched off.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("leader_imbalance",)
-    explains: ClassVar[tuple[str, ...]] = ("leads_none",)
+    codes = ("leader_imbalance",)
+    explains = ("leads_none",)
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
         """By cluster."""
@@ -132,13 +130,11 @@ class OfflinePartition(Cause):
     log directory (KIP-112). A new topic, or one whose leader has just left, has none for a moment and is not this.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("partition_offline",)
-    explains: ClassVar[tuple[str, ...]] = ("no_leader",)
+    codes = ("partition_offline",)
+    explains = ("no_leader",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By the nodes that have the replicas."""
-        for one in observed.of("no_leader"):
-            yield self._explanation(one)
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        return self._explanation(one)
 
     def _explanation(self, one: Observation) -> Explanation:
         numbers, clients = one.numbers, one.named("client")
@@ -188,13 +184,11 @@ class NotEnoughReplicas(Cause):
     Metadata nor silence shows which one left, none is named.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("not_enough_replicas",)
-    explains: ClassVar[tuple[str, ...]] = ("writes_refused",)
+    codes = ("not_enough_replicas",)
+    explains = ("writes_refused",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By topic."""
-        for one in observed.of("writes_refused"):
-            yield self._explanation(one)
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        return self._explanation(one)
 
     def _explanation(self, one: Observation) -> Explanation:
         cluster, numbers = self.context.cluster, one.numbers

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import ClassVar
-
 from kwiresniff.analysis.doctor.cause import SYMPTOM, Cause, Explanation
-from kwiresniff.analysis.doctor.observation import Observed
+from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.observers.segments import BAD_PER_THOUSAND, FEW_SYNS
 from kwiresniff.analysis.doctor.wording import duration, times
 from kwiresniff.results.findings import scope_of
@@ -20,29 +17,26 @@ class LossyPath(Cause):
     again and again. Where it is one in ten, slow and missing answers of that broker are symptoms.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("retransmits",)
-    explains: ClassVar[tuple[str, ...]] = ("segments_resent",)
+    codes = ("retransmits",)
+    explains = ("segments_resent",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By connection."""
-        for one in observed.of("segments_resent"):
-            per_thousand, brokers = one.numbers["per_thousand"], one.named("broker")
-            to_broker, to_client = one.numbers["to_broker"], one.numbers["to_client"]
-            # Answers that were lost on the way are late without the broker's doing.
-            late = ("slow", "unanswered", "syn_retransmits", "broker_stalled") if one.numbers["much"] else ()
-            yield Explanation(
-                code="retransmits",
-                subject=one.name("connection"),
-                title=f"{per_thousand / 10:.1f} % of the packets are sent twice: {to_broker} to the broker, "
-                f"{to_client} to the client",
-                remedy="The network between the two loses packets; or they are acknowledged so late that TCP sends "
-                "them again (tail loss probes), as when a machine is short of CPU.",
-                explained=(one,),
-                severity="warning" if per_thousand >= BAD_PER_THOUSAND else "info",
-                numbers={"per_thousand": per_thousand, "to_broker": to_broker, "to_client": to_client},
-                rank=SYMPTOM,
-                explains=dict.fromkeys(late, scope_of("broker", brokers)),
-            )
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        per_thousand, brokers = one.numbers["per_thousand"], one.named("broker")
+        to_broker, to_client = one.numbers["to_broker"], one.numbers["to_client"]
+        # Answers that were lost on the way are late without the broker's doing.
+        late = ("slow", "unanswered", "syn_retransmits", "broker_stalled") if one.numbers["much"] else ()
+        return self.told(
+            one,
+            f"{per_thousand / 10:.1f} % of the packets are sent twice: {to_broker} to the broker, "
+            f"{to_client} to the client",
+            "The network between the two loses packets; or they are acknowledged so late that TCP sends "
+            "them again (tail loss probes), as when a machine is short of CPU.",
+            subject=one.name("connection"),
+            severity="warning" if per_thousand >= BAD_PER_THOUSAND else "info",
+            numbers={"per_thousand": per_thousand, "to_broker": to_broker, "to_client": to_client},
+            rank=SYMPTOM,
+            explains=dict.fromkeys(late, scope_of("broker", brokers)),
+        )
 
 
 class LateSyns(Cause):
@@ -50,28 +44,25 @@ class LateSyns(Cause):
     one in twenty or more. Its queue of connections overflows, or SYNs are lost on the path.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("syn_retransmits",)
-    explains: ClassVar[tuple[str, ...]] = ("syns_resent",)
+    codes = ("syn_retransmits",)
+    explains = ("syns_resent",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By broker."""
-        for one in observed.of("syns_resent"):
-            again, opened, longest_ns = (one.numbers[name] for name in ("retransmits", "connections", "longest_ns"))
-            took = f", which took {duration(longest_ns)} at most" if longest_ns else ""
-            yield Explanation(
-                code="syn_retransmits",
-                subject=one.name("broker"),
-                title=f"answers SYNs late: for {one.count} of {max(opened, one.count)} connections they had to be sent "
-                f"again, {times(again)}{took}",
-                remedy="The listener's queue of connections overflows (socket.listen.backlog.size, net.core.somaxconn; "
-                "many clients that reconnect at once), or packets are lost on the way.",
-                explained=(one,),
-                severity="warning" if again >= FEW_SYNS else "info",
-                numbers={
-                    "retransmits": again,
-                    **({"longest_ns": longest_ns} if longest_ns else {}),
-                    "clients": one.named("client"),
-                    "connections": opened,
-                },
-                rank=SYMPTOM,
-            )
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        again, opened, longest_ns = (one.numbers[name] for name in ("retransmits", "connections", "longest_ns"))
+        took = f", which took {duration(longest_ns)} at most" if longest_ns else ""
+        return self.told(
+            one,
+            f"answers SYNs late: for {one.count} of {max(opened, one.count)} connections they had to be sent "
+            f"again, {times(again)}{took}",
+            "The listener's queue of connections overflows (socket.listen.backlog.size, net.core.somaxconn; "
+            "many clients that reconnect at once), or packets are lost on the way.",
+            subject=one.name("broker"),
+            severity="warning" if again >= FEW_SYNS else "info",
+            numbers={
+                "retransmits": again,
+                **({"longest_ns": longest_ns} if longest_ns else {}),
+                "clients": one.named("client"),
+                "connections": opened,
+            },
+            rank=SYMPTOM,
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.cluster import Cluster
@@ -96,8 +96,8 @@ class SlowBroker(Cause):
     went. A path between brokers that is slow looks the same at the clients.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("slow_broker",)
-    explains: ClassVar[tuple[str, ...]] = ("late_writes", "broker_silent")
+    codes = ("slow_broker",)
+    explains = ("late_writes", "broker_silent")
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
         """By cluster and time, each node that took part in late writes."""
@@ -203,8 +203,8 @@ class CostlyTopic(Cause):
     are not compared.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("recompression", "slow_topic")
-    explains: ClassVar[tuple[str, ...]] = ("recompressed", "late_writes")
+    codes = ("recompression", "slow_topic")
+    explains = ("recompressed", "late_writes")
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
         """By topic."""

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import ClassVar
-
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.observers.stalls import AFTER_NS, SEVERE_NS
@@ -23,13 +20,11 @@ class StalledBroker(Cause):
     client of the broker is in the capture.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("broker_stalled",)
-    explains: ClassVar[tuple[str, ...]] = ("broker_silent", "late_writes")
+    codes = ("broker_stalled",)
+    explains = ("broker_silent", "late_writes")
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By time."""
-        for one in observed.of("broker_silent"):
-            yield self._explanation(one, [late for late in observed.of("late_writes") if _is_in(late, one)])
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        return self._explanation(one, [late for late in observed.of("late_writes") if _is_in(late, one)])
 
     def _explanation(self, one: Observation, waits: list[Observation]) -> Explanation:
         cluster, numbers = self.context.cluster, one.numbers

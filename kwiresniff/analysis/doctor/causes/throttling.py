@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import Final
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observation, Observed
@@ -28,13 +27,11 @@ class Throttled(Cause):
     broker; where the responses before are cut off, that is told with the slow requests.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("throttled",)
-    explains: ClassVar[tuple[str, ...]] = ("throttled",)
+    codes = ("throttled",)
+    explains = ("throttled",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By client and user."""
-        for one in observed.of("throttled"):
-            yield self._explanation(one)
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        return self._explanation(one)
 
     def _explanation(self, one: Observation) -> Explanation:
         client, brokers, numbers = one.name("client"), one.named("broker"), one.numbers

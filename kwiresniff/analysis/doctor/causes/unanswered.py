@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import Final
 
 from kwiresniff.analysis.doctor.cause import SYMPTOM, Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observation, Observed
@@ -56,8 +56,8 @@ class Unanswered(Cause):
     where they show, this is a symptom of theirs.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("unanswered",)
-    explains: ClassVar[tuple[str, ...]] = ("unanswered",)
+    codes = ("unanswered",)
+    explains = ("unanswered",)
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
         """By broker, API and episode."""
@@ -97,13 +97,11 @@ class ClosedByBroker(Cause):
     does so; one that refuses a version, wants SASL or TLS, or has too many connections is told as that.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("closed_by_broker",)
-    explains: ClassVar[tuple[str, ...]] = ("closed_by_broker",)
+    codes = ("closed_by_broker",)
+    explains = ("closed_by_broker",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By client and broker."""
-        for one in observed.of("closed_by_broker"):
-            yield self._explanation(one)
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        return self._explanation(one)
 
     def _explanation(self, one: Observation) -> Explanation:
         numbers, client, broker = one.numbers, one.name("client"), one.name("broker")
