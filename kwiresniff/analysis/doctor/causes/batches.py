@@ -24,7 +24,6 @@ class RepeatedBatches(Cause):
     explains = ("batch_sent_again", "late_writes", "broker_silent")
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By client and topic."""
         for one in observed.of("batch_sent_again"):
             # Where the capture lacks anything of what brokers sent, the answers may be among it.
             if one.numbers["records_doubled"] or (one.numbers["given_up_ns"] and not self.context.gaps):

@@ -33,7 +33,6 @@ class UnreadableCodec(Cause):
     explains = ("group_deserted", "left_at_first_records")
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By group."""
         left: dict[str, list[Observation]] = {}
         for one in observed.of("left_at_first_records"):
             left.setdefault(one.name("group"), []).append(one)

@@ -55,7 +55,6 @@ class DamagedCapture(Cause):
     )  # fmt: skip
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By kind."""
         for one in observed.of(*self.explains):
             code, title, numbers = _what(one)
             rank = INCIDENT if code == "one_way_capture" else WASTE

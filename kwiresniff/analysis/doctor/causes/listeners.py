@@ -41,7 +41,6 @@ class UnreachableNode(Cause):
     explains = ("broker_not_dialled",)
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By address."""
         by_address: dict[str, list[Observation]] = {}
         for one in observed.of("broker_not_dialled"):
             by_address.setdefault(one.numbers["address"], []).append(one)

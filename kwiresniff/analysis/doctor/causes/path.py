@@ -165,7 +165,6 @@ class BrokenPath(Cause):
     explains: ClassVar[tuple[str, ...]] = ("data_lost",)
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By client's host and broker."""
         for lost in observed.of("data_lost"):
             host, broker, times = lost.name("host"), lost.name("broker"), lost.numbers["retransmits"]
             name, longest = self.context.cluster.broker_text(broker), duration(lost.numbers["longest_ns"])
@@ -214,7 +213,6 @@ class SlowTransfer(Cause):
     explains: ClassVar[tuple[str, ...]] = ("slow_transfer",)
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By client and broker."""
         for one in observed.of("slow_transfer"):
             client, numbers = one.name("client"), one.numbers
             grave = one.count >= OFTEN and numbers["longest_ns"] >= VERY_SLOW_NS

@@ -95,7 +95,6 @@ class UnevenLeaders(Cause):
     explains = ("leads_none",)
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By cluster."""
         clusters: dict[str, list[Observation]] = {}
         for one in observed.of("leads_none"):
             clusters.setdefault(one.name("node").rpartition("/")[0], []).append(one)

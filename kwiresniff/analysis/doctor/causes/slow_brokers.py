@@ -207,7 +207,6 @@ class CostlyTopic(Cause):
     explains = ("recompressed", "late_writes")
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By topic."""
         troubles = list(_troubles(observed, self.context.cluster))
         recompressed = {one.name("topic"): one for one in observed.of("recompressed")}
         own = [(late, trouble) for trouble in troubles for late in trouble.own_topics()]

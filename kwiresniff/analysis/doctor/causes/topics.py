@@ -48,7 +48,6 @@ class DeletedTopic(Cause):
     explains = ("topic_missing", "topic_deletion")
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By topic, with all its users."""
         deleted: dict[str, list[Observation]] = {}
         for one in observed.of("topic_missing"):
             if _is_deleted(one, observed):

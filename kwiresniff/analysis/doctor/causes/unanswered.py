@@ -60,7 +60,6 @@ class Unanswered(Cause):
     explains = ("unanswered",)
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By broker, API and episode."""
         cluster = self.context.cluster
         for one in observed.of("unanswered"):
             broker, api, longest_ns = one.name("broker"), one.numbers["api"], one.numbers["longest_ns"]

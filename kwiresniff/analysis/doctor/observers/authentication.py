@@ -149,7 +149,6 @@ class RefusedAuthentications(CountingObserver):
         _note_user(case, connection)
 
     def observations(self) -> Iterator[Observation]:
-        """By client and by how it fails."""
         for client, how, case in self.cases:
             yield self.observed(client, how, case, reasons=self._reasons(client, case))
 

@@ -17,8 +17,9 @@ from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, clipped
 from kwiresniff.analysis.doctor.observation import Harm, Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.wording import duration, listed
-from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMBER_BYTES, text_bytes
+from kwiresniff.analysis.memory_budget import ENTRY_BYTES, NUMBER_BYTES, text_bytes
 from kwiresniff.base.api_keys import API_VERSIONS, FIND_COORDINATOR, METADATA, OFFSET_FETCH, PRODUCE
 from kwiresniff.base.placeholders import NO_CLIENT_ID, OTHERS
 from kwiresniff.model import Connection, Exchange
@@ -79,7 +80,9 @@ class ClientLoads(Observer):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._loads: dict[str, _Load] = {}
+        self._loads: Subjects[str, _Load] = Subjects(
+            context.budget, lambda: _Load(context.case()), MAX_PARTS, MAX_LOADS
+        )
         self._on: dict[int, _Line] = {}
         self._part_ns = FIRST_PART_NS
         self._count = 0
@@ -122,15 +125,9 @@ class ClientLoads(Observer):
         self._on.pop(connection.id, None)
 
     def _new(self, exchange: Exchange) -> _Line | None:
-        name = _alike(exchange.client_id)
-        load = self._loads.get(name)
-        if len(self._on) >= MAX_CONNECTIONS:
-            return None
+        load = self._loads.of(_alike(exchange.client_id)) if len(self._on) < MAX_CONNECTIONS else None
         if load is None:
-            size = (CONTAINER_BYTES + NUMBER_BYTES) * MAX_PARTS + text_bytes(name)
-            if len(self._loads) >= MAX_LOADS or not self.context.budget.admit(size):
-                return None
-            load = self._loads[name] = _Load(self.context.case())
+            return None
         load.case.note("clients", [self.context.client_of(exchange)])
         line = self._on[exchange.connection.id] = _Line(load)
         return line
@@ -144,7 +141,6 @@ class ClientLoads(Observer):
             load.waits = [[*chain(*waits[at : at + 2])][:MAX_WAITS] for at in range(0, len(waits), 2)]
 
     def observations(self) -> Iterator[Observation]:
-        """By clients that are alike."""
         for name, load in self._loads.items():
             case = load.case
             if case.count < ENOUGH_REQUESTS or case.count * 2 <= self._count or load.asked * 2 <= case.count:

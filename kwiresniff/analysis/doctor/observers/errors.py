@@ -161,7 +161,6 @@ class ErrorCodes(CountingObserver):
         return case
 
     def observations(self) -> Iterator[Observation]:
-        """By client and code."""
         for client, name, case in self.cases:
             search, denied = self._searches.get((client, name)), _denied(name, case) if name.endswith(DENIED) else []
             yield self.observed(

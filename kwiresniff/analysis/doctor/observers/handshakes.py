@@ -174,7 +174,6 @@ class ShortConnections(CountingObserver):
             note_ends(case, connection)
 
     def observations(self) -> Iterator[Observation]:
-        """By the client's host and broker."""
         for path, _, case in self.cases:
             if path not in self._lasting:
                 yield self.observed(path, "", case)

@@ -82,7 +82,6 @@ class HeldFetches(Observer):
         known.largest_bytes = max(known.largest_bytes, sum(part.size_bytes for _, part in brought))
 
     def observations(self) -> Iterator[Observation]:
-        """By client."""
         for client, known in self._clients.items():
             if not known.records:
                 continue

@@ -153,7 +153,6 @@ class Lags(Observer):
     # -- what is said -------------------------------------------------------------------------------------------
 
     def observations(self) -> Iterator[Observation]:
-        """By consumer and topic."""
         behind: dict[tuple[str, str], dict[int, list[Look]]] = {}
         for (client, topic, partition), reader in self._readers.items():
             looks = reader.looks()

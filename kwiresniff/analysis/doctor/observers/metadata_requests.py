@@ -113,7 +113,6 @@ class MetadataRequests(Observer):
             known.case.note("failures", [name for _, _, name, _ in exchange.errors])
 
     def observations(self) -> Iterator[Observation]:
-        """By client."""
         for client, known in self._clients.items():
             case = known.case
             if case.count < ENOUGH_REQUESTS:

@@ -80,7 +80,6 @@ class OpenedConnections(Observer):
         known.ended[broker] = min(known.ended[broker], end_ns)
 
     def observations(self) -> Iterator[Observation]:
-        """By client."""
         for client, known in self._clients.items():
             case = known.case
             if case.count < ENOUGH_CONNECTIONS:

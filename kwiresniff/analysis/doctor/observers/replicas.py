@@ -14,8 +14,8 @@ from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
 from kwiresniff.analysis.doctor.observation import Harm, Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.replica_table import Replicas
+from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.wording import clock, counted, duration, listed, span, times
-from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import DESCRIBE_TOPIC_PARTITIONS, METADATA
 from kwiresniff.model import Exchange
@@ -162,7 +162,9 @@ class LeaderlessPartitions(Observer):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._leaderless: dict[_Partition, _Leaderless] = {}
+        self._leaderless: Subjects[_Partition, _Leaderless] = Subjects(
+            context.budget, lambda: _Leaderless(context.case()), 8, MAX_LEADERLESS
+        )
 
     def exchange(self, exchange: Exchange) -> None:
         """Notes which partitions have a leader."""
@@ -182,12 +184,8 @@ class LeaderlessPartitions(Observer):
                     if known is not None:
                         self._ends(key, known)
                     continue
-                if known is None:
-                    size = 8 * ENTRY_BYTES + text_bytes(key[1])
-                    if len(self._leaderless) >= MAX_LEADERLESS or not self.context.budget.admit(size):
-                        continue
-                    known = self._leaderless[key] = _Leaderless(self.context.case())
-                if not known.over:
+                known = self._leaderless.of(key)
+                if known is not None and not known.over:
                     known.case.add(packet, ns)
                     known.case.note("clients", [client_of(exchange)])
                     known.replicas = tuple(one.get("replica_nodes") or ())

@@ -164,7 +164,6 @@ class Rereads(Observer):
         return known.assignments if known is not None else 0
 
     def observations(self) -> Iterator[Observation]:
-        """By client and topic."""
         stuck: dict[tuple[str, str], dict[int, _Reader]] = {}
         for (client, topic, index), reader in self._readers.items():
             if reader.returns >= MANY_RETURNS:

@@ -68,7 +68,6 @@ class Restores(Observer):
         )
 
     def observations(self) -> Iterator[Observation]:
-        """By client and changelog."""
         for client, topic, case in self._cases:
             behind = [left for (who, what, _), left in self._behind.items() if (who, what) == (client, topic)]
             yield observation_of(

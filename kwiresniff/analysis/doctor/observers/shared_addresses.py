@@ -59,7 +59,6 @@ class SharedAddresses(Observer):
                 known.nodes.update(sorted(ids)[: MAX_NODES - len(known.nodes)])
 
     def observations(self) -> Iterator[Observation]:
-        """By address."""
         for address, known in self._shared.items():
             nodes = sorted(known.nodes)
             text = f"{address} was named as that of the nodes {listed([str(node) for node in nodes])}"

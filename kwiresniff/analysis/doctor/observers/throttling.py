@@ -78,7 +78,6 @@ class Throttling(Observer):
             self._cost(case, -max(until_ns - (connection.closed_ns or self.context.end_ns), 0))
 
     def observations(self) -> Iterator[Observation]:
-        """By client and user."""
         end_ns = self.context.end_ns
         for client, user, case in self._throttled:
             over_ns = sum(max(until_ns - end_ns, 0) for until_ns, one in self._muted.values() if one is case)

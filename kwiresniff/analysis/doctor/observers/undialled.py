@@ -76,7 +76,6 @@ class UndialledBrokers(Observer):
             self._tried.add((host_of(client), server))
 
     def observations(self) -> Iterator[Observation]:
-        """By client and address."""
         by_host: dict[str, set[str]] = {}
         for client, address, _ in self._named:
             by_host.setdefault(client.partition("\0")[2], set()).add(address)

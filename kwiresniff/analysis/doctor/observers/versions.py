@@ -71,7 +71,6 @@ class RefusedVersions(CountingObserver):
         return case
 
     def observations(self) -> Iterator[Observation]:
-        """By client, broker and version."""
         for client, what, case in self.cases:
             broker, api_key, version, api = [*what.split(" "), "-1", "-1", ""][:4]  # of those counted together, nothing
             numbers = {"broker": broker, "api_key": int(api_key), "api_version": int(version), "api": api}

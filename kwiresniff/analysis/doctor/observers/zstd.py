@@ -81,7 +81,6 @@ class UnknownZstd(Observer):
                 case.note("software", [f"{software.get('name')} {software.get('version')}".strip()])
 
     def observations(self) -> Iterator[Observation]:
-        """By client and topic."""
         for client, topic, case in self._cases:
             stuck = [
                 f"{topic}-{index}"
