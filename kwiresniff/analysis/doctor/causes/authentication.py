@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
-from kwiresniff.analysis.doctor.error_meanings import MEANINGS
 from kwiresniff.analysis.doctor.evidence import MAX_MESSAGE_CHARS, clipped
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.observers.authentication import AGAIN, FAILED, MECHANISM, PLAINTEXT, STATE, STRAY
@@ -109,7 +108,7 @@ class RefusedAuthentication(Cause):
             )
         if how == AGAIN:
             return f"{STATE}: authenticates again{by} on a connection where it has just done so, {count}", _TOO_SOON
-        return f"{how}: speaks SASL at the wrong time", MEANINGS[STATE].remedy
+        return f"{how}: speaks SASL at the wrong time", "Compare security.protocol of the client with the listener's."
 
 
 _REMEDY: Final = (

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from kwiresniff.analysis.doctor.cause import ERROR, Cause, Explanation
-from kwiresniff.analysis.doctor.error_meanings import MEANINGS
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.observers.leaders import NOTICED_NS
 from kwiresniff.analysis.doctor.wording import duration, listed, span
@@ -117,7 +116,7 @@ class OldLeader(Cause):
                 code="not_leader_or_follower",
                 subject=client or "replication",
                 title=by_client if client else f"{who} ({listed(errors)})",
-                remedy=MEANINGS["NOT_LEADER_OR_FOLLOWER"].remedy if client else _FOLLOWING,
+                remedy=_ASKING if client else _FOLLOWING,
                 explained=(one,),
                 supports=(one.text,),
                 numbers={
@@ -151,6 +150,10 @@ class QuorumElection(Cause):
         )
 
 
+_ASKING: Final = (
+    "One or two after a leader moved are normal. Many: look for leaders that flap (broker restarts, ISR shrinking, "
+    "controller log), or a client whose metadata refreshes fail."
+)
 _FOLLOWING: Final = "Normal whenever leaders move. Lasting: see whether the ISR of their partitions shrinks."
 _REMEDY: Final = (
     "Planned (a restart, a reassignment, a preferred election): nothing to do. Else look why the old leader left: its "

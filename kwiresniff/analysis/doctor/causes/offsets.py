@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
-from kwiresniff.analysis.doctor.error_meanings import MEANINGS
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.observers.log_ranges import OUT_OF_RANGE
 from kwiresniff.analysis.doctor.wording import listed, times
@@ -59,4 +58,7 @@ def _remedy(asked: list[dict[str, Any]]) -> str:
             "The offset has been deleted by retention: the consumer was slower than that, records were skipped. Look "
             "at its lag and at retention.ms and retention.bytes of the topic."
         )
-    return MEANINGS[OUT_OF_RANGE].remedy
+    return (
+        "The consumer was slower than retention, or the log was truncated: records were skipped or will be read again, "
+        "as auto.offset.reset says."
+    )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kwiresniff.analysis.doctor.cause import ERROR, Cause, Explanation
-from kwiresniff.analysis.doctor.error_meanings import MEANINGS
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.wording import counted, duration, listed, times
 from kwiresniff.results.findings import scope_of
@@ -159,7 +158,8 @@ class RemovedMember(Cause):
         return self.told(
             one,
             f"{listed(errors)}: acts on a membership that its group has given up, {times(one.count)}",
-            MEANINGS["UNKNOWN_MEMBER_ID"].remedy,
+            "The member was away longer than max.poll.interval.ms or session.timeout.ms: look at the time between its "
+            "polls, and at the timeline of the group (kwiresniff groups).",
             numbers={"error": errors[0] if errors else "", "concerns": [*one.numbers["apis"], f"group {group}"]},
             details=(history,) if history else (),
             severity="info" if one.count <= REBALANCES else "warning",

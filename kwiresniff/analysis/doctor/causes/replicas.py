@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
-from kwiresniff.analysis.doctor.error_meanings import MEANINGS
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.wording import broker_says, counted, duration, listed, span
 from kwiresniff.results.findings import scope_of
@@ -207,7 +206,8 @@ class NotEnoughReplicas(Cause):
             subject=f"topic {topic}",
             title=f"{listed(numbers['errors'])}: writes to {what} are refused{span(one.first_ns, one.last_ns)}, too "
             f"few replicas are in sync{left}",
-            remedy=MEANINGS["NOT_ENOUGH_REPLICAS"].remedy,
+            remedy="Find the replicas that fell out of the ISR (disk, network, a broker that is down) before lowering "
+            "min.insync.replicas.",
             explained=(one,),
             supports=(one.text,),
             numbers={

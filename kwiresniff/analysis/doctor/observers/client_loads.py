@@ -81,7 +81,7 @@ class ClientLoads(Observer):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._loads: Subjects[str, _Load] = Subjects(
-            context.budget, lambda: _Load(context.case()), MAX_PARTS, MAX_LOADS
+            context.budget, lambda: _Load(context.case()), 2 * MAX_PARTS, MAX_LOADS
         )
         self._on: dict[int, _Line] = {}
         self._part_ns = FIRST_PART_NS
