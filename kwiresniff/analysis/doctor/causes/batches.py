@@ -55,12 +55,11 @@ class RepeatedBatches(Cause):
         cause = (
             f" Then see why {listed([self.context.cluster.broker_text(one) for one in slow])} is slow." if slow else ""
         )
-        return Explanation(
-            code="records_doubled",
-            subject=client,
-            title=f"{gives_up} the same batch again, without idempotence: {times(numbers['sent_again'])} for "
+        return self.told(
+            one,
+            f"{gives_up} the same batch again, without idempotence: {times(numbers['sent_again'])} for "
             f"{topic}, {stored}",
-            remedy="Set enable.idempotence=true (with acks=all): the broker then recognises a batch that it has."
+            "Set enable.idempotence=true (with acks=all): the broker then recognises a batch that it has."
             f"{timeout}{cause}",
             explained=(one, *waits),
             supports=(one.text, *details),

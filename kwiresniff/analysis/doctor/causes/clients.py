@@ -80,7 +80,7 @@ class MetadataStorm(Cause):
         )
 
     def _other(self, one: Observation, *, on_new: bool) -> Explanation:
-        numbers, client = one.numbers, one.name("client")
+        numbers = one.numbers
         if numbers["with_errors"] * 2 > one.count:
             why = f", and is answered with {listed(numbers['errors'])}"
             remedy = "It waits for a topic or a leader that is not there: create the topic, or mend its name."
@@ -96,12 +96,10 @@ class MetadataStorm(Cause):
                 "Its application asks: an admin client in a loop, partitionsFor or a list of topics for each message. "
                 "Ask seldom, and keep what was answered."
             )
-        return Explanation(
-            code="metadata_storm",
-            subject=client,
-            title=f"asks for metadata {numbers['per_second']:.0f} times a second, {one.count:,} times in all{why}",
-            remedy=remedy,
-            explained=(one,),
+        return self.told(
+            one,
+            f"asks for metadata {numbers['per_second']:.0f} times a second, {one.count:,} times in all{why}",
+            remedy,
             numbers={"per_second": numbers["per_second"]},
             severity="warning",
             rank=WASTE,

@@ -23,9 +23,6 @@ class ConnectionLimit(Cause):
     explains = ("closed_without_answer",)
 
     def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        return self._explanation(one)
-
-    def _explanation(self, one: Observation) -> Explanation:
         host, broker, clients = one.name("host"), one.name("broker"), one.named("client")
         at_once, open_ = one.numbers["at_once"], one.numbers["open"]
         if at_once and not open_:
@@ -37,13 +34,12 @@ class ConnectionLimit(Cause):
         else:
             title = f"{times(one.count)} after a while: a limit on how many it may open a second"
             remedy = _RATE
-        return Explanation(
-            code="connections_refused",
-            subject=f"{host} → {broker}",
-            title=f"{self.context.cluster.broker_text(broker)} accepts connections of {host} and closes them without a "
+        return self.told(
+            one,
+            f"{self.context.cluster.broker_text(broker)} accepts connections of {host} and closes them without a "
             f"word, {title}",
-            remedy=remedy,
-            explained=(one,),
+            remedy,
+            subject=f"{host} → {broker}",
             supports=(one.text,),
             numbers={"broker": broker, "host": host, "open": open_ if at_once else None, "clients": clients},
             explains=dict.fromkeys(

@@ -28,9 +28,6 @@ class LeaderChange(Cause):
     explains = ("leader_moved",)
 
     def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        return self._explanation(one)
-
-    def _explanation(self, one: Observation) -> Explanation:
         cluster, numbers = self.context.cluster, one.numbers
         cluster_id = one.name("node").rpartition("/")[0]
         old, new, needed = numbers["from_address"], numbers["to_addresses"], dict(numbers["needed"])
@@ -48,12 +45,11 @@ class LeaderChange(Cause):
         after = listed([cluster.node_text(cluster_id, node) for node in numbers["to"]])
         waited = [(client, ns) for client, ns in needed.items() if ns][:10]
         until = "until it was served by the new leader"
-        return Explanation(
-            code="leader_change",
+        return self.told(
+            one,
+            f"leader moved from {before} to {after}{span(one.first_ns, one.last_ns)}{followed}",
+            _REMEDY,
             subject=listed(numbers["partitions"]),
-            title=f"leader moved from {before} to {after}{span(one.first_ns, one.last_ns)}{followed}",
-            remedy=_REMEDY,
-            explained=(one,),
             supports=(one.text,),
             numbers={
                 "partitions": numbers["partitions"][:100],
@@ -96,15 +92,12 @@ class OldLeader(Cause):
         """By client, those of followers together."""
         for one in observed.of("asked_old_leader"):
             client = one.name("client")
-            yield Explanation(
-                code="stale_metadata",
-                subject=client,
-                title=one.text,
-                remedy="Its metadata is stale: see whether its Metadata requests are answered and by whom, "
+            yield self.told(
+                one,
+                one.text,
+                "Its metadata is stale: see whether its Metadata requests are answered and by whom, "
                 "metadata.max.age.ms, and whether it refreshes on NOT_LEADER_OR_FOLLOWER.",
-                explained=(one,),
                 supports=(f"{one.numbers['errors']} answers said that the broker does not lead",),
-                numbers=dict(one.numbers),
                 severity="warning",
                 explains={"not_leader_or_follower": scope_of("client", [client])},
             )
@@ -112,12 +105,12 @@ class OldLeader(Cause):
             errors, client = one.numbers["errors"], "" if one.numbers["followers"] else one.name("client")
             who = "followers look for the leaders of their partitions"
             by_client = f"{listed(errors)}: asks brokers that do not lead the partition"
-            yield Explanation(
+            yield self.told(
+                one,
+                by_client if client else f"{who} ({listed(errors)})",
+                _ASKING if client else _FOLLOWING,
                 code="not_leader_or_follower",
                 subject=client or "replication",
-                title=by_client if client else f"{who} ({listed(errors)})",
-                remedy=_ASKING if client else _FOLLOWING,
-                explained=(one,),
                 supports=(one.text,),
                 numbers={
                     "error": errors[0] if errors else "",

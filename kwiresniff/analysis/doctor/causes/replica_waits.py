@@ -54,16 +54,14 @@ class ReplicaWait(Cause):
         shared = "for a replica that they share, or each for its own disk; which, the capture does not show"
         waited = f"{listed(numbers['apis'])} waited up to {duration(longest_ns)} at {at}"
         when = f"{how_often}{span(one.first_ns, one.last_ns)}"
-        return Explanation(
-            code="replica_wait",
-            subject=listed([cluster.broker_text(address) for address in culprits]) or at,
-            title=f"{waited} for replicas on other brokers{when}: {'; '.join(why)}"
-            if why
-            else f"{waited}{when}, {shared}",
-            remedy="Writes with acks=all wait until a replica that is gone has left the ISR (broker.session.timeout.ms "
+        return self.told(
+            one,
+            f"{waited} for replicas on other brokers{when}: {'; '.join(why)}" if why else f"{waited}{when}, {shared}",
+            "Writes with acks=all wait until a replica that is gone has left the ISR (broker.session.timeout.ms "
             "of the controller, replica.lag.time.max.ms). See why its broker went or stood still: its log, pauses, "
             "disks. One that is stopped in order takes leave first, and nobody waits. The leader's RemoteTimeMs is "
             "what it waited for replicas, its LocalTimeMs what its own disk took.",
+            subject=listed([cluster.broker_text(address) for address in culprits]) or at,
             explained=(one, *late),
             supports=(one.text, *why),
             contradicts=() if gone else ("no broker closed its connections meanwhile",),

@@ -28,9 +28,6 @@ class UnderReplicated(Cause):
     explains = ("under_replicated",)
 
     def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        return self._explanation(one)
-
-    def _explanation(self, one: Observation) -> Explanation:
         cluster, numbers = self.context.cluster, one.numbers
         cluster_id = one.name("node").rpartition("/")[0]
         missing = [node for node, _ in numbers["missing"]]
@@ -56,13 +53,12 @@ class UnderReplicated(Cause):
             details.append(f"node {most[0]} leads {most[1]} of these {numbers['short']} partitions")
         addresses = [address for node in absent if (address := cluster.address(cluster_id, node))]
         be = "is" if numbers["short"] == 1 else "are"
-        return Explanation(
-            code="under_replicated",
-            subject=listed([texts[node] for node in missing]),
-            title=f"{numbers['short']} of {counted(numbers['of'], 'partition')} {be} under-replicated"
+        return self.told(
+            one,
+            f"{numbers['short']} of {counted(numbers['of'], 'partition')} {be} under-replicated"
             f"{span(one.first_ns, one.last_ns)}: {'; '.join(parts)}",
-            remedy=_FAILED if failed else _ABSENT if absent else _LAGGING,
-            explained=(one,),
+            _FAILED if failed else _ABSENT if absent else _LAGGING,
+            subject=listed([texts[node] for node in missing]),
             supports=(one.text,),
             doubt=_REASSIGNED if elsewhere and not absent and not failed else "",
             numbers={
@@ -132,9 +128,6 @@ class OfflinePartition(Cause):
     explains = ("no_leader",)
 
     def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        return self._explanation(one)
-
-    def _explanation(self, one: Observation) -> Explanation:
         numbers, clients = one.numbers, one.named("client")
         nodes, failed = numbers["nodes"], numbers["log_directory_failed"]
         cluster_id = one.name("node").rpartition("/")[0]
@@ -145,21 +138,13 @@ class OfflinePartition(Cause):
             why = f"their replicas are on {texts}, and none of those can lead"
         else:
             why = "which replicas they have is not told"
-        return Explanation(
-            code="partition_offline",
-            subject=listed(numbers["partitions"]),
-            title=f"no leader{span(one.first_ns, one.last_ns)}, for {duration(numbers['lasted_ns'])} at least: {why}; "
-            "nobody can write to them or read them",
-            remedy=_FAILED if failed else _AWAY,
-            explained=(one,),
-            supports=(one.text,),
-            numbers={
+        return self.told(one, f"no leader{span(one.first_ns, one.last_ns)}, for {duration(numbers['lasted_ns'])} at least: {why}; "
+            "nobody can write to them or read them", _FAILED if failed else _AWAY, subject=listed(numbers["partitions"]), supports=(one.text,), numbers={
                 "partitions": numbers["partitions"],
                 "nodes": nodes,
                 "log_directory_failed": failed,
                 "clients": clients,
-            },
-            explains={
+            }, explains={
                 **dict.fromkeys(
                     (
                         "leader_not_available", "kafka_storage_error", "not_leader_or_follower", "stale_metadata",
@@ -169,8 +154,7 @@ class OfflinePartition(Cause):
                 ),
                 "leader_change": scope_of("topic", one.named("topic")),
                 "under_replicated": scope_of("topic", one.named("topic")),
-            },
-        )  # fmt: skip
+            },)  # fmt: skip
 
 
 class NotEnoughReplicas(Cause):
@@ -186,9 +170,6 @@ class NotEnoughReplicas(Cause):
     explains = ("writes_refused",)
 
     def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        return self._explanation(one)
-
-    def _explanation(self, one: Observation) -> Explanation:
         cluster, numbers = self.context.cluster, one.numbers
         topic, cluster_id, missing = numbers["topic"], numbers["cluster"], numbers["missing"]
         what = listed(numbers["partitions"]) or topic
@@ -201,14 +182,13 @@ class NotEnoughReplicas(Cause):
         clients = one.named("client")
         # Until the replica has left the ISR, writes wait for it instead of being refused, wherever they go.
         everywhere = [*one.named("broker"), *cluster.addresses(cluster_id)]
-        return Explanation(
-            code="not_enough_replicas",
-            subject=f"topic {topic}",
-            title=f"{listed(numbers['errors'])}: writes to {what} are refused{span(one.first_ns, one.last_ns)}, too "
+        return self.told(
+            one,
+            f"{listed(numbers['errors'])}: writes to {what} are refused{span(one.first_ns, one.last_ns)}, too "
             f"few replicas are in sync{left}",
-            remedy="Find the replicas that fell out of the ISR (disk, network, a broker that is down) before lowering "
+            "Find the replicas that fell out of the ISR (disk, network, a broker that is down) before lowering "
             "min.insync.replicas.",
-            explained=(one,),
+            subject=f"topic {topic}",
             supports=(one.text,),
             numbers={
                 "error": numbers["errors"][0] if numbers["errors"] else "",

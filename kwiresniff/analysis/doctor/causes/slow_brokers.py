@@ -229,15 +229,15 @@ class CostlyTopic(Cause):
         topic, leader, others = late.name("topic"), late.numbers["leader"], trouble.other_topics(late)
         longest_ns, broker = late.numbers["longest_ns"], self.context.cluster.broker_text(leader)
         names = listed([other.name("topic") for other in others])
-        return Explanation(
-            code="slow_topic",
-            subject=f"topic {topic}",
-            title=f"{late.count} of {late.numbers['writes']} writes took {broker} up to {duration(longest_ns)}"
+        return self.told(
+            late,
+            f"{late.count} of {late.numbers['writes']} writes took {broker} up to {duration(longest_ns)}"
             f"{span(late.first_ns, late.last_ns)}, while {names} there is not late",
-            remedy=f"It is not the broker but what {topic} asks of it: compare its settings with those of {names} "
+            f"It is not the broker but what {topic} asks of it: compare its settings with those of {names} "
             "(kafka-configs --describe: compression.type, flush.messages, message.timestamp.type), the log directory "
             "that it lies in, and the size of its batches.",
-            explained=(late,),
+            code="slow_topic",
+            subject=f"topic {topic}",
             supports=(late.text, *[other.text for other in others]),
             doubt="" if late.numbers["nodes"] and late.numbers["acks"] else "its replicas are not in the capture",
             numbers={
@@ -266,13 +266,13 @@ class CostlyTopic(Cause):
             title += f"; {count} took it up to {duration(longest_ns)}"
             title += f", while {listed(list(others))} there is not late" if others else ""
         brokers = one.numbers["leaders"]
-        return Explanation(
-            code="recompression",
-            subject=f"topic {topic}",
-            title=title,
-            remedy=f"Set compression.type=producer for {topic}, or let its producers use what the topic has "
+        return self.told(
+            one,
+            title,
+            f"Set compression.type=producer for {topic}, or let its producers use what the topic has "
             f"(compression.type={codec}): then the broker stores batches as they come. A high level of compression "
             "(compression.zstd.level, compression.gzip.level) costs the most.",
+            subject=f"topic {topic}",
             explained=(one, *late),
             supports=(one.text, *[each.text for each in (*late, *others.values())]),
             contradicts=() if others or not late else ("no other topic was written there, to compare it with",),

@@ -43,12 +43,12 @@ class StalledBroker(Cause):
         # With acks=all the other brokers wait for the replicas of one that stands still.
         nodes = {address for broker in silent for address in cluster.addresses(cluster.of(broker))}
         everywhere = scope_of("broker", [*silent, *waiting, *nodes])
-        return Explanation(
-            code="broker_stalled",
-            subject=listed(texts),
-            title=f"{title}; or its answers are among what the capture lost" if lossy else title,
-            remedy="The whole broker stood still, so it is not one request that is slow: look at its pauses of garbage "
+        return self.told(
+            one,
+            f"{title}; or its answers are among what the capture lost" if lossy else title,
+            "The whole broker stood still, so it is not one request that is slow: look at its pauses of garbage "
             "collection, a disk that hung, CPU taken away (a stopped process, a paused virtual machine).",
+            subject=listed(texts),
             explained=(one, *waits),
             supports=(one.text,),
             numbers={

@@ -31,9 +31,6 @@ class Throttled(Cause):
     explains = ("throttled",)
 
     def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        return self._explanation(one)
-
-    def _explanation(self, one: Observation) -> Explanation:
         client, brokers, numbers = one.name("client"), one.named("broker"), one.numbers
         longest_ms, lost_ns = numbers["longest_ms"], numbers["lost_ns"]
         quotas = listed(numbers["quotas"])
@@ -41,22 +38,13 @@ class Throttled(Cause):
             quotas = f"{quotas} or the request quota"
         severe = lost_ns / numbers["seen_ns"] >= MUCH and longest_ms >= SEVERE_MS
         on = "its connections" if len(brokers) > 1 else "its connection"
-        return Explanation(
-            code="throttled",
-            subject=client,
-            title=f"is throttled by the {quotas} of user {numbers['user']} or its client id: {one.count} answers tell "
-            f"it to wait, {duration(longest_ms * MILLISECOND_NS)} at most; on {on} it lost {duration(lost_ns)}",
-            remedy="Raise the quota of the user or client id (kafka-configs --describe --entity-type users, clients), "
+        return self.told(one, f"is throttled by the {quotas} of user {numbers['user']} or its client id: {one.count} answers tell "
+            f"it to wait, {duration(longest_ms * MILLISECOND_NS)} at most; on {on} it lost {duration(lost_ns)}", "Raise the quota of the user or client id (kafka-configs --describe --entity-type users, clients), "
             f"or make the client send less. {_HELD if numbers['held_back'] else _MUTED}: brokers and disks are not "
-            "slow.",
-            explained=(one,),
-            supports=(one.text,),
-            numbers={
+            "slow.", supports=(one.text,), numbers={
                 **{name: numbers[name] for name in ("user", "longest_ms", "total_ms", "lost_ns", "quotas")},
                 "brokers": brokers,
-            },
-            severity="error" if severe else "warning",
-            explains={
+            }, severity="error" if severe else "warning", explains={
                 "slow": scope_of("broker", brokers),
                 **dict.fromkeys(
                     (
@@ -65,5 +53,4 @@ class Throttled(Cause):
                     ),
                     scope_of("client", [client]),
                 ),
-            },
-        )  # fmt: skip
+            },)  # fmt: skip

@@ -78,12 +78,11 @@ class Unanswered(Cause):
                 title += ": the broker closed other connections then, it was stopped or killed"
             if passed_on:
                 title += ", though the broker answered other requests: the controller does not"
-            yield Explanation(
-                code="unanswered",
+            yield self.told(
+                one,
+                title,
+                _CONTROLLER if passed_on else _SILENT,
                 subject=broker,
-                title=title,
-                remedy=_CONTROLLER if passed_on else _SILENT,
-                explained=(one,),
                 severity="info" if lossy else "warning" if api in CLUSTER_API_NAMES or went else "error",
                 numbers={"api": api, "clients": one.named("client"), "longest_ns": longest_ns},
                 rank=SYMPTOM,
@@ -100,9 +99,6 @@ class ClosedByBroker(Cause):
     explains = ("closed_by_broker",)
 
     def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        return self._explanation(one)
-
-    def _explanation(self, one: Observation) -> Explanation:
         numbers, client, broker = one.numbers, one.name("client"), one.name("broker")
         requests, largest = numbers["requests"], numbers["largest_request_bytes"]
         large = largest >= MAX_REQUEST_BYTES
@@ -130,12 +126,10 @@ class ClosedByBroker(Cause):
                 f"traffic, {times(one.count)} ({listed(requests)} without an answer)"
             )
             remedy = _FORGOTTEN
-        return Explanation(
-            code="closed_by_broker",
-            subject=client,
-            title=title,
-            remedy=remedy,
-            explained=(one,),
+        return self.told(
+            one,
+            title,
+            remedy,
             severity="error" if large or again else "info" if numbers["cluster"] else "warning",
             numbers={"broker": broker, "requests": requests, "largest_request_bytes": largest},
             rank=SYMPTOM,
