@@ -12,6 +12,11 @@ from kwiresniff.results.findings import scope_of
 
 #: A follower may be behind for so long before it leaves the ISR (``replica.lag.time.max.ms``); a restart takes less.
 LAG_NS: Final = 30_000_000_000
+#: What clients meet at partitions without a leader.
+_WITHOUT_LEADER: Final = (
+    "leader_not_available", "kafka_storage_error", "not_leader_or_follower", "stale_metadata",
+    "coordinator_not_available", "not_coordinator", "request_timed_out", "metadata_storm",
+)  # fmt: skip
 
 
 class UnderReplicated(Cause):
@@ -138,23 +143,25 @@ class OfflinePartition(Cause):
             why = f"their replicas are on {texts}, and none of those can lead"
         else:
             why = "which replicas they have is not told"
-        return self.told(one, f"no leader{span(one.first_ns, one.last_ns)}, for {duration(numbers['lasted_ns'])} at least: {why}; "
-            "nobody can write to them or read them", _FAILED if failed else _AWAY, subject=listed(numbers["partitions"]), supports=(one.text,), numbers={
+        return self.told(
+            one,
+            f"no leader{span(one.first_ns, one.last_ns)}, for {duration(numbers['lasted_ns'])} at least: {why}; "
+            "nobody can write to them or read them",
+            _FAILED if failed else _AWAY,
+            subject=listed(numbers["partitions"]),
+            supports=(one.text,),
+            numbers={
                 "partitions": numbers["partitions"],
                 "nodes": nodes,
                 "log_directory_failed": failed,
                 "clients": clients,
-            }, explains={
-                **dict.fromkeys(
-                    (
-                        "leader_not_available", "kafka_storage_error", "not_leader_or_follower", "stale_metadata",
-                        "coordinator_not_available", "not_coordinator", "request_timed_out", "metadata_storm",
-                    ),
-                    scope_of("client", clients),
-                ),
+            },
+            explains={
+                **dict.fromkeys(_WITHOUT_LEADER, scope_of("client", clients)),
                 "leader_change": scope_of("topic", one.named("topic")),
                 "under_replicated": scope_of("topic", one.named("topic")),
-            },)  # fmt: skip
+            },
+        )
 
 
 class NotEnoughReplicas(Cause):

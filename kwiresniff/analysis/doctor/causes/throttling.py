@@ -17,6 +17,10 @@ SEVERE_MS: Final = 1_000
 WINDOW_MS: Final = 1_000
 _MUTED: Final = "Its requests wait before the broker reads them"
 _HELD: Final = "The broker, which is older than Kafka 2.0, holds its responses back"
+#: What a client meets that is told to wait.
+_SYMPTOMS: Final = (
+    "unanswered", "broker_stalled", "request_timed_out", "closed_by_broker", "consumer_lag", "own_queue",
+)  # fmt: skip
 
 
 class Throttled(Cause):
@@ -38,19 +42,21 @@ class Throttled(Cause):
             quotas = f"{quotas} or the request quota"
         severe = lost_ns / numbers["seen_ns"] >= MUCH and longest_ms >= SEVERE_MS
         on = "its connections" if len(brokers) > 1 else "its connection"
-        return self.told(one, f"is throttled by the {quotas} of user {numbers['user']} or its client id: {one.count} answers tell "
-            f"it to wait, {duration(longest_ms * MILLISECOND_NS)} at most; on {on} it lost {duration(lost_ns)}", "Raise the quota of the user or client id (kafka-configs --describe --entity-type users, clients), "
+        return self.told(
+            one,
+            f"is throttled by the {quotas} of user {numbers['user']} or its client id: {one.count} answers tell "
+            f"it to wait, {duration(longest_ms * MILLISECOND_NS)} at most; on {on} it lost {duration(lost_ns)}",
+            "Raise the quota of the user or client id (kafka-configs --describe --entity-type users, clients), "
             f"or make the client send less. {_HELD if numbers['held_back'] else _MUTED}: brokers and disks are not "
-            "slow.", supports=(one.text,), numbers={
+            "slow.",
+            supports=(one.text,),
+            numbers={
                 **{name: numbers[name] for name in ("user", "longest_ms", "total_ms", "lost_ns", "quotas")},
                 "brokers": brokers,
-            }, severity="error" if severe else "warning", explains={
+            },
+            severity="error" if severe else "warning",
+            explains={
                 "slow": scope_of("broker", brokers),
-                **dict.fromkeys(
-                    (
-                        "unanswered", "broker_stalled", "request_timed_out", "closed_by_broker", "consumer_lag",
-                        "own_queue",
-                    ),
-                    scope_of("client", [client]),
-                ),
-            },)  # fmt: skip
+                **dict.fromkeys(_SYMPTOMS, scope_of("client", [client])),
+            },
+        )
