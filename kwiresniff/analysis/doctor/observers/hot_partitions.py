@@ -11,9 +11,8 @@ from kwiresniff.analysis.doctor.observation import Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.wording import counted
-from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.topic_parts import sizes_of
-from kwiresniff.base.api_keys import METADATA, PRODUCE
+from kwiresniff.base.api_keys import PRODUCE
 from kwiresniff.model import Body, Exchange, Message
 
 #: Partitions that a topic must have, and requests that must have been looked at, before a share says anything.
@@ -23,8 +22,7 @@ ENOUGH_REQUESTS = 60
 #: writes to several partitions at once, or goes from one to another, so often, has keys.
 LASTING_NS = 10_000_000_000
 MIXED = 20
-#: Topics and partitions counted apart.
-MAX_TOPICS = 2_000
+#: Partitions counted apart.
 MAX_PARTITIONS = 1_000
 
 
@@ -58,18 +56,14 @@ class PartitionShares(Observer):
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("partition_share",)
-    apis: ClassVar[frozenset[int] | None] = frozenset({PRODUCE, METADATA})
+    apis: ClassVar[frozenset[int] | None] = frozenset({PRODUCE})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._topics: Subjects[str, _Topic] = Subjects(context.budget, lambda: _Topic(context.case()), 10)
-        self._leaders: dict[str, dict[int, tuple[str, int]]] = {}
 
     def exchange(self, exchange: Exchange) -> None:
-        """Counts the bytes of Produce requests; Metadata tells how many partitions there are."""
-        if exchange.api_key == METADATA:
-            self._learn(exchange)
-            return
+        """Counts the bytes of a Produce request."""
         request = exchange.request
         if request is None:
             return
@@ -91,31 +85,12 @@ class PartitionShares(Observer):
                 elif len(sums) < MAX_PARTITIONS:
                     sums[partition] = size
 
-    def _learn(self, exchange: Exchange) -> None:
-        body = exchange.response.body if exchange.response is not None else None
-        cluster = self.context.cluster.of(exchange.connection.broker)
-        for topic in (body or {}).get("topics") or ():
-            name, partitions = clipped(self.context.topic_of(topic)), topic.get("partitions") or ()
-            size = ENTRY_BYTES * (1 + len(partitions)) + text_bytes(name)
-            if name in self._leaders or (len(self._leaders) < MAX_TOPICS and self.context.budget.admit(size)):
-                self._leaders[name] = {
-                    one.get("partition_index", -1): (cluster, one.get("leader_id", -1))
-                    for one in partitions[:MAX_PARTITIONS]
-                }
-
-    def _visible(self, topic: str) -> set[int]:
-        """The partitions whose leaders' answers are in the capture: of the others nothing is known."""
-        cluster = self.context.cluster
-        return {
-            partition
-            for partition, leader in self._leaders.get(topic, {}).items()
-            if cluster.address(*leader) in cluster.last_answer_ns
-        }
-
     def observations(self) -> Iterator[Observation]:
         """By topic, where enough of it was seen."""
+        visible = self._visible()
         for topic, known in self._topics.items():
-            count, case, whole = len(self._visible(topic) | known.sizes.keys()), known.case, sum(known.sizes.values())
+            count, case = len(visible.get(topic, set()) | known.sizes.keys()), known.case
+            whole = sum(known.sizes.values())
             mixed = known.mixed >= MIXED
             enough = case.count >= (MIXED if mixed else ENOUGH_REQUESTS)
             lasting = mixed or case.last_ns - case.first_ns >= LASTING_NS
@@ -136,6 +111,14 @@ class PartitionShares(Observer):
                     "sampled_bytes": whole,
                 },
             )
+
+    def _visible(self) -> dict[str, set[int]]:
+        """By topic the partitions whose leaders' answers are in the capture: of the others nothing is known."""
+        cluster, visible = self.context.cluster, dict[str, set[int]]()
+        for cluster_id, topic, index, known in self.context.replicas:
+            if cluster.address(cluster_id, known.leader) in cluster.last_answer_ns:
+                visible.setdefault(topic, set()).add(index)
+        return visible
 
 
 def _written(request: Message, context: Context) -> list[tuple[str, _Sizes]]:
