@@ -9,6 +9,7 @@ its coordinator again and again, and never gets to work. Those that ask once and
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
@@ -50,14 +51,12 @@ ASKED_EVERY_NS = 5_000_000_000
 MAX_SERVED = 1_000
 
 
+@dataclass(slots=True, eq=False)
 class _Dialled:
     """The addresses that a client's host got by Metadata from one address."""
 
-    __slots__ = ("advertised", "case")
-
-    def __init__(self, case: Case) -> None:
-        self.case = case
-        self.advertised: dict[str, None] = {}
+    case: Case
+    advertised: dict[str, None] = field(default_factory=dict)
 
 
 class Addresses(Observer):

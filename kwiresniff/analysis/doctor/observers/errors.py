@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from kwiresniff.analysis.body_entities import message_groups, message_transactional_ids
 from kwiresniff.analysis.doctor.cluster import address_text
@@ -34,16 +35,14 @@ MAX_NOTED = 5
 DENIED = "_AUTHORIZATION_FAILED"
 
 
+@dataclass(slots=True, eq=False)
 class _Search:
     """A client's search for its coordinator: since when, and how long without a pause."""
 
-    __slots__ = ("began_ns", "found", "last_ns", "longest_ns")
-
-    def __init__(self) -> None:
-        self.began_ns = 0
-        self.last_ns = 0
-        self.longest_ns = 0
-        self.found = False
+    began_ns: int = 0
+    last_ns: int = 0
+    longest_ns: int = 0
+    found: bool = False
 
     def goes_on(self, ns: int) -> None:
         """Extends the episode by another refusal at ``ns``; after a discovery long ago a new one begins."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import ClassVar
 
 from kwiresniff.analysis.doctor.context import Context
@@ -21,17 +22,16 @@ from kwiresniff.model import Body, Exchange
 MAX_MEMBERS = 10_000
 
 
+@dataclass(slots=True, eq=False)
 class _Member:
     """A member: how many partitions it was assigned last, and when; how long it had none."""
 
-    __slots__ = ("client", "idle_ns", "packet", "partitions", "seen_ns", "since_ns")
-
-    def __init__(self, client: str) -> None:
-        self.client = client
-        self.partitions = 0
-        self.since_ns = self.seen_ns = 0
-        self.packet = 0
-        self.idle_ns = 0
+    client: str
+    partitions: int = 0
+    since_ns: int = 0
+    seen_ns: int = 0
+    packet: int = 0
+    idle_ns: int = 0
 
 
 class IdleMembers(Observer):

@@ -6,6 +6,7 @@ The response does not name the range. ListOffsets answers and later fetches of t
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.error_places import error_places
@@ -28,13 +29,12 @@ MAX_LISTED = 12
 _Partition = tuple[str, str, int]
 
 
+@dataclass(slots=True, eq=False)
 class _Range:
     """The first offset of the log, and the one behind its last; -1 where it is not known."""
 
-    __slots__ = ("end", "first")
-
-    def __init__(self) -> None:
-        self.first = self.end = -1
+    first: int = -1
+    end: int = -1
 
 
 class OutOfRange(CountingObserver):

@@ -8,6 +8,7 @@ is shows in the producers' requests, where the capture has them.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from kwiresniff.analysis.doctor.context import Context
@@ -37,30 +38,26 @@ MAX_IN_TRANSACTION = 100
 _Partition = tuple[str, str, int]
 
 
+@dataclass(slots=True, eq=False)
 class _Stable:
     """A partition as Fetch responses show it: the last stable offset, since when, and how far the log goes on."""
 
-    __slots__ = ("case", "high_watermark", "offset", "since_ns")
-
-    def __init__(self, case: Case) -> None:
-        self.case = case
-        self.offset = -1
-        self.since_ns = 0
-        self.high_watermark = -1
+    case: Case
+    offset: int = -1
+    since_ns: int = 0
+    high_watermark: int = -1
 
 
+@dataclass(slots=True, eq=False)
 class _Open:
     """A transactional producer with the partitions of its open transaction, and the first offset it wrote to each."""
 
-    __slots__ = ("began_ns", "client", "last_ns", "name", "offsets", "timeout_ms")
-
-    def __init__(self, client: str, name: str, timeout_ms: int) -> None:
-        self.client = client
-        self.name = name
-        self.timeout_ms = timeout_ms
-        self.began_ns = 0
-        self.last_ns = 0
-        self.offsets: dict[_Partition, int] = {}
+    client: str
+    name: str
+    timeout_ms: int
+    began_ns: int = 0
+    last_ns: int = 0
+    offsets: dict[_Partition, int] = field(default_factory=dict)
 
 
 class OpenTransactions(Observer):

@@ -6,6 +6,7 @@ Metadata names a partition's leader, its replicas, those in sync, and those that
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from kwiresniff.analysis.doctor.context import Context
@@ -138,16 +139,14 @@ class MissingReplicas(Observer):
             yield observation_of("leads_none", text, case, [f"node:{cluster_id}/{node}"], numbers)
 
 
+@dataclass(slots=True, eq=False)
 class _Leaderless:
     """A partition that has no leader: since when, and the replicas that are offline while their brokers are there."""
 
-    __slots__ = ("case", "over", "present", "replicas")
-
-    def __init__(self, case: Case) -> None:
-        self.case = case
-        self.replicas: tuple[int, ...] = ()
-        self.present: tuple[int, ...] = ()
-        self.over = False
+    case: Case
+    replicas: tuple[int, ...] = ()
+    present: tuple[int, ...] = ()
+    over: bool = False
 
 
 class LeaderlessPartitions(Observer):

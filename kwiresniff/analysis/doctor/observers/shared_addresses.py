@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from kwiresniff.analysis.doctor.cluster import address_text
 from kwiresniff.analysis.doctor.context import Context
@@ -19,12 +20,10 @@ from kwiresniff.model import Exchange
 MAX_NODES = 100
 
 
+@dataclass(slots=True, eq=False)
 class _Address:
-    __slots__ = ("case", "nodes")
-
-    def __init__(self, case: Case) -> None:
-        self.case = case
-        self.nodes: set[int] = set()
+    case: Case
+    nodes: set[int] = field(default_factory=set)
 
 
 class SharedAddresses(Observer):

@@ -7,6 +7,7 @@ its consumers are given after each start, by the offsets of the batches.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import ClassVar
 
 from kwiresniff.analysis.doctor.context import Context
@@ -28,16 +29,16 @@ MAX_CLIENTS = 5_000
 MAX_PARTITIONS = 5_000
 
 
+@dataclass(slots=True, eq=False)
 class _Partition:
     """How far a group has read a partition: ``first`` to ``end``; what was given again, and what was passed over."""
 
-    __slots__ = ("doubled", "end", "first", "is_fresh", "skipped", "starts")
-
-    def __init__(self) -> None:
-        self.first = self.end = -1
-        self.is_fresh = True
-        self.doubled = self.skipped = 0
-        self.starts = 0
+    first: int = -1
+    end: int = -1
+    is_fresh: bool = True
+    doubled: int = 0
+    skipped: int = 0
+    starts: int = 0
 
 
 class _Group:
