@@ -14,7 +14,7 @@ from mypy_extensions import mypyc_attr
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import Ending
 from kwiresniff.analysis.doctor.evidence import Case
-from kwiresniff.analysis.doctor.observation import Observation, observation_of
+from kwiresniff.analysis.doctor.observation import HARMLESS, Harm, Observation, observation_of
 from kwiresniff.analysis.doctor.selection import ALL, Selection
 from kwiresniff.analysis.doctor.wording import listed, times
 from kwiresniff.model import Connection, ConnectionAttempt, Exchange, Problem
@@ -81,10 +81,12 @@ class CountingObserver(Observer):
         for subject, what, case in self.cases:
             yield self.observed(subject, what, case)
 
-    def observed(self, subject: str, what: str, case: Case, **numbers: Any) -> Observation:
-        """The observation of a case, whose notes belong to its numbers."""
+    def observed(
+        self, subject: str, what: str, case: Case, text: str = "", harm: Harm = HARMLESS, **numbers: Any
+    ) -> Observation:
+        """The observation of a case, with another ``text`` than ``sentence`` where one is given."""
         names = {kind: name for kind, name in zip(self.entities, (subject, what), strict=True) if name}
         words = defaultdict(str, {kind: listed(noted) for kind, noted in case.notes().items()})
         words |= {**names, "times": times(case.count)}
-        text = self.sentence.format_map(words)
-        return observation_of(self.kinds[0], text, case, {f"{kind}:{name}" for kind, name in names.items()}, numbers)
+        about = {f"{kind}:{name}" for kind, name in names.items()}
+        return observation_of(self.kinds[0], text or self.sentence.format_map(words), case, about, numbers, harm)

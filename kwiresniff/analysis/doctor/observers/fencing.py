@@ -7,7 +7,7 @@ on.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.error_places import error_places
@@ -90,10 +90,12 @@ class FencedProducers(CountingObserver):
         """By the fenced client and the transactional id, with whoever took it."""
         for client, name, case in self.cases:
             taker = self._taker(client, name, case)
-            by = {} if taker is None else {"by": taker.client, "producer_id": taker.producer_id, "epoch": taker.epoch}
+            by: dict[str, Any] = {"by": None}
+            if taker is not None:
+                by = {"by": taker.client, "producer_id": taker.producer_id, "epoch": taker.epoch}
             overdue = self.context.overdue.get(client, "") if taker is None else ""
             taken_ns = taker.ns if taker is not None else 0
-            yield self.observed(client, name, case, **{"by": None, **by}, taken_ns=taken_ns, overdue=overdue)
+            yield self.observed(client, name, case, **by, taken_ns=taken_ns, overdue=overdue)
 
     def _taker(self, client: str, name: str, case: Case) -> _Holder | None:
         """The newest holder with an epoch above the one that was fenced, who took the id before it was refused."""

@@ -73,5 +73,6 @@ class RefusedVersions(CountingObserver):
     def observations(self) -> Iterator[Observation]:
         for client, what, case in self.cases:
             broker, api_key, version, api = [*what.split(" "), "-1", "-1", ""][:4]  # of those counted together, nothing
-            numbers = {"broker": broker, "api_key": int(api_key), "api_version": int(version), "api": api}
-            yield self.observed(client, what, case, **numbers)
+            yield self.observed(
+                client, what, case, broker=broker, api_key=int(api_key), api_version=int(version), api=api
+            )
