@@ -18,7 +18,7 @@ def run() -> None:
         _open_standard_streams()
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         _leave_no_bytecode_of_root()
-    # numpy comes with pyarrow and matplotlib. Its OpenBLAS would start a thread for each processor, which waits for
+    # numpy comes with pyarrow. Its OpenBLAS would start a thread for each processor, which waits for
     # work in a loop. There is none: nothing here multiplies matrices.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from kwiresniff.base.process_memory import GARBAGE_THRESHOLD

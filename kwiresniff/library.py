@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from functools import partial
 from itertools import chain
 from typing import TypeAlias
 
-from kwiresniff.analysis.filter import compile_filter
+from kwiresniff.analysis.filter import Filter, compile_filter
 from kwiresniff.analysis.redact import Redactor
 from kwiresniff.analysis.sinks import CaptureEvents
-from kwiresniff.analysis.sinks import chain as chosen
 from kwiresniff.base.needs import Needs
 from kwiresniff.capture import SegmentSource, feed_from, open_captures, with_decryption
 from kwiresniff.capture.topic_file import read_topic_file
@@ -27,6 +27,10 @@ from kwiresniff.model import Exchange as Exchange
 from kwiresniff.model import Message as Message
 from kwiresniff.model import Problem as Problem
 from kwiresniff.model import Sink as Sink
+from kwiresniff.plugins import PluginOptions
+from kwiresniff.plugins.loading import load_own, load_plugins
+from kwiresniff.plugins.sinks import LEARNED_FROM as SCHEMAS_FROM
+from kwiresniff.plugins.sinks import chain_with_plugins
 from kwiresniff.session import Analyzer
 
 Path: TypeAlias = str | os.PathLike[str]
@@ -42,14 +46,20 @@ def read(
     decode_as: Iterable[str] = (),
     redact_key: str | None = None,
     show_secrets: bool = False,
+    plugins: Iterable[Path] | None = None,
+    schemas: Path | Iterable[Path] = (),
+    value_formats: Iterable[str] = (),
 ) -> Iterator[Exchange]:
     """Returns an iterator over the exchanges of captures, in the order in which they are complete.
 
     ``captures`` are files, folders or patterns, ``-`` is standard input. The others are the options of ``kwiresniff
-    read``: ``filter`` is ``-Y``, ``redact_key`` is ``--redact-key``. Files are opened and options are checked at once:
+    read``: ``filter`` is ``-Y``, ``redact_key`` is ``--redact-key``, ``plugins`` are the paths of ``--plugin``; without
+    it no plugins are loaded, those of installed packages neither. ``schemas`` are those of ``--schemas``, URLs too, and
+    ``value_formats`` the rules of ``--value-format``. Files are opened and options are checked at once:
     raises KwiresniffError, one line that says what is wrong and where.
     """
-    reading = _Reading(captures, filter, keylog, port, topics, decode_as, redact_key, show_secrets)
+    given = _plugin_options(schemas, value_formats)
+    reading = _Reading(captures, filter, keylog, port, topics, decode_as, redact_key, show_secrets, plugins, given)
     return reading.exchanges()
 
 
@@ -64,15 +74,24 @@ def read_into(
     decode_as: Iterable[str] = (),
     redact_key: str | None = None,
     show_secrets: bool = False,
+    plugins: Iterable[Path] | None = None,
+    schemas: Path | Iterable[Path] = (),
+    value_formats: Iterable[str] = (),
 ) -> None:
     """Gives ``sink`` all exchanges, ended connections, refused or unanswered connection attempts and problems.
 
     Arguments and errors are those of ``read``. With ``filter`` only connections that had a matching exchange are given,
     and no attempts.
     """
-    reading = _Reading(captures, filter, keylog, port, topics, decode_as, redact_key, show_secrets)
+    given = _plugin_options(schemas, value_formats)
+    reading = _Reading(captures, filter, keylog, port, topics, decode_as, redact_key, show_secrets, plugins, given)
     for _ in reading.into(sink):
         pass
+
+
+def _plugin_options(schemas: Path | Iterable[Path], value_formats: Iterable[str]) -> PluginOptions:
+    places = [schemas] if isinstance(schemas, str | os.PathLike) else schemas
+    return PluginOptions(tuple(os.fspath(place) for place in places), tuple(value_formats))
 
 
 class _Reading:
@@ -88,19 +107,27 @@ class _Reading:
         decode_as: Iterable[str],
         redact_key: str | None,
         show_secrets: bool,
+        plugins: Iterable[Path] | None,
+        options: PluginOptions,
     ) -> None:
+        self._plugins = (
+            load_own(options) if plugins is None else load_plugins([os.fspath(path) for path in plugins], options)
+        )
+        self._plugins.hides_values = redact_key is not None
         self._filter = None if filter is None else compile_filter(filter, self._topic_name)
         self._redactor = None if redact_key is None else Redactor(redact_key)
         needs = Needs("records", sessions=True, attempts=self._filter is None)
+        always = SCHEMAS_FROM if self._plugins.learners else frozenset()
         names = {} if topics is None else read_topic_file(os.fspath(topics))
         paths = [captures] if isinstance(captures, str | os.PathLike) else captures
         opened = open_captures([os.fspath(path) for path in paths], decode_as=tuple(decode_as))
         self._captures: SegmentSource = with_decryption(opened, None if keylog is None else os.fspath(keylog))
         self._analyzer = Analyzer(
             needs,
-            exchange_filter=None if self._filter is None else self._filter.matches_header,
+            exchange_filter=None if self._filter is None else partial(_header_verdict, self._filter, always),
             show_secrets=show_secrets,
             ports=[port] if isinstance(port, int) else port,
+            tls_secrets=self._captures.tls_secrets,
         )
         self._analyzer.topics.add(names)
 
@@ -110,15 +137,25 @@ class _Reading:
     def into(self, sink: Sink) -> Iterator[None]:
         """Gives everything to ``sink``, and returns to the caller after each buffer."""
         matches = None if self._filter is None else self._filter.matches
-        sink = chosen(sink, matches=matches, redactor=self._redactor)
-        entry = CaptureEvents(sink, self._captures.problems, self._captures.files)
+        first = chain_with_plugins(
+            sink,
+            self._plugins,
+            self._topic_name,
+            decodes=bool(self._plugins.decoders),
+            decodes_first=self._filter is not None and self._filter.reads_decoded,
+            matches=matches,
+            redactor=self._redactor,
+        )
+        entry = CaptureEvents(first, self._captures.problems, self._captures.files)
         self._analyzer.give_to(entry)
-        return self._steps(entry)
+        return self._steps(entry, sink)
 
-    def _steps(self, entry: CaptureEvents) -> Iterator[None]:
-        with closing(self._captures):
+    def _steps(self, entry: CaptureEvents, sink: Sink) -> Iterator[None]:
+        with closing(self._captures), closing(self._plugins):
             yield from chain(self._analyzer.read(feed_from(self._captures)), self._analyzer.end())
             entry.report()
+            for problem in self._plugins.take_problems():
+                sink.on_problem(problem)
 
     def exchanges(self) -> Iterator[Exchange]:
         """Yields the exchanges, after each segment that completed some, so that few are held at once."""
@@ -127,3 +164,9 @@ class _Reading:
         self._analyzer.pauses = True
         for _ in steps:
             yield from (event for event in found.take() if isinstance(event, Exchange))
+
+
+def _header_verdict(filter: Filter, always_decoded: frozenset[int], exchange: Exchange) -> bool | None:
+    """The filter's verdict before bodies are decoded; a maybe for what plugins may learn from."""
+    verdict = filter.matches_header(exchange)
+    return None if verdict is False and exchange.api_key in always_decoded else verdict

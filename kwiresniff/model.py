@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 Direction: TypeAlias = Literal["request", "response"]
 Outcome: TypeAlias = Literal["ok", "error", "no_response_expected", "unanswered", "request_missing", "undecoded"]
+#: All of them; numbers stand for outcomes by their place in it.
+OUTCOMES: Final[tuple[Outcome, ...]] = (
+    "ok", "error", "no_response_expected", "unanswered", "request_missing", "undecoded",
+)  # fmt: skip
 RecordsMode: TypeAlias = Literal["full", "shown", "headers", "skip"]
 Body: TypeAlias = dict[str, Any]
 
@@ -145,7 +149,8 @@ class Connection:
     known; ``end_seq`` is the one behind the latest request, whose correlation id is ``correlation_id``. ``copy_of`` is
     the number of the connection of which this is another view, None where it is none; ``via`` then says what is between
     both views (``nat`` or ``proxy``), and ``apart_ns`` by how much longer requests wait for their responses at the view
-    that is farther from the broker, the median of the first ones.
+    that is farther from the broker, the median of the first ones. ``tls_session`` names the session of a connection
+    that was decrypted: the client's random, and the session's id (``base.tls_secrets``).
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
@@ -153,7 +158,8 @@ class Connection:
         "client_software", "closed_by", "closed_ns", "closed_packet", "copy_of", "correlation_id", "end_seq",
         "exchanges", "first_ns", "first_packet", "handshake_rtt_ns", "handshake_seen", "id", "is_twice",
         "largest_segments", "last_ns", "later_ns", "packets", "path_ns", "protocol", "proxied", "recovered",
-        "retransmits", "sasl", "skipped_bytes", "syn_retransmits", "tls", "unacknowledged", "via", "was_reset",
+        "retransmits", "sasl", "skipped_bytes", "syn_retransmits", "tls", "tls_session", "unacknowledged",
+        "via", "was_reset",
     )  # fmt: skip
     __slots__ = STATE
 
@@ -188,6 +194,7 @@ class Connection:
         self.client_software: dict[str, str] | None = None
         self.sasl: dict[str, Any] | None = None
         self.tls: dict[str, Any] | None = None
+        self.tls_session: tuple[bytes, bytes] | None = None
         self.exchanges: dict[str, int] = {}
         self.client_id: str | None = None
         self.first_packet = 0
@@ -216,7 +223,7 @@ class Message:
     them. ``text`` is the body as JSON text in UTF-8, in pieces, without ``body`` when only that was asked for. With a
     ``digest`` the body is decoded when somebody asks for it (``is_deferred``). ``dissection`` is the annotated body
     where it had to be read for what is wrong with it, or for what its records hold, and a tree will show it.
-    ``end_seq`` is the TCP sequence number behind a request, or -1.
+    ``end_seq`` is the TCP sequence number behind it, or -1.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (

@@ -110,3 +110,23 @@ def test_the_examples_of_the_page_run(number: int) -> None:
     done = subprocess.run([sys.executable, "-c", example], check=True, cwd=ROOT, capture_output=True, text=True)
     assert ("CreateTopics" if number == 0 else "client") in done.stdout
     assert not done.stderr
+
+
+@pytest.mark.parametrize("redact_key", [None, "k"])
+def test_plugins_decode_what_programs_read(redact_key: str | None, tmp_path: Path) -> None:
+    """Filters lead into it, and --redact takes it away; without plugins nothing is decoded."""
+    (tmp_path / "loud.py").write_text(
+        "def register(hooks):\n"
+        "    hooks.value_decoder(lambda topic, part, data, headers: {'loud': data.decode().upper()})\n"
+        "    hooks.annotator(lambda exchange: 1 / 0)\n"
+    )
+    sink = Everything()
+    found = "record.key.loud == EDSGER"
+    kwiresniff.read_into(sink, CAPTURE, filter=found, plugins=[tmp_path / "loud.py"], redact_key=redact_key)
+    assert sink.events[:2] == ["Produce", "plugin_failed"]
+    (seen, _) = kwiresniff.read(CAPTURE, filter=found, plugins=[tmp_path], redact_key=redact_key)
+    assert seen.request is not None and seen.request.body is not None
+    (batch,) = seen.request.body["topic_data"][0]["partition_data"][0]["records"]
+    decoded = {"key": {"plugin": "loud", "data": {"loud": "EDSGER"}}}
+    assert batch["records"][2].get("decoded", {}).get("key") == (None if redact_key else decoded["key"])
+    assert list(kwiresniff.read(CAPTURE, filter=found)) == []

@@ -29,14 +29,17 @@ ALLOWED = {
     "session": BASE | {"schema", "codec", "stream"},
     "identity": BASE | {"schema"},
     "analysis": BASE | {"schema", "identity"},
+    "index": BASE | {"schema", "capture", "session", "identity", "analysis"},
     "render": BASE | {"schema"},
     "export": BASE,
-    "plugins": BASE,
+    "plugins": BASE | {"analysis", "export"},
+    "packets": BASE | {"schema", "codec", "capture", "stream", "session", "render", "export"},
     "pipeline": BASE | {"schema", "codec", "capture", "stream", "session", "identity", "analysis", "export", "plugins"},
     "cli": BASE
     | {"schema", "codec", "capture", "stream", "session", "identity", "analysis", "render", "export", "plugins"}
-    | {"pipeline"},
-    "library": BASE | {"capture", "session", "identity", "analysis", "export"},
+    | {"index", "browse", "packets", "pipeline"},
+    "browse": BASE | {"schema", "capture", "session", "index", "render"},
+    "library": BASE | {"capture", "session", "identity", "analysis", "export", "plugins"},
     "__main__": {"base", "cli"},
     "__init__": {"library"},
 }
@@ -44,12 +47,13 @@ ALLOWED = {
 AT_HOME = {
     "scapy": {"capture"},
     "pyshark": {"capture"},
+    "cryptography": {"session"},
     "pyspark": {"pipeline"},
     "click": {"cli"},
-    "rich": {"render", "cli"},
+    "rich": {"render", "cli", "browse"},
+    "textual": {"browse"},
     "pyarrow": {"export", "pipeline"},
     "jinja2": {"render"},
-    "matplotlib": {"render"},
     "prometheus_client": {"export"},
 }
 

@@ -34,7 +34,8 @@ FRAMES = {
     "codec/headers.py", "session/credential_blanking.py", "session/der.py", "session/detection.py",
     "session/frame_confirmation.py", "session/frame_search.py", "session/kafka_messages.py",
     "session/proxy_preamble.py", "session/secrets.py",
-    "session/signatures.py", "session/standalone.py", "session/tls_handshake.py", "session/tls_record_layer.py",
+    "session/signatures.py", "session/standalone.py", "session/tls_ciphers.py", "session/tls_handshake.py",
+    "session/tls_opening.py", "session/tls_record_layer.py",
 }  # fmt: skip
 #: Fields of bodies that are read at fixed offsets.
 BY_HAND = {"analysis/body_entities.py", "session/apis.py", "session/fetch_sessions.py"}

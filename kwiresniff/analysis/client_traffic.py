@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from kwiresniff.analysis.body_entities import replica_id_of
+from kwiresniff.analysis.client_settings import SETTINGS_BYTES, TELLING_APIS, ClientSettings
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
 from kwiresniff.analysis.offered_versions import Offer, OfferReader
 from kwiresniff.base.api_keys import (
@@ -218,7 +219,7 @@ class ClientTraffic:
 
     __slots__ = (
         "_last_key", "_last_use", "_may_replicate", "client_id", "cluster", "counts", "groups", "memory",
-        "offer_is_own", "offered", "shared", "topics", "transactional_ids", "uses",
+        "offer_is_own", "offered", "settings", "shared", "topics", "transactional_ids", "uses",
     )  # fmt: skip
 
     def __init__(self, client_id: str | None, shared: InventoryMemory) -> None:
@@ -236,6 +237,7 @@ class ClientTraffic:
         self.topics: dict[str, None] = {}
         self.groups: dict[str, None] = {}
         self.transactional_ids: dict[str, None] = {}
+        self.settings: ClientSettings | None = None
 
     def admit(self) -> bool:
         """Whether there is room to remember the client at all."""
@@ -254,6 +256,8 @@ class ClientTraffic:
         if use is not None:
             use.count += 1
             use.errors += failed
+        if exchange.api_key in TELLING_APIS and (settings := self._settings()) is not None:
+            settings.take(exchange)
         if self._may_replicate and not self.cluster and replica_id_of(request) >= 0:  # consumers give -1
             self.cluster = True
         if exchange.api_key == API_VERSIONS and response is not None:
@@ -278,6 +282,15 @@ class ClientTraffic:
         self._last_key = (api_key, version)
         self._last_use = self._use(self._last_key, exchange.api, request.first_packet, request.first_ns)
         return self._last_use
+
+    def _settings(self) -> ClientSettings | None:
+        """What takes the settings; None where there is no room for them."""
+        if self.settings is None:
+            if self.memory.admit(SETTINGS_BYTES):
+                self.settings = ClientSettings()
+            else:
+                self.memory.cut = True
+        return self.settings
 
     def _use(self, key: tuple[int, int], api: str, packet: int, ns: int) -> UseCounts | None:
         """The counts of a version of an API; None where there is no room for them."""
@@ -328,6 +341,8 @@ class ClientTraffic:
             mine = self._use(key, use.api, use.packet, use.first_ns)
             if mine is not None:
                 mine.merge(use)
+        if other.settings is not None and (settings := self._settings()) is not None:
+            settings.merge(other.settings)
         self._keep(self.topics, list(other.topics))
         self._keep(self.groups, list(other.groups))
         self._keep(self.transactional_ids, list(other.transactional_ids))

@@ -285,4 +285,5 @@ def _client(identity: _Identity, seen: ClientTraffic, rename: Callable[[Any], An
         last_ns=counts.last_ns,
         proxied=None if proxied is None else {"client": proxied[0] or None, "broker": proxied[1], "by": proxied[2]},
         cluster=cluster,
+        settings=() if seen.cluster or seen.settings is None else seen.settings.settings(),
     )

@@ -16,8 +16,8 @@ from hashlib import blake2b
 from typing import Any
 
 from kwiresniff.base.api_keys import ENVELOPE, FETCH, FETCH_SNAPSHOT, PRODUCE, SHARE_FETCH
-from kwiresniff.base.body_members import UNKNOWN_TAGS
-from kwiresniff.base.entities import RECORD_SETS
+from kwiresniff.base.body_members import HEADER_MEMBERS, REDACTED, UNKNOWN_TAGS
+from kwiresniff.base.entities import RECORD_SET_TYPES, RECORD_SETS
 from kwiresniff.base.secret_texts import EXPLANATIONS
 from kwiresniff.model import Body, Direction, Dissection, Exchange, Node, Problem
 
@@ -37,9 +37,6 @@ RECORD_MESSAGES = frozenset(
         (ENVELOPE, "response"),
     }
 )
-_RECORD_TYPES = frozenset({"RECORDS", "COMPACT_RECORDS"})
-#: Fields of records and of their headers that hold what a user wrote.
-_USER_FIELDS = frozenset({"key", "value"})
 #: The bytes of fields of records that have nothing in them.
 _EMPTY = {"headers": 1}
 _ENVELOPED = frozenset({"request_data", "response_data"})
@@ -66,7 +63,7 @@ class Redactor:
         """What stands in the place of ``data``."""
         raw = data.encode("utf-8", "surrogateescape") if isinstance(data, str) else data
         digest = blake2b(raw, digest_size=HASH_BYTES, key=self._key).hexdigest()
-        return {"redacted": True, "size_bytes": len(raw), "hash": digest}
+        return {REDACTED: True, "size_bytes": len(raw), "hash": digest}
 
     def exchange(self, exchange: Exchange) -> None:
         """Redacts both bodies of an exchange."""
@@ -112,12 +109,12 @@ class Redactor:
                 batch[name] = self.value(value)
         for record in batch.get("records") or ():
             self._pair(record)
-            record.pop("decoded", None)
+            _leave(record)
             for header in record.get("headers") or ():
                 self._pair(header)
 
     def _pair(self, pair: Body) -> None:
-        for name in _USER_FIELDS:
+        for name in HEADER_MEMBERS:
             value = pair.get(name)
             if isinstance(value, bytes | str):
                 pair[name] = self.value(value)
@@ -136,13 +133,13 @@ class Redactor:
         while todo:
             node, in_records = todo.pop()
             value = node.value
-            if node.type in _RECORD_TYPES:
+            if node.type in RECORD_SET_TYPES:
                 in_records = True
                 if not node.children and value is None and node.length > 4:
                     node.value, node.derived = _unread(node), True
                 node.derived |= not node.children  # batches nobody looked into: their bytes are all there is
             elif isinstance(value, bytes | str) and (
-                (in_records and (isinstance(value, bytes) or node.name in _USER_FIELDS))
+                (in_records and (isinstance(value, bytes) or node.name in HEADER_MEMBERS))
                 or (value and node.name.endswith(EXPLANATIONS))
                 or node.name in _ENVELOPED
                 or UNKNOWN_TAGS in node.name
@@ -150,13 +147,24 @@ class Redactor:
                 node.value, node.meaning, node.derived = self.value(value), "", True
                 if node.name not in _ENVELOPED:
                     node.children = []  # what was decoded of it
-            elif in_records and node.name in _USER_FIELDS:
+            elif in_records and node.name in HEADER_MEMBERS:
                 node.children, node.meaning, node.derived = [], "", True
             elif in_records and not node.children and value is None and node.length > _EMPTY.get(node.name, 0):
                 node.value, node.derived = _unread(node), True  # nobody can say what is in it
             todo += [(child, in_records) for child in node.children]
 
 
+def _leave(record: Body) -> None:
+    """Takes away what was decoded of a record, but for what plugins have redacted themselves."""
+    decoded = record.pop("decoded", None)
+    if isinstance(decoded, dict):
+        left = {
+            part: one for part, one in decoded.items() if isinstance(one, dict) and "plugin" in one and REDACTED in one
+        }
+        if left:
+            record["decoded"] = left
+
+
 def _unread(node: Node) -> dict[str, Any]:
     """What stands in the place of bytes that were not read."""
-    return {"redacted": True, "size_bytes": node.length}
+    return {REDACTED: True, "size_bytes": node.length}

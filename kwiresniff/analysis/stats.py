@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias, final
 from kwiresniff.analysis.followed_sessions import FollowedSessions, SessionKeys
 from kwiresniff.analysis.latency import BUCKET_BYTES
 from kwiresniff.analysis.stats_dimensions import record_counter
-from kwiresniff.analysis.stats_keys import Key, Keys, key_parts, keys_of
+from kwiresniff.analysis.stats_keys import Key, Keys, TimeKeys, key_parts, keys_of
 from kwiresniff.analysis.stats_row import ROW_BYTES, Row
 from kwiresniff.base.placeholders import NO_REQUEST, OTHERS
 from kwiresniff.model import Exchange, TopicNames
@@ -125,10 +125,17 @@ class StatsTable:
     An exchange with several topics counts in the row of each of them, with all its bytes and its whole latency.
     """
 
-    def __init__(self, by: Sequence[str], topic_name: TopicNames | None = None, *, records: bool = False) -> None:
-        self.by = tuple(by)
-        self._keys = [keys_of(name, topic_name) for name in by]
-        self._single = self._keys[0] if len(by) == 1 else None
+    def __init__(
+        self, by: Sequence[str], topic_name: TopicNames | None = None, *, records: bool = False, every_ns: int = 0
+    ) -> None:
+        """With ``every_ns`` the first dimension is ``time``, its key the beginning of a slice of that width in
+        nanoseconds.
+        """
+        self.by = ("time", *by) if every_ns else tuple(by)
+        self._keys: list[Keys] = [keys_of(name, topic_name) for name in by]
+        if every_ns:
+            self._keys.insert(0, TimeKeys(every_ns))
+        self._single = self._keys[0] if len(self.by) == 1 else None
         self._usual = self.by == ("api",) and not records
         self._records_at, self._count_records = -1, None
         if records:

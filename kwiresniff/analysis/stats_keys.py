@@ -90,6 +90,22 @@ DIMENSIONS = (
 OF_BODIES: Final = frozenset({"partition", "group"})
 
 
+class TimeKeys:
+    """Gives the slice of time in which an exchange began, as the nanoseconds of its beginning; slices begin at whole
+    multiples of their width since the epoch.
+    """
+
+    def __init__(self, width_ns: int) -> None:
+        self._width_ns = width_ns
+
+    def __call__(self, exchange: Exchange) -> Sequence[str]:
+        """One slice, or none of an exchange without messages."""
+        message = exchange.request or exchange.response
+        if message is None:
+            return ()
+        return (str(message.first_ns // self._width_ns * self._width_ns),)
+
+
 def keys_of(name: str, topic_name: TopicNames | None) -> Keys:
     """A function that gives an exchange's values of a dimension."""
     usual: dict[str, Keys] = {

@@ -27,6 +27,8 @@ TOPIC_NAMES: Final = ("name", "topic", "topic_name")
 PARTITION_INDEXES: Final = ("index", "partition", "partition_index")
 #: Fields that hold record sets.
 RECORD_SETS: Final = frozenset({"records", "unaligned_records"})
+#: Their wire types.
+RECORD_SET_TYPES: Final = frozenset({"RECORDS", "COMPACT_RECORDS"})
 
 #: Fields that say by another one of what kind the thing is that they name.
 RESOURCE_FIELD: Final = "resource_type"

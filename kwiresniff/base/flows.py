@@ -31,6 +31,13 @@ def endpoints(flow: bytes) -> tuple[str, str]:
     return _text(flow[:address], ports[:2]), _text(flow[address : 2 * address], ports[2:])
 
 
+def flow_between(source: str, destination: str) -> bytes:
+    """The flow key from one ``ip:port`` to another, the opposite of ``endpoints``."""
+    ends = [one.rpartition(":") for one in (source, destination)]
+    addresses = b"".join([ip_address(host.strip("[]")).packed for host, _, _ in ends])
+    return addresses + b"".join([int(port).to_bytes(2, "big") for _, _, port in ends])
+
+
 def host_of(endpoint: str) -> str:
     """The address in ``ip:port``: ``10.0.0.5`` of ``10.0.0.5:50000``, ``[::1]`` of ``[::1]:50000``."""
     return endpoint.rpartition(":")[0]

@@ -13,5 +13,7 @@ from struct import Struct
 unpack_request_header = Struct(">hhih").unpack_from
 #: api_key, api_version, correlation_id.
 unpack_request_header_v0 = Struct(">hhi").unpack_from
+pack_request_header_v0 = Struct(">hhi").pack
 #: The correlation_id of a response, as a tuple of one.
 unpack_correlation_id = Struct(">i").unpack_from
+pack_correlation_id = Struct(">i").pack

@@ -92,7 +92,6 @@ OF_CAPTURES = (
         "SaslAuthenticate after that",
     ),
     ProblemCode("not_decrypted", "warning", "TLS that could not be opened, and why"),
-    ProblemCode("no_tshark", "warning", "TLS that could be opened if there were a tshark"),
     ProblemCode("too_many_connections", "error", "the connections that were idle longest were ended to make room"),
     ProblemCode(
         "too_many_topic_names", "warning",
@@ -115,7 +114,10 @@ OF_CAPTURES = (
         "plugin_failed", "warning",
         "a plugin that raised an exception, or cannot be loaded; what it would have said is missing",
     ),
-    ProblemCode("plugin_disabled", "warning", "a plugin that failed too often and is not asked any more"),
+    ProblemCode(
+        "plugin_disabled", "warning", "a plugin that failed, or took too long, too often and is not asked any more"
+    ),
+    ProblemCode("plugin_too_slow", "warning", "a plugin that took too long for a value or an exchange, or for many"),
     ProblemCode("plugin_answer_too_large", "warning", "what a plugin answered was left out"),
     ProblemCode("source_failed", "error", "a source of the pipeline that could not be read to its end"),
 )  # fmt: skip
@@ -141,6 +143,11 @@ OF_MESSAGES = (
     ProblemCode("invalid_utf8", "error", "text that is not UTF-8"),
     ProblemCode("too_many_fields", "warning", "more values than are read of one message"),
     ProblemCode("embedded_undecoded", "warning", "bytes that should hold a message, and do not"),
+    ProblemCode(
+        "payload_does_not_fit", "warning",
+        "keys or values (`part`) that name a `schema` and do not fit it, as a `plugin` says: `topic`, `partition`, the "
+        "`record_offset` of the first, and how many `records`; with `--redact`, `schema` is null",
+    ),
     ProblemCode("bad_crc", "error", "a batch or message whose checksum does not match"),
     ProblemCode("unknown_magic", "error", "a batch of a format that no release has"),
     ProblemCode("unknown_codec", "error", "a compression that no release has"),

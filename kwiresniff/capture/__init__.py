@@ -2,18 +2,20 @@
 
 ``open_captures(paths)`` takes files, folders, patterns and ``-``; iterating what it returns gives ``Segment``
 tuples (see ``kwiresniff.model``). The only errors are CaptureError, raised before the first segment; whatever is
-wrong with a capture after that is a Problem in ``CaptureSet.problems``. ``with_decryption`` adds what
-TLS connections carry to them. Live captures are in ``capture.live``.
+wrong with a capture after that is a Problem in ``CaptureSet.problems``. ``with_decryption`` adds the
+keys of TLS connections to them. Live captures are in ``capture.live``.
 """
 
 from collections.abc import Callable
 
 from kwiresniff.capture.capture_set import CaptureSet, open_captures
 from kwiresniff.capture.sources import SegmentSource
-from kwiresniff.capture.tls_decryption import decrypted
 from kwiresniff.model import SegmentSink, feed_of
 
-__all__ = ["CaptureSet", "SegmentSource", "feed_from", "open_captures", "with_decryption"]
+__all__ = ["BUILT_IN", "TSHARK", "CaptureSet", "SegmentSource", "feed_from", "open_captures", "with_decryption"]
+
+#: Who decrypts TLS.
+BUILT_IN, TSHARK = "built-in", "tshark"
 
 
 def feed_from(source: SegmentSource) -> Callable[[SegmentSink], bool]:
@@ -23,12 +25,16 @@ def feed_from(source: SegmentSource) -> Callable[[SegmentSink], bool]:
     return source.feed if isinstance(source, CaptureSet) else feed_of(source)
 
 
-def with_decryption(captures: CaptureSet, keylog: str | None) -> SegmentSource:
-    """``captures`` with what their TLS connections carry, as far as keys are there.
+def with_decryption(captures: CaptureSet, keylog: str | None, engine: str = BUILT_IN) -> SegmentSource:
+    """``captures`` with the TLS keys in the file ``keylog`` besides those that pcapng files have.
 
-    The keys are those in the file ``keylog``, and those that pcapng files have before their first packets. Without
-    any, the captures are returned as they are. Raises CaptureError when ``keylog`` was asked for and cannot be used.
+    With the ``engine`` ``TSHARK`` they are accompanied by what tshark decrypts. Raises CaptureError when ``keylog``
+    cannot be used.
     """
-    if keylog is None and not captures.has_secrets():
-        return captures
-    return decrypted(captures, keylog)
+    if engine == TSHARK:
+        from kwiresniff.capture.tshark_decryption import decrypted
+
+        return decrypted(captures, keylog)
+    if keylog is not None:
+        captures.follow_key_log(keylog)
+    return captures

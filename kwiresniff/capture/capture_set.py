@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import BinaryIO
 
 from kwiresniff.base.address_names import AddressNames
 from kwiresniff.base.packet_references import PACKET_BITS
+from kwiresniff.base.tls_secrets import TlsSecrets
 from kwiresniff.capture.choices import choices_of
 from kwiresniff.capture.formats import PCAPNG_MAGIC, NotACapture, first_timestamp, open_reader
 from kwiresniff.capture.input_stream import Stream
+from kwiresniff.capture.keylog import KeyLog
 from kwiresniff.capture.packet_decoder import NO_CHOICES, Choices, LayerDecoder
+from kwiresniff.capture.packet_places import PacketPlaces, Place
 from kwiresniff.capture.paths import STANDARD_INPUT, Input, expand, reason
 from kwiresniff.capture.sources import Reader, segments_of
 from kwiresniff.errors import CaptureError
-from kwiresniff.model import Problem, Segment, SegmentList, SegmentSink
+from kwiresniff.model import Problem, Segment, SegmentList, SegmentSink, file_index, packet_number
 
 #: How far into a stream that cannot be read twice the first packet is looked for, in growing steps: a packet
 #: comes early, and a slow writer should not have to fill the largest step first.
@@ -28,7 +31,8 @@ class CaptureSet:
 
     ``files`` are the names in the order of reading; a packet reference carries the index into them.
     ``problems`` grows while iterating. ``other_packets`` counts the packets that gave no segment, by reason.
-    ``total_bytes`` is what lies on disk, None when an input is a stream.
+    ``total_bytes`` is what lies on disk, None when an input is a stream. ``tls_secrets`` gets the TLS keys that
+    captures have, and those of a key log. ``places`` tells where packets are found again.
     """
 
     def __init__(
@@ -39,6 +43,7 @@ class CaptureSet:
         first_index: int = 0,
         choices: Choices = NO_CHOICES,
         names: AddressNames | None = None,
+        tls_secrets: TlsSecrets | None = None,
     ) -> None:
         """``streams`` are the inputs that are open already, by path, because they cannot be opened twice.
 
@@ -55,53 +60,91 @@ class CaptureSet:
         self._first_index = first_index
         self._choices = choices
         self._names = names
+        self.tls_secrets = tls_secrets or TlsSecrets()
+        self.on_secrets: Callable[[bytes], object] = self.tls_secrets.add  # gets lines of key logs
+        self._key_log: KeyLog | None = None
         self._done_bytes = 0
         self._done_packets = 0
         self._stream: Stream | None = None
         self._reader: Reader | None = None
         self._decoder: LayerDecoder | None = None  # the current reader's
         self._next = 0  # index of the next input
+        self.places = PacketPlaces()
 
     def __iter__(self) -> Iterator[Segment]:
         return segments_of(self)
 
     def feed(self, sink: SegmentSink) -> bool:
         """Give segments to ``sink`` until it wants a pause or a read is used up; False when there are no more."""
-        while self._reader is None or not self._reader.feed(sink):
+        if self._key_log is not None:
+            self._key_log.poll()
+        while self._reader is None or not self._fed(self._reader, sink):
+            self._learn_secrets()
             if self._decoder is not None:
                 self._decoder.close()
             self._finish()
             if self._next == len(self._inputs):
+                if self._key_log is not None:
+                    self._key_log.finish()
                 return False
             self._begin(self._next)
             self._next += 1
+        self._learn_secrets()
         return True
+
+    def follow_key_log(self, path: str) -> None:
+        """Reads TLS keys from a key log, which may grow where a capture is a stream. Raises CaptureError when it cannot
+        be read, or is none.
+        """
+        self._key_log = KeyLog(path, self.tls_secrets, growing=self.total_bytes is None)
+
+    def _learn_secrets(self) -> None:
+        if self._reader is not None and self._reader.secrets:
+            for lines in self._reader.secrets:
+                self.on_secrets(lines)
+            self._reader.secrets.clear()
 
     @property
     def packets(self) -> int:
         """Packets read so far, of all kinds; exact at the end, up to one buffer behind before."""
         return self._done_packets + (self._reader.packets if self._reader else 0)
 
-    @property
-    def secrets(self) -> list[bytes]:
-        """The TLS key logs found in the current file and not taken yet."""
-        return self._reader.secrets if self._reader else []
-
-    def take_secrets(self) -> list[bytes]:
-        """The TLS key logs in ``secrets``, which are given only once."""
-        taken = list(self.secrets)
-        self.secrets.clear()
-        return taken
-
-    def has_secrets(self) -> bool:
-        """Whether any of the files begins with TLS keys."""
-        return any(one.size_bytes is not None and _begins_with_secrets(one.path) for one in self._inputs)
-
     def again(self) -> CaptureSet | None:
         """A new set that reads these captures from their start; None when an input can be read only once."""
         if self.total_bytes is None:
             return None
         return CaptureSet(self._inputs, {}, [], self._first_index, self._choices)
+
+    def reader_at(self, packet: int, places: PacketPlaces) -> Reader | None:
+        """A reader of the file with the packet of this reference, some way before it; ``places`` are those that a whole
+        reading of these captures has added. None where the file cannot be read again.
+        """
+        index = file_index(packet) - self._first_index
+        if not 0 <= index < len(self._inputs) or self._inputs[index].size_bytes is None:
+            return None
+        reference = (self._first_index + index) << PACKET_BITS
+        place = places.before(packet)
+        try:
+            reader = self._reader_of(index, reference)
+            if place is not None and file_index(place.packet) == file_index(packet):
+                reader = self._resumed(reader, place, reference) or self._reader_of(index, reference)
+        except CaptureError:  # it was a capture when it was read
+            return None
+        return reader
+
+    def _reader_of(self, index: int, reference: int) -> Reader:
+        return open_reader(_open(self._inputs[index].path), LayerDecoder({}, self._choices), reference, _ignore)
+
+    def _resumed(self, reader: Reader, place: Place, reference: int) -> Reader | None:
+        """The reader at a place; None where it does not know there what a whole reading does."""
+        number, found, seen = packet_number(place.packet), reader.begin(), SegmentList()
+        while found and reader.context != place.context and reader.packets < number:
+            found = reader.feed(seen)
+            seen.taken.clear()
+        if found and reader.context == place.context and reader.resume(number, place.offset):
+            return reader
+        reader.close()
+        return None
 
     def read_names(self) -> None:
         """Reads the captures that may have names of addresses for these alone, where they can be read twice: what wrote
@@ -134,9 +177,18 @@ class CaptureSet:
             self._stream = self._streams.get(one.path) or _open(one.path)
             self._decoder = LayerDecoder(self.other_packets, self._choices)
             reference = (self._first_index + index) << PACKET_BITS
+            if self._stream.peek(len(PCAPNG_MAGIC)) == PCAPNG_MAGIC:
+                self.tls_secrets.expected = self.tls_secrets.growing = True
             self._reader = open_reader(self._stream, self._decoder, reference, report, self._names)
         except CaptureError as error:  # it was a capture when it was checked
             report(Problem("capture_unreadable", str(error)))
+
+    def _fed(self, reader: Reader, sink: SegmentSink) -> bool:
+        found = reader.feed(sink)
+        if found and reader.packets:
+            reference = (self._first_index + self._next - 1) << PACKET_BITS
+            self.places.add(reference + reader.packets, reader.offset, reader.context)
+        return found
 
     def _finish(self) -> None:
         if self._stream is not None:
@@ -154,13 +206,14 @@ def open_captures(
     first_index: int = 0,
     decode_as: Sequence[str] = (),
     names: AddressNames | None = None,
+    tls_secrets: TlsSecrets | None = None,
 ) -> CaptureSet:
     """Find and check the captures that ``paths`` name: files, folders, patterns, ``-`` for ``stdin``.
 
     Several files are put in the order of their first packets; packet references count them from ``first_index`` on.
     What cannot be read as a capture is a problem ``capture_unreadable``, and when nothing else was named a
     CaptureError, one line; files in a folder that are no captures are passed over. ``decode_as`` are rules of
-    ``capture.decode_as``. Names of addresses that captures have are added to ``names``.
+    ``capture.decode_as``. Names of addresses that captures have are added to ``names``, TLS keys to ``tls_secrets``.
     """
     inputs: list[tuple[float, Input]] = []
     streams: dict[str, Stream] = {}
@@ -189,7 +242,8 @@ def open_captures(
         raise CaptureError("no capture named: give one or more files or folders, or - for standard input")
     problems[:0] = [_unreadable(error) for error in refused]
     inputs.sort(key=lambda item: item[0])
-    return CaptureSet([one for _, one in inputs], streams, problems, first_index, choices_of(decode_as), names)
+    found_inputs = [one for _, one in inputs]
+    return CaptureSet(found_inputs, streams, problems, first_index, choices_of(decode_as), names, tls_secrets)
 
 
 def _unreadable(error: CaptureError, file: str | None = None) -> Problem:
@@ -216,21 +270,6 @@ def _check_stream(stream: Stream, *, timed: bool) -> float:
         if time != float("inf") or len(head) < size:
             break
     return time
-
-
-def _begins_with_secrets(path: str) -> bool:
-    try:
-        stream = _open(path)
-    except CaptureError:  # said when it is read
-        return False
-    try:
-        if stream.peek(len(PCAPNG_MAGIC)) != PCAPNG_MAGIC:
-            return False
-        from kwiresniff.capture.pcapng import begins_with_secrets
-
-        return begins_with_secrets(stream)
-    finally:
-        stream.close()
 
 
 def _may_have_names(path: str) -> bool:

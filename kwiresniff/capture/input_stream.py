@@ -24,9 +24,17 @@ class _Counted:
     """The bytes as they lie on disk or come through the pipe, with some given back at the front."""
 
     def __init__(self, file: BinaryIO) -> None:
+        self._file = file
         self._read = _reader(file)
         self._front = b""
         self.consumed = 0
+
+    def skip(self, count: int) -> None:
+        """Passes over bytes of a file that can be sought."""
+        given_back = min(count, len(self._front))
+        self._front = self._front[given_back:]
+        self._file.seek(count - given_back, io.SEEK_CUR)
+        self.consumed += count - given_back
 
     def read(self, size: int, /) -> bytes:
         if self._front:
@@ -110,6 +118,17 @@ class Stream:
         if len(self._front) < size:
             self._front = self.exactly(size)
         return self._front[:size]
+
+    def skip(self, count: int) -> None:
+        """Passes over ``count`` bytes; what is compressed is read for that."""
+        given_back = min(count, len(self._front))
+        self._front = self._front[given_back:]
+        count -= given_back
+        if count and not self.compression and self._file.seekable():
+            self._raw.skip(count)
+            return
+        while count and (data := self.read(min(count, self.piece_bytes))):
+            count -= len(data)
 
     def close(self) -> None:
         """Ends the stream: reads find its end from now on."""

@@ -19,6 +19,8 @@ FRAGMENT_OVERHEAD_BYTES = 128
 #: A datagram not completed within this many packets never will be, and its 16-bit identification will come
 #: round for another one.
 MAX_AGE_PACKETS = 100_000
+#: Packets of one datagram that are remembered: as many as its fragments can be, of 8 bytes each.
+MAX_FRAGMENTS = 8192
 #: The largest datagram IP can describe.
 MAX_DATAGRAM_BYTES = 65535
 
@@ -26,12 +28,13 @@ MAX_DATAGRAM_BYTES = 65535
 class _Datagram:
     """The fragments of one datagram so far, sorted by offset and free of overlaps."""
 
-    __slots__ = ("born", "cost", "end", "offsets", "pieces", "received", "total")
+    __slots__ = ("born", "cost", "end", "offsets", "packets", "pieces", "received", "total")
 
     def __init__(self, born: int) -> None:
         self.born = born
         self.end = 0  # of the last piece
         self.offsets: list[int] = []
+        self.packets = [born]
         self.pieces: list[bytes] = []
         self.received = 0
         self.total = -1  # unknown until the last fragment is seen
@@ -69,12 +72,16 @@ class _Datagram:
 
 
 class Fragments:
-    """Datagrams that are not whole yet, oldest out first; ``dropped`` counts fragments that came to nothing."""
+    """Datagrams that are not whole yet, oldest out first; ``dropped`` counts fragments that came to nothing.
+
+    ``packets`` are those of the fragments of the datagram that became whole last.
+    """
 
     def __init__(self) -> None:
         self._datagrams: dict[Hashable, _Datagram] = {}
         self._cost = 0
         self.dropped = 0
+        self.packets: list[int] = []
 
     def add(self, key: Hashable, packet: int, offset: int, data: bytes, last: bool) -> bytes | None:
         """Take one fragment; the whole datagram's payload when this completes it, else None.
@@ -90,6 +97,8 @@ class Fragments:
             datagram = None
         if datagram is None:
             datagram = self._datagrams[key] = _Datagram(packet)
+        elif len(datagram.packets) < MAX_FRAGMENTS:
+            datagram.packets.append(packet)
         before = datagram.cost
         if not datagram.add(offset, data, last):
             self._drop(key)
@@ -99,6 +108,7 @@ class Fragments:
         if datagram.received == datagram.total:
             del self._datagrams[key]
             self._cost -= datagram.cost
+            self.packets = datagram.packets
             return b"".join(datagram.pieces)
         while self._cost > MAX_BYTES or len(self._datagrams) > MAX_DATAGRAMS:
             self._drop(next(iter(self._datagrams)))

@@ -94,6 +94,10 @@ class LayerDecoder:
         """How the common case looks on ``link_type`` in a file of byte order ``order`` (``<`` or ``>``)."""
         return NEVER if link_type in self._choices.link_types else front(link_type, order)
 
+    def fragments_of_last(self) -> list[int]:
+        """The packets of the IP datagram that became whole last."""
+        return [] if self._fragments is None else self._fragments.packets
+
     def skip_empty(self, link_type: int, count: int) -> None:
         """Count packets without a byte as what one of them is."""
         before = dict(self.other)

@@ -19,7 +19,6 @@ from kwiresniff.capture.pcapng_blocks import (
     ORDERS,
     PACKET_HEADER_BYTES,
     PACKETS,
-    SECRETS,
     SECTION,
     BadBlock,
     Interface,
@@ -69,6 +68,11 @@ class PcapngReader(FileReader):
     def secrets(self) -> list[bytes]:
         """The TLS key logs found so far; whoever takes them clears the list."""
         return self.section.secrets
+
+    @property
+    def context(self) -> int:
+        """The interfaces that are known, and of which section."""
+        return (self.section.number << 32) + len(self.section.interfaces)
 
     def _packets(self, sink: SegmentSink) -> None:
         """Give the segments of what is in the buffer to ``sink``.
@@ -232,24 +236,3 @@ class PcapngReader(FileReader):
         if found is not None and found[9]:
             self._snap.cut(self.packets, captured)
         return found is None or not feed_tuple(sink, found)
-
-
-def begins_with_secrets(stream: Stream) -> bool:
-    """Whether a file, of which nothing is consumed, has decryption secrets before its first packet."""
-    head = stream.peek(_LOOK_BYTES)
-    if head[:4] != MAGIC:
-        return False
-    order = ORDERS.get(head[8:12])
-    if order is None:
-        return False
-    section = Section(lambda link_type, order: NEVER)
-    section.begin(order)
-    offset = 0
-    while len(head) - offset >= _SMALLEST_BLOCK:
-        kind, length = section.block(head, offset)
-        if kind == SECRETS:
-            return True
-        if kind in PACKETS or length & 3 or not _SMALLEST_BLOCK <= length <= MAX_BLOCK_BYTES:
-            return False
-        offset += length
-    return False

@@ -37,8 +37,12 @@ MAX_SECRETS_BYTES = 16 * 1024 * 1024
 _SECRETS_OBJECT_BYTES = 64
 
 _OPTION_END = 0
+_OPTION_NAME = 2
+_OPTION_DESCRIPTION = 3
 _OPTION_RESOLUTION = 9
 _OPTION_OFFSET = 14
+#: Bytes of the name and the description of an interface that are kept.
+MAX_INTERFACE_TEXT_BYTES = 255
 
 
 class BadBlock(Exception):
@@ -48,10 +52,11 @@ class BadBlock(Exception):
 class Interface:
     """What an interface description block says, and how the common case looks on it.
 
-    A timestamp of ``t`` units is ``t * multiplier // divisor + offset_ns`` nanoseconds.
+    A timestamp of ``t`` units is ``t * multiplier // divisor + offset_ns`` nanoseconds. ``name`` and ``description``
+    are as they stand there, empty for none.
     """
 
-    __slots__ = ("divisor", "front", "link_type", "multiplier", "offset_ns", "snap_length")
+    __slots__ = ("description", "divisor", "front", "link_type", "multiplier", "name", "offset_ns", "snap_length")
 
     def __init__(self, link_type: int, snap_length: int, front: Front) -> None:
         self.link_type = link_type
@@ -59,6 +64,7 @@ class Interface:
         self.front = front
         self.multiplier, self.divisor = 1000, 1
         self.offset_ns = 0
+        self.name = self.description = b""
 
     def time_ns(self, ticks: int) -> int:
         """A timestamp of ``ticks`` in nanoseconds; how long a tick is, the interface says (``if_tsresol``)."""
@@ -75,18 +81,23 @@ class Interface:
 
 
 class Section:
-    """The section being read. ``secrets`` holds the TLS key logs of all sections, until someone takes them."""
+    """The section being read, with its ``number`` in the file.
+
+    ``secrets`` holds the TLS key logs of all sections, until someone takes them.
+    """
 
     def __init__(self, front: Callable[[int, str], Front]) -> None:
         self.interfaces: list[Interface] = []
         self.secrets: list[bytes] = []
         self._secrets_bytes = 0
         self._front = front
+        self.number = 0  # of sections so far
         self.begin("<")
 
     def begin(self, order: str) -> None:
         """Start a section of byte order ``order`` (``<`` or ``>``); the interfaces of the last one are gone."""
         self.order = order
+        self.number += 1
         self.interfaces.clear()
         #: type, length
         self.block = struct.Struct(order + "II").unpack_from
@@ -96,7 +107,6 @@ class Section:
         self._secrets = struct.Struct(order + "8xII").unpack_from
         self._simple = struct.Struct(order + "8xI").unpack_from
         self._description = struct.Struct(order + "8xHHI").unpack_from
-        self._option = struct.Struct(order + "HH").unpack_from
 
     def take(self, kind: int, buffer: bytes, start: int, end: int) -> None:
         """Learn from the whole block ``buffer[start:end]`` of type ``kind`` what later packets need (an interface, TLS
@@ -151,18 +161,25 @@ class Section:
             raise BadBlock(f"more than {MAX_INTERFACES} interfaces")
         link_type, _, snap_length = self._description(buffer, start)
         interface = Interface(link_type, snap_length, self._front(link_type, self.order))
-        for code, value in self._options(buffer, start + 16, end - 4):
+        for code, value in options_of(self.order, buffer, start + 16, end - 4):
             if code == _OPTION_RESOLUTION and len(value) == 1:
                 interface.set_resolution(value[0])
             elif code == _OPTION_OFFSET and len(value) == 8:
                 interface.offset_ns = struct.unpack(self.order + "q", value)[0] * 1_000_000_000
+            elif code == _OPTION_NAME:
+                interface.name = value[:MAX_INTERFACE_TEXT_BYTES]
+            elif code == _OPTION_DESCRIPTION:
+                interface.description = value[:MAX_INTERFACE_TEXT_BYTES]
         self.interfaces.append(interface)
 
-    def _options(self, buffer: bytes, offset: int, end: int) -> Iterator[tuple[int, bytes]]:
-        while end - offset >= 4:
-            code, length = self._option(buffer, offset)
-            offset += 4
-            if code == _OPTION_END or length > end - offset:
-                return
-            yield code, buffer[offset : offset + length]
-            offset += length + (-length & 3)
+
+def options_of(order: str, buffer: bytes, offset: int, end: int) -> Iterator[tuple[int, bytes]]:
+    """The options in ``buffer[offset:end]``, code and value, up to the first that contradicts itself."""
+    head = struct.Struct(order + "HH").unpack_from
+    while end - offset >= 4:
+        code, length = head(buffer, offset)
+        offset += 4
+        if code == _OPTION_END or length > end - offset:
+            return
+        yield code, buffer[offset : offset + length]
+        offset += length + (-length & 3)

@@ -54,10 +54,38 @@ class FileReader:
         self.close()
         return False
 
+    @property
+    def offset(self) -> int:
+        """Where the next record begins, in bytes of the stream."""
+        return self._base + self._offset
+
+    @property
+    def context(self) -> int:
+        """A number that is the same wherever packets are read with the same knowledge of what stood before them."""
+        return 0
+
+    def resume(self, packets: int, offset: int) -> bool:
+        """Goes on behind ``packets`` packets, at the record that begins at ``offset``; False where more than that has
+        been read.
+        """
+        ahead = offset - self._base - len(self._buffer)
+        if ahead < 0:
+            return False
+        self._stream.skip(ahead)
+        self._buffer, self._base, self._offset, self._needed = b"", offset, 0, 0
+        self.packets = packets
+        return True
+
     def close(self) -> None:
         """Ends the reading."""
         self._ended = True
         self._stream.close()
+
+    def begin(self) -> bool:
+        """Reads what stands before the first record, once; False when that is not there."""
+        if not self._begun:
+            self._begun = self._begin()
+        return self._begun
 
     def _begin(self) -> bool:
         """Read what stands before the first record; False when that is not there."""
@@ -69,10 +97,8 @@ class FileReader:
 
     def _fill(self) -> bool:
         """Fills the buffer so that it begins with a record; False when there is none."""
-        if not self._begun:
-            if not self._begin():
-                return False
-            self._begun = True
+        if not self.begin():
+            return False
         if self._wrong:
             self._damage.damaged(self._base + self._offset, self.packets + 1, self._wrong)
             return False

@@ -9,21 +9,20 @@ in. Where the direction is not said, nobody knows whose end it is.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from ipaddress import ip_address
 from struct import Struct
 from typing import Final
 
 from kwiresniff.base.address_names import AddressNames, host_text
 from kwiresniff.base.flows import endpoints
+from kwiresniff.capture.pcapng_blocks import options_of
 
 NAME_RESOLUTION: Final = 4
 #: The option codes of a packet block.
-_OPTION_END: Final = 0
-_COMMENT: Final = 1
-_FLAGS: Final = 2
+COMMENT: Final = 1
+FLAGS: Final = 2
 #: Bits 0 and 1 of ``epb_flags``.
-_INBOUND, _OUTBOUND = 1, 2
+INBOUND, OUTBOUND = 1, 2
 #: The record types of a name resolution block, with the bytes of their addresses.
 _RECORDS: Final = {1: 4, 2: 16}
 _RECORD_END: Final = 0
@@ -74,18 +73,18 @@ class RecordedNames:
         self._looked_at[flow] = looked_at + 1
         comments: list[bytes] = []
         flags = 0
-        for code, value in _options(order, buffer, start, end):
-            if code == _COMMENT:
+        for code, value in options_of(order, buffer, start, end):
+            if code == COMMENT:
                 comments.append(value[:MAX_COMMENT_BYTES])
-            elif code == _FLAGS and len(value) == 4:
+            elif code == FLAGS and len(value) == 4:
                 flags = Struct(order + "I").unpack(value)[0] & 3
-        if not comments or flags not in (_INBOUND, _OUTBOUND):
+        if not comments or flags not in (INBOUND, OUTBOUND):
             return
         self._looked_at[flow] = MAX_PACKETS
         source, destination = endpoints(flow)
         found = [name for comment in comments for name in names_in_comment(comment)]
         for name in reversed(found):  # a pod says more than its container, and that more than its process
-            self._names.add(source if flags == _OUTBOUND else destination, name, "comment")
+            self._names.add(source if flags == OUTBOUND else destination, name, "comment")
 
 
 def names_in_comment(comment: bytes) -> list[str]:
@@ -102,14 +101,3 @@ def names_in_comment(comment: bytes) -> list[str]:
             if name:
                 found.append(f"{kind}/{name}")
     return found
-
-
-def _options(order: str, buffer: bytes, offset: int, end: int) -> Iterator[tuple[int, bytes]]:
-    head = Struct(order + "HH").unpack_from
-    while end - offset >= 4:
-        code, length = head(buffer, offset)
-        offset += 4
-        if code == _OPTION_END or length > end - offset:
-            return
-        yield code, buffer[offset : offset + length]
-        offset += length + (-length & 3)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
+from kwiresniff.base.tls_secrets import TlsSecrets
 from kwiresniff.model import Problem, Segment, SegmentList, SegmentSink
 
 
@@ -12,13 +13,15 @@ class SegmentSource(Protocol):
     """Iterates over TCP segments, once.
 
     ``files`` are the names of what is read. ``problems`` grows while iterating. ``other_packets`` counts the packets
-    that gave no segment, by reason. ``total_bytes`` is None where nobody knows how much will come.
+    that gave no segment, by reason. ``total_bytes`` is None where nobody knows how much will come. ``tls_secrets`` are
+    the TLS keys that are known, which grow while iterating.
     """
 
     files: list[str]
     problems: list[Problem]
     other_packets: dict[str, int]
     total_bytes: int | None
+    tls_secrets: TlsSecrets
 
     def __iter__(self) -> Iterator[Segment]: ...
 
@@ -48,9 +51,28 @@ class SegmentProducer(Protocol):
 
 
 class Reader(SegmentProducer, Protocol):
-    """One capture file being read. ``secrets`` are the TLS key logs found in it so far."""
+    """One capture file being read, of which some can go on at another place (see ``FileReader``).
+
+    ``secrets`` are the TLS key logs found in it so far.
+    """
 
     packets: int
+
+    @property
+    def offset(self) -> int:
+        """Where the next record begins, in bytes of the stream."""
+
+    @property
+    def context(self) -> int:
+        """A number that is the same wherever packets are read with the same knowledge of what stood before them."""
+
+    def begin(self) -> bool:
+        """Reads what stands before the first record, once; False when that is not there."""
+
+    def resume(self, packets: int, offset: int) -> bool:
+        """Goes on behind ``packets`` packets, at the record that begins at ``offset``; False where more than that has
+        been read.
+        """
 
     @property
     def secrets(self) -> list[bytes]:

@@ -1,4 +1,4 @@
-"""Times of encrypted TLS records, and the places where their decryption breaks off (RFC 8446, section 5.1).
+"""Times of encrypted TLS records (RFC 8446, section 5.1), for those that tshark decrypts.
 
 A record is decrypted when its last byte is there, but the time of its first one counts too.
 """
@@ -6,15 +6,11 @@ A record is decrypted when its last byte is there, but the time of its first one
 from __future__ import annotations
 
 from kwiresniff.base.sequence_numbers import SEQ_HALF, SEQ_MASK
-from kwiresniff.base.tls_record import APPLICATION_DATA, HANDSHAKE, RECORD_HEADER_BYTES
+from kwiresniff.base.tls_record import HANDSHAKE, RECORD_HEADER_BYTES
 from kwiresniff.model import SYN, Segment
 
 #: Directions followed at once; beyond it the ones that began first are let go.
 MAX_FLOWS = 131_072
-
-#: Segments that begin with application data and give no plaintext before decryption is said to have broken off. One or
-#: two may hold what is no application's: a session ticket, a farewell.
-MAX_SILENT_RECORDS = 4
 
 
 class _Direction:
@@ -88,40 +84,3 @@ class RecordStarts:
         if one.left or one.head:
             one.begun = here
         return begun
-
-
-class Breaks:
-    """Notices where decryption breaks off: application data goes on, but nothing comes out any more.
-
-    After a hole nothing can be decrypted in that direction, because each record counts for those behind it.
-    """
-
-    def __init__(self) -> None:
-        # By direction: the furthest byte seen, how many records have begun since the last plaintext, the first's place.
-        self._silent: dict[bytes, tuple[int, int, tuple[int, int]]] = {}
-
-    def plaintext(self, flow: bytes, seq: int) -> None:
-        """Notes plaintext that came out of the segment at ``seq``."""
-        self._silent[flow] = seq, 0, (0, 0)
-        if len(self._silent) > MAX_FLOWS:
-            del self._silent[next(iter(self._silent))]
-
-    def segment(self, segment: Segment) -> tuple[int, int] | None:
-        """Packet and time from which on nothing came out, once it is clear."""
-        packet, ns, flow, seq, _, flags, buffer, start, end, _ = segment
-        silent = self._silent.get(flow)
-        if silent is None:
-            return None
-        if flags & SYN:
-            del self._silent[flow]
-            return None
-        furthest, count, place = silent
-        if end - start < RECORD_HEADER_BYTES or buffer[start] != APPLICATION_DATA or buffer[start + 1] != 3:
-            return None
-        if not 0 < (seq - furthest) & SEQ_MASK < SEQ_HALF:
-            return None  # sent again
-        if count + 1 == MAX_SILENT_RECORDS:
-            del self._silent[flow]
-            return place
-        self._silent[flow] = seq, count + 1, place if count else (packet, ns)
-        return None

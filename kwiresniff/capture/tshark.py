@@ -29,7 +29,7 @@ class Tshark(PipeCapture):
             preferences["tls.keylog_file"] = os.path.abspath(keylog)
         super().__init__(
             pipe,
-            display_filter="(tls && data) || udp",
+            display_filter="tls && data",
             # What TLS carries goes to the dissector that only shows it: putting frames together is our own work.
             decode_as={f"tcp.port=={DATA_PORT}": "tls", f"tls.port=={DATA_PORT}": "data"},
             override_prefs=preferences,
@@ -41,13 +41,11 @@ class Tshark(PipeCapture):
     def plaintexts(self) -> Iterator[tuple[int, bytes]]:
         """``(frame, data)`` of each decrypted record, by the number of the frame that completes it, in order.
 
-        A marker comes as its frame with no data, once something follows it. Raises CaptureError when tshark fails.
+        Raises CaptureError when tshark fails.
         """
         try:
             for packet in self:
                 layers = [layer for layer in packet.layers if layer.layer_name == "data"]
-                if not layers:
-                    yield int(packet.number), b""
                 for layer in layers:
                     for one in (layer, *layer.duplicate_layers):
                         yield int(packet.number), bytes.fromhex(str(one.get_field("data")).replace(":", ""))

@@ -104,10 +104,8 @@ class StreamFeeder:
 
     def _write(self, out: BinaryIO) -> None:
         captures, references, side_of = self._captures, self._references, self._conversations.side
+        captures.on_secrets = lambda secret: out.write(secrets_block(secret))
         for segment in captures:
-            if captures.secrets:
-                for secret in captures.take_secrets():
-                    out.write(secrets_block(secret))
             side = side_of(segment)
             if side is not None:
                 for block in segment_blocks(side, segment):
@@ -132,13 +130,6 @@ def frame_block(side: Side, seq: int, ack: int, flags: int, payload: bytes, miss
     ports = (_CLIENT_PORT, DATA_PORT) if by_client else (DATA_PORT, _CLIENT_PORT)
     headers = _ip(0x45, min(wire, 0xFFFF), 64, 6, *ends) + _tcp(*ports, seq & SEQ_MASK, ack, 0x50, flags & 0xFF, 0xFFFF)
     return _packet(headers + payload, wire)
-
-
-def marker_block() -> bytes:
-    """An enhanced packet block (pcapng) with an empty UDP datagram: when tshark prints it, it has read everything
-    before it.
-    """
-    return _packet(_ip(0x45, 28, 64, 17, _SERVER, _SERVER) + pack(">HHHxx", _CLIENT_PORT, _CLIENT_PORT, 8), 28)
 
 
 def _packet(data: bytes, wire: int) -> bytes:

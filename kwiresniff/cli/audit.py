@@ -7,7 +7,7 @@ import sys
 import click
 
 from kwiresniff.analysis.audit import BREAKS, NOT_JUDGED, VERDICTS, audit
-from kwiresniff.cli.collect import FORMS, print_json
+from kwiresniff.cli.collect import FORMS, print_objects
 from kwiresniff.cli.inventory import collect, writer
 from kwiresniff.cli.options import ReadOptions, capture_command, form_option
 from kwiresniff.cli.outcomes import FAILED
@@ -40,5 +40,5 @@ def command(captures: tuple[str, ...], options: ReadOptions, target: str, form: 
             what = "client" if len(rows) - counts[NOT_JUDGED] == 1 else "clients"
             print(f"kwiresniff: Kafka {release}, {what}: {listed}", file=sys.stderr)
     else:
-        print_json((audit_json(row, release, found.source.files) for row in rows), form)
+        print_objects((audit_json(row, release, found.source.files) for row in rows), form)
     return found.end(FAILED if any(row.verdict == BREAKS for row in rows) else 0)

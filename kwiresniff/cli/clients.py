@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kwiresniff.cli.collect import FORMS_OF_ROWS, print_json
+from kwiresniff.cli.collect import FORMS_OF_ROWS, print_objects
 from kwiresniff.cli.inventory import collect, writer
 from kwiresniff.cli.options import ReadOptions, capture_command, form_option
 from kwiresniff.cli.rows import print_rows
@@ -24,5 +24,5 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     elif form == "lines":
         print_rows(found.clients, client_columns, options)
     else:
-        print_json((client_json(one, found.source.files) for one in found.clients), form)
+        print_objects((client_json(one, found.source.files) for one in found.clients), form)
     return found.end()

@@ -11,11 +11,12 @@ from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.outcomes import INTERRUPTED
 from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.export import Output, json_line, json_text
+from kwiresniff.export.csv_table import csv_lines
 from kwiresniff.model import Event, Exchange, Problem
 
-FORMS = ("table", "json", "jsonl")
+FORMS = ("table", "csv", "json", "jsonl")
 #: The same, and one line for each, for commands whose table takes several.
-FORMS_OF_ROWS = ("table", "lines", "json", "jsonl")
+FORMS_OF_ROWS = ("table", "lines", "csv", "json", "jsonl")
 
 
 def read_through(
@@ -54,9 +55,14 @@ def end(source: EventSource, finished: bool, messages: Messages, *left_out: str,
     return source.exit_code(code)
 
 
-def print_json(objects: Iterable[dict[str, Any]], form: str) -> None:
-    """One array, or one object a line. One at a time: they may be many, and their text takes more than they do."""
+def print_objects(objects: Iterable[dict[str, Any]], form: str) -> None:
+    """One JSON array, one object a line, or CSV. JSON one at a time: they may be many, and their text takes more than
+    they do.
+    """
     with Output("-") as out:
+        if form == "csv":
+            out.stream.writelines(csv_lines(objects))
+            return
         if form == "jsonl":
             out.stream.writelines(map(json_line, objects))
             return

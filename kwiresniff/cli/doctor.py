@@ -6,7 +6,7 @@ import click
 
 from kwiresniff.analysis.doctor import SEVERITIES, Doctors
 from kwiresniff.analysis.named import finding_with_names
-from kwiresniff.cli.collect import FORMS, end, print_json, read_through
+from kwiresniff.cli.collect import FORMS, end, print_objects, read_through
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions, capture_command, form_option
 from kwiresniff.cli.outcomes import FAILED
@@ -31,7 +31,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str, fail_on:
     Errors that clients get, slow and unanswered requests, throttling, rebalances, tiny batches, connection churn, TLS
     failures, packets sent twice, damaged batches. -v adds what was observed, and which causes were weighed.
     """
-    source = EventSource(captures, options, Doctors.NEEDS, screen=False)
+    source = EventSource(captures, options, Doctors.NEEDS, screen=False, payloads=True)
     doctor = Doctors(source.topic_name, examiners_of(source.plugins), source.clusters)
     finished, messages = read_through(source, doctor.exchange, doctor.add)
     judgement, reasons = doctor.judgement(), options.verbose > 0
@@ -42,7 +42,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str, fail_on:
         if reasons:
             writer.write_rejected(judgement.rejected)
     else:
-        print_json((finding_json(one, source.files, reasons=reasons) for one in found), form)
+        print_objects((finding_json(one, source.files, reasons=reasons) for one in found), form)
     counts = {name: sum(one.severity == name for one in found) for name in SEVERITIES}
     listed = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
     told = f"{source.shown} exchanges, findings: {listed or 'none'}" if source.shown else ""

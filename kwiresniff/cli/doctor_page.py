@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from kwiresniff.analysis import doctor
-from kwiresniff.analysis.doctor.errors import ErrorRule
-from kwiresniff.analysis.doctor.examine import CAUSES, OBSERVERS, RULES
+from kwiresniff.analysis.doctor.examine import CAUSES, OBSERVERS
 
 _WIDTH: Final = 120
 #: How the paragraph on a code begins in a docstring.
@@ -53,19 +52,18 @@ _TAIL = """\
 `kwiresniff sniff -i IFACE -o doctor` prints a finding when it comes, and a line when it is over: when it was not seen
 for a minute. The examination begins anew every ten minutes, so that rates are those of the time.
 
-## Observers, causes and rules of your own
+## Observers and causes of your own
 
 A plugin brings classes derived from `Observer` and `Cause` of `kwiresniff.analysis.doctor` with
-`hooks.doctor_observer(Class)` and `hooks.doctor_cause(Class)`. A `Rule`, with `hooks.doctor_rule(Class)`, is an
-observer that gives findings itself; [plugins/client_names.py](../plugins/client_names.py) is a worked example. One that
-raises is reported, and left out after a while. The codes that it names in `judges` get no finding of their own from
-`ErrorRule`.
+`hooks.doctor_observer(Class)` and `hooks.doctor_cause(Class)`; [plugins/client_names.py](../plugins/client_names.py) is
+a worked example. One that raises is reported, and left out after a while. Error codes that an observer names in
+`judges` get no finding of their own.
 """
 
 
 def page() -> str:
     """The page as Markdown."""
-    findings = sorted(paragraph for one in (*CAUSES, *RULES, ErrorRule) for paragraph in paragraphs_on_codes(one))
+    findings = sorted(paragraph for one in CAUSES for paragraph in paragraphs_on_codes(one))
     observations = sorted(_paragraph(_docstrings()[one.__name__].split("\n\n")[0]) for one in OBSERVERS)
     return "".join([
         _LEAD,

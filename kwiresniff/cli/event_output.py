@@ -10,19 +10,18 @@ from typing import TYPE_CHECKING, TextIO
 from kwiresniff.analysis.sinks import CallingSink
 from kwiresniff.base.api_keys import API_VERSIONS, FETCH, PRODUCE
 from kwiresniff.base.needs import Needs
-from kwiresniff.cli.decoded import decode_dissection
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.screen import Screen
 from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.export import WRITERS, Output, json_text
 from kwiresniff.model import Direction, Dissection, Event, Exchange, Problem
 from kwiresniff.render import SummaryWriter, TreeWriter
+from kwiresniff.render.decoded_values import show_decoded
 from kwiresniff.session import dissect_message
 
 if TYPE_CHECKING:
     from kwiresniff.capture.live import LiveCapture
     from kwiresniff.cli.options import ReadOptions
-    from kwiresniff.cli.screen import Screen
     from kwiresniff.render.tree_row import Row
 
 #: A summary line tells of other messages what no digest has.
@@ -128,24 +127,25 @@ def tree_of(source: EventSource, out: TextIO, width: int | None, color: bool) ->
     make of it.
     """
     options, topics = source.options, source.analyzer.topics
-    plugins, redactor = source.plugins, source.redactor
     tree = TreeWriter(out, width, color, options.verbose, files=source.files, topic_name=topics.name)
-    changes_nodes = redactor is not None or bool(plugins.decoders)
 
     def read(exchange: Exchange, which: Direction) -> Dissection | list[Row] | None:
-        rows = None if changes_nodes else tree.rows(exchange, which)
-        if rows is not None:
-            return rows
-        dissection = dissect_message(
-            exchange, which, topics, show_secrets=options.show_secrets, folded=not options.verbose
-        )
-        if dissection is not None and redactor is not None:
-            message = exchange.request if which == "request" else exchange.response
-            assert message is not None
-            missing = message.size_bytes - len(message.frame or b"")
-            redactor.dissect(dissection, (exchange.api_key, which), missing)
-        elif dissection is not None and plugins.decoders:
-            decode_dissection(dissection, plugins, topics.name)
-        return dissection
+        rows = None if source.redactor is not None else tree.rows(exchange, which)
+        return rows if rows is not None else dissection_of(source, exchange, which, folded=not options.verbose)
 
     return lambda exchange: tree.text(exchange, read(exchange, "request"), read(exchange, "response"))
+
+
+def dissection_of(source: EventSource, exchange: Exchange, which: Direction, *, folded: bool) -> Dissection | None:
+    """The nodes of a message, with what plugins and redaction make of them; see ``dissect_message``."""
+    options, topics, redactor = source.options, source.analyzer.topics, source.redactor
+    message = exchange.request if which == "request" else exchange.response
+    dissection = dissect_message(exchange, which, topics, show_secrets=options.show_secrets, folded=folded)
+    if dissection is None or message is None:
+        return dissection
+    if redactor is not None:
+        missing = message.size_bytes - len(message.frame or b"")
+        redactor.dissect(dissection, (exchange.api_key, which), missing)
+    if source.plugins.decoders and message.body is not None:
+        show_decoded(dissection, message.body)
+    return dissection

@@ -9,12 +9,10 @@ from functools import partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-from kwiresniff.analysis.body_entities import record_sets
 from kwiresniff.analysis.cluster_evidence import learn_cluster
 from kwiresniff.analysis.filter import compile_filter
 from kwiresniff.analysis.redact import Redactor
 from kwiresniff.analysis.sinks import CaptureEvents, Counted, Limited, Observed, WholeEvents
-from kwiresniff.analysis.sinks import chain as chosen
 from kwiresniff.base.address_names import AddressNames
 from kwiresniff.base.needs import Needs
 from kwiresniff.base.process_memory import keep_freed_memory
@@ -24,7 +22,6 @@ from kwiresniff.capture.topic_file import read_topic_file
 from kwiresniff.cli.interrupts import uninterrupted
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.cli.outcomes import FAILED
-from kwiresniff.cli.plugin_loading import load_plugins
 from kwiresniff.cli.progress import Progress
 from kwiresniff.cli.redact_key import redact_key
 from kwiresniff.cli.time_window import TimeWindow
@@ -33,10 +30,8 @@ from kwiresniff.identity.addresses import ServerNames
 from kwiresniff.identity.clusters import LEARNED_FROM, Clusters
 from kwiresniff.identity.held_events import HeldEvents
 from kwiresniff.model import (
-    Connection,
     Event,
     Exchange,
-    ForwardingSink,
     Segment,
     SegmentSink,
     Sink,
@@ -44,6 +39,9 @@ from kwiresniff.model import (
     feed_of,
 )
 from kwiresniff.plugins import Plugins
+from kwiresniff.plugins.loading import load_plugins
+from kwiresniff.plugins.sinks import LEARNED_FROM as SCHEMAS_FROM
+from kwiresniff.plugins.sinks import chain_with_plugins
 from kwiresniff.session import Analyzer
 
 if TYPE_CHECKING:
@@ -51,7 +49,6 @@ if TYPE_CHECKING:
     from kwiresniff.analysis.redact import Redactor
 
 
-# Both are imported when they are asked for: together they are a tenth of the start-up.
 def _filter(
     options: ReadOptions, topic_name: TopicNames, names_known: Callable[[], int], names: AddressNames
 ) -> Filter | None:
@@ -66,37 +63,6 @@ def _redactor(options: ReadOptions) -> Redactor | None:
     return Redactor(redact_key(options.redact_key_file, options.redact_key))
 
 
-class PluginSink(ForwardingSink):
-    """Has plugins comment on exchanges and decode records, and passes on what went wrong with them.
-
-    ``decode`` says whether records are decoded: where they are redacted, plugins would see hashes.
-    """
-
-    def __init__(self, next: Sink, plugins: Plugins, topic_name: TopicNames, *, decode: bool) -> None:
-        super().__init__(next)
-        self._plugins = plugins
-        self._topic_name = topic_name
-        self._decode = decode and bool(plugins.decoders)
-
-    def on_exchange(self, exchange: Exchange) -> None:
-        self._plugins.annotate(exchange)
-        for message in (exchange.request, exchange.response) if self._decode else ():
-            if message is not None and message.body is not None:
-                for topic, _, batches in record_sets(message.body, self._topic_name):
-                    self._plugins.decode_records(topic, batches)
-        self.next.on_exchange(exchange)
-        self.report()
-
-    def on_connection(self, connection: Connection) -> None:
-        self.next.on_connection(connection)
-        self.report()
-
-    def report(self) -> None:
-        """Passes on what went wrong with plugins since."""
-        for problem in self._plugins.take_problems():
-            self.next.on_problem(problem)
-
-
 class EventSource:
     """One pass over the captures, or over a source of segments that is open already.
 
@@ -106,10 +72,13 @@ class EventSource:
     ``encrypted`` counts the TLS connections that could not be looked into. ``names`` are those of addresses.
     ``needs`` are the command's; bodies come as text, digests or in part only if no option looks into them. ``screen``
     says that the command prints exchange by exchange, so that a progress bar on the same terminal would be in the way.
-    ``on_event``, when it is set, gets every event before the sink of ``read`` does. ``clusters`` are learned from all
+    ``on_event``, when it is set, gets every event before the sink of ``read`` does, and ``on_buffer`` is called before
+    more is read. ``clusters`` are learned from all
     exchanges, wanted or not, and events wait for that (``identity.held_events``), where the command needs them. With
     ``all_views`` a connection that is in the captures more than once is given more than once, for a command that shows
-    what is there.
+    what is there. With ``payloads`` it says what plugins find wrong with keys and values, so records are decoded where
+    there are value decoders. ``witness`` is called with every event before it is known what is wanted. ``plugins`` are
+    those that are loaded already.
     """
 
     def __init__(
@@ -120,7 +89,10 @@ class EventSource:
         *,
         screen: bool = True,
         all_views: bool = False,
+        payloads: bool = False,
         names: AddressNames | None = None,
+        witness: Callable[[Event], None] | None = None,
+        plugins: Plugins | None = None,
     ) -> None:
         self.options = options
         decompress_always(options.max_decompressed)
@@ -129,16 +101,22 @@ class EventSource:
             read_hosts_file(options.hosts, self.names)
         self._filter = _filter(options, self.topic_name, lambda: self._analyzer.topics.changes, self.names)
         self.redactor = _redactor(options)
-        self.plugins = load_plugins(options.plugin)
+        self.plugins = plugins or load_plugins(options.plugin, options.plugin_options)
+        self.plugins.hides_values = self.redactor is not None
         if self._filter is not None:
             needs = (needs | self._filter.needs)._replace(attempts=False)
         if options.strict:  # a problem counts wherever it is, whatever the command looks at
             needs = needs._replace(depth="records")
-        if self.redactor is not None or self.plugins.loaded:  # they look into every body
+        if payloads and self.plugins.decoders:
+            needs |= Needs("records")
+        self._decodes = bool(self.plugins.decoders) and needs.depth == "records"
+        if self.redactor is not None or self._decodes or self.plugins.others:  # they look into every body
             needs |= Needs(needs.depth)
         self.needs = needs
         self._captures: SegmentSource = (
-            with_decryption(self._opened(captures), options.keylog) if isinstance(captures, Sequence) else captures
+            with_decryption(self._opened(captures), options.keylog, options.tls_engine)
+            if isinstance(captures, Sequence)
+            else captures
         )
         self._window = TimeWindow(options)
         narrowed = self._filter is not None or self._window.bounded
@@ -147,17 +125,21 @@ class EventSource:
             exchange_filter=self._exchange_filter if narrowed else None,
             show_secrets=options.show_secrets,
             ports=options.port,
+            tls_secrets=self._captures.tls_secrets,
         )
         if options.topics is not None:
             self._analyzer.topics.add(read_topic_file(options.topics))
         self._screen = screen
         self._all_views = all_views
+        self._witness = witness
         keep_freed_memory()
         self.on_event: Callable[[Event], None] | None = None
+        self.on_buffer: Callable[[], None] | None = None
         self._looked_at = 0  # by the exchange filter
         self._narrowed = narrowed
         self._limited: Limited | None = None
-        self._plugin_sink: PluginSink | None = None
+        learns = self._decodes and bool(self.plugins.learners)
+        self._always_decoded = (LEARNED_FROM if needs.clusters else frozenset()) | (SCHEMAS_FROM if learns else set())
         self.clusters = Clusters()
         self._held: HeldEvents | None = None
         self._chain(Sink())  # for counts before anything is read
@@ -210,6 +192,11 @@ class EventSource:
         return self._captures.packets
 
     @property
+    def captures(self) -> SegmentSource:
+        """What is read."""
+        return self._captures
+
+    @property
     def other_packets(self) -> dict[str, int]:
         """Packets that carry no TCP, by what they are."""
         return self._captures.other_packets
@@ -232,22 +219,34 @@ class EventSource:
         whole = WholeEvents(self._chain(sink))
         self._analyzer.give_to(whole)
         self._analyzer.pauses = self._limited is not None
-        finished = uninterrupted(self._read, whole, stop)
+        try:
+            finished = uninterrupted(self._read, whole, stop)
+        finally:
+            self.plugins.close()
         if self._held is not None:
             self._held.release()
         return finished
 
     def _chain(self, sink: Sink) -> CaptureEvents:
-        """The sinks in front of the command's own, from the back; see ``kwiresniff.analysis.sinks.chain``."""
+        """The sinks in front of the command's own, from the back; see ``kwiresniff.plugins.sinks``."""
         sink = self._counted = Counted(sink)
         if self.on_event is not None:
             sink = Observed(sink, self.on_event)
         if self.options.limit is not None:
             sink = self._limited = Limited(sink, self.options.limit)
-        if self.plugins.loaded:
-            sink = self._plugin_sink = PluginSink(sink, self.plugins, self.topic_name, decode=self.redactor is None)
-        matches = self._matches if self._narrowed else None
-        sink = chosen(sink, matches=matches, redactor=self.redactor, all_views=self._all_views)
+        self._behind_plugins = sink
+        sink = chain_with_plugins(
+            sink,
+            self.plugins,
+            self.topic_name,
+            decodes=self._decodes,
+            decodes_first=self._filter is not None and self._filter.reads_decoded,
+            matches=self._matches if self._narrowed else None,
+            redactor=self.redactor,
+            all_views=self._all_views,
+        )
+        if self._witness is not None:
+            sink = Observed(sink, self._witness)
         if self.needs.clusters:
             sink = self._held = HeldEvents(sink, self.clusters, partial(learn_cluster, self.clusters))
         self._entry = CaptureEvents(ServerNames(sink, self.names), self._captures.problems, self._captures.files)
@@ -268,8 +267,8 @@ class EventSource:
         the next event.
         """
         self._entry.report()
-        if self._plugin_sink is not None:
-            self._plugin_sink.report()
+        for problem in self.plugins.take_problems():
+            self._behind_plugins.on_problem(problem)
 
     def exit_code(self, code: int = 0) -> int:
         """The exit code of a finished command: ``code``, or 1 when a capture was unreadable or --strict says so."""
@@ -282,6 +281,8 @@ class EventSource:
 
         def feed(sink: SegmentSink) -> bool:
             progress.poll()
+            if self.on_buffer is not None:
+                self.on_buffer()
             return give(sink)
 
         return feed
@@ -295,13 +296,16 @@ class EventSource:
     def _exchange_filter(self, exchange: Exchange) -> bool | None:
         """The exchange filter, called before bodies are decoded; None is a maybe.
 
-        What tells which brokers are one cluster is decoded in any case.
+        What tells which brokers are one cluster, or may hold schemas that a plugin learns, is decoded in any case, as
+        is everything where there is a witness.
         """
         self._looked_at += 1
         wanted: bool | None = self._window.holds(exchange)
         if wanted and self._filter is not None:
             wanted = self._filter.matches_header(exchange)
-        return None if wanted is False and self.needs.clusters and exchange.api_key in LEARNED_FROM else wanted
+        if wanted is False and (self._witness is not None or exchange.api_key in self._always_decoded):
+            return None
+        return wanted
 
     def _matches(self, exchange: Exchange) -> bool:
         return self._window.holds(exchange) and (self._filter is None or self._filter.matches(exchange))

@@ -14,7 +14,10 @@ from kwiresniff.cli.outcomes import INTERRUPTED, one_line
 from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.errors import ExportError
 from kwiresniff.export import WRITERS, Output, format_of, json_text
+from kwiresniff.export.writers import Writer
 from kwiresniff.model import Event, Problem
+from kwiresniff.plugins.exporting import PluginWriter
+from kwiresniff.plugins.loading import load_plugins
 
 
 @capture_command("export")
@@ -25,20 +28,27 @@ from kwiresniff.model import Event, Problem
     required=True,
     help="Name ending in .jsonl, .json, .csv or .parquet, then .gz or .zst to compress.",
 )
-def command(captures: tuple[str, ...], options: ReadOptions, output: str) -> int:
+@click.option("-o", "form", metavar="FORMAT", help="The format, where the name's ending does not say it.")
+def command(captures: tuple[str, ...], options: ReadOptions, output: str, form: str | None) -> int:
     """Decoded sessions to a file, in the format its name asks for.
 
-    CSV and Parquet have one row per exchange; JSON Lines and JSON also hold connections and problems. The file
-    appears under its name when it is complete.
+    CSV and Parquet have one row per exchange; JSON Lines and JSON also hold connections and problems; plugins may add
+    formats. The file appears under its name when it is complete.
     """
+    plugins = load_plugins(options.plugin, options.plugin_options)
     try:
-        form = format_of(output)
+        name = format_of(output, form, plugins.exporters)
     except ExportError as error:
         raise click.UsageError(str(error)) from None
-    source = EventSource(captures, options, Needs("records", text=json_text), screen=False, all_views=True)
+    needs = Needs("records", text=json_text if name in WRITERS else None)
+    source = EventSource(captures, options, needs, screen=False, all_views=True, plugins=plugins)
     messages = Messages(source)
     with Output(output) as out:
-        writer = WRITERS[form](out.stream, source.files)
+        writer: Writer
+        if name in WRITERS:
+            writer = WRITERS[name](out.stream, source.files)
+        else:
+            writer = PluginWriter(plugins.exporters[name], out.stream, source.files)
 
         def use(event: Event) -> None:
             writer.write(event)

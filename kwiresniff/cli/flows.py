@@ -7,7 +7,7 @@ import sys
 from kwiresniff.analysis.flow_picture import picture_of
 from kwiresniff.analysis.flows import flows_of
 from kwiresniff.analysis.topic_traffic import TopicTraffic
-from kwiresniff.cli.collect import end, print_json, read_through
+from kwiresniff.cli.collect import end, print_objects, read_through
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions, capture_command, form_option
 from kwiresniff.export.flows import record_flow_json
@@ -17,7 +17,7 @@ from kwiresniff.render import printable, stdout_for
 from kwiresniff.render.flow_graphs import graphviz, mermaid
 from kwiresniff.render.flow_table import write_flows
 
-FORMS = ("table", "json", "jsonl", "dot", "mermaid")
+FORMS = ("table", "csv", "json", "jsonl", "dot", "mermaid")
 _GRAPHS = {"dot": graphviz, "mermaid": mermaid}
 
 
@@ -41,8 +41,8 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     finished, messages = read_through(source, take)
     found = flows_of(traffic.topics(), book)
     not_shown = 0
-    if form in ("json", "jsonl"):
-        print_json(map(record_flow_json, found), form)
+    if form in ("csv", "json", "jsonl"):
+        print_objects(map(record_flow_json, found), form)
     elif form == "table":
         picture = picture_of(found)
         not_shown = picture.left_out

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from kwiresniff.analysis.groups import GroupTimeline
-from kwiresniff.cli.collect import FORMS, end, print_json, read_through
+from kwiresniff.cli.collect import FORMS, end, print_objects, read_through
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions, capture_command, form_option
 from kwiresniff.export.groups import group_event_json
@@ -29,7 +29,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     if form == "table":
         GroupWriter(*stdout_for(options.color), source.files).write(found)
     else:
-        print_json((group_event_json(event, source.files) for event in found), form)
+        print_objects((group_event_json(event, source.files) for event in found), form)
     left_out = forgotten = ""
     if timeline.left_out:
         left_out = f"{timeline.left_out} older events are left out; narrow it with -Y or --since"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
+from kwiresniff.base.address_names import AddressNames
 from kwiresniff.capture.live import LiveCapture, LiveOptions, Rotation, open_live
 from kwiresniff.capture.live.privileges import NOBODY, Identity, give_up_root, may_read, obstacle, successor
 from kwiresniff.cli.options import ReadOptions
@@ -12,14 +13,21 @@ from kwiresniff.cli.preload import preload
 
 
 def open_and_hand_over(
-    live_options: LiveOptions, options: ReadOptions, user: str | None, write: str | None, rotation: Rotation, mode: int
+    live_options: LiveOptions,
+    options: ReadOptions,
+    user: str | None,
+    write: str | None,
+    rotation: Rotation,
+    mode: int,
+    names: AddressNames,
 ) -> LiveCapture:
-    """The capture, with the files for its packets, read by a process that is root no longer.
+    """The capture, with the files for its packets, read by a process that is root no longer. ``names`` are told in
+    comments on the packets.
 
     It stays root only when what it was asked for is out of everybody else's reach, and says so. Raises CaptureError.
     """
     identity = successor(user)
-    live = open_live(live_options, identity.name if identity is not None else None)
+    live = open_live(live_options, identity.name if identity is not None else None, names)
     try:
         if identity is not None and _needs_nobody_else(live, identity, options, write, rotation, mode):
             if not may_read(identity, [__file__, os.__file__, *filter(os.path.isdir, sys.path)]):

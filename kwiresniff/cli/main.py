@@ -13,6 +13,7 @@ import click
 
 from kwiresniff import __version__
 from kwiresniff.cli.click_commands import TRACEBACK, SuggestingGroup
+from kwiresniff.cli.habits import called_here, with_subcommand
 from kwiresniff.cli.outcomes import INTERRUPTED, exit_code, outcome, reader_left, usage
 
 #: Subcommands: what they do, in a line. Each lives in ``kwiresniff.cli.<name>`` as ``command``.
@@ -27,7 +28,10 @@ COMMANDS = {
     "producers": "Idempotent and transactional producers: sequences, transactions.",
     "groups": "What happened in each group: joins, assignments, commits, leaves.",
     "flows": "Who produces to what, who consumes it: table, JSON, graph.",
+    "browse": "A full-screen program: exchanges, trees, bytes, findings.",
+    "follow": "One connection, client, group or producer, message by message.",
     "doctor": "What is wrong, the worst first, with evidence and a remedy.",
+    "diff": "What changed from one capture to another, told from noise.",
     "report": "One self-contained page: findings, plots, tables, groups.",
     "decode": "One message from hex, base64 or a file.",
     "schema": "The protocol as data: browse it, extend it, verify it.",
@@ -93,8 +97,13 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
 
 def _run(args: Sequence[str] | None) -> object:
     """What the command returns, or the exit code of a mistake in the command line."""
+    line = with_subcommand(sys.argv[1:] if args is None else args, list(COMMANDS))
     try:
-        return group.main(args, prog_name="kwiresniff", standalone_mode=False)
+        return group.main(line, prog_name="kwiresniff", standalone_mode=False)
+    except click.NoSuchOption as error:
+        hint = called_here(error.option_name)
+        message = f"no such option {error.option_name}: {hint}" if hint else error.format_message()
+        return usage(error.ctx.command_path if error.ctx else "kwiresniff", message)
     except click.UsageError as error:
         return usage(error.ctx.command_path if error.ctx else "kwiresniff", error.format_message())
     except click.Abort:

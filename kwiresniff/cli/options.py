@@ -10,8 +10,10 @@ import click
 
 from kwiresniff.analysis.parse_units import duration_ns, size_bytes, time_ns, time_of_day_ns
 from kwiresniff.base.time_units import DAY_NS
+from kwiresniff.capture import BUILT_IN, TSHARK
 from kwiresniff.capture.decode_as import rule_of
 from kwiresniff.cli.click_commands import ParamType, SharedOption, TrafficCommand, remember_traceback
+from kwiresniff.plugins.hooks import PluginOptions
 
 _Work: TypeAlias = Callable[..., Any]
 
@@ -57,6 +59,18 @@ class MomentType(ParamType):
         return Moment(absolute, "epoch")
 
 
+class DurationType(ParamType):
+    """A time that is longer than nothing: ``100ms``, ``10s``. Its value are nanoseconds."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        found = value if isinstance(value, int) else duration_ns(value)
+        if found is None or found <= 0:
+            self.fail(f"{value!r} is no duration like 100ms or 10s", param, ctx)
+        return found
+
+
 class DecodeAsType(ParamType):
     """A rule of ``--decode-as``; its value is the text."""
 
@@ -89,6 +103,7 @@ class ReadOptions(NamedTuple):
     port: tuple[int, ...] = ()
     decode_as: tuple[str, ...] = ()
     keylog: str | None = None
+    tls_engine: str = BUILT_IN
     since: Moment | None = None
     until: Moment | None = None
     topics: str | None = None
@@ -97,6 +112,8 @@ class ReadOptions(NamedTuple):
     packets: int | None = None
     max_decompressed: int | None = None
     plugin: tuple[str, ...] = ()
+    schemas: tuple[str, ...] = ()
+    value_format: tuple[str, ...] = ()
     redact: bool = False
     redact_key: str | None = None
     redact_key_file: str | None = None
@@ -107,8 +124,18 @@ class ReadOptions(NamedTuple):
     no_progress: bool = False
     color: str = "auto"
 
+    @property
+    def plugin_options(self) -> PluginOptions:
+        """What plugins are given."""
+        return PluginOptions(self.schemas, self.value_format)
 
-#: What ``--max-decompressed`` says of itself, wherever it is.
+
+#: What options say of themselves, wherever they are.
+SCHEMAS_HELP = "Decode keys and values by the schemas of a folder, a file or a registry's URL; may be repeated."
+VALUE_FORMAT_HELP = (
+    "Decode them by [TOPIC[/key]=]FORMAT[:SCHEMA], or auto: what says itself what it is; may be repeated."
+)
+PLUGIN_HELP = "A Python file with plugin hooks, or a folder of them; may be repeated."
 MAX_DECOMPRESSED_HELP = "Read so many decompressed bytes of each message, however few it has itself  [default: 64KiB]."
 
 
@@ -137,6 +164,12 @@ _OF_FILES = (
         help="Exchanges from this time on: 2026-01-02T03:04:05Z, 03:04:05, or 10m after the first packet.",
     ),
     _shared("--until", type=MomentType(), help="Exchanges before this time."),
+    _shared(
+        "--tls-engine",
+        type=click.Choice([BUILT_IN, TSHARK]),
+        default=BUILT_IN,
+        help="Who decrypts TLS: tshark, which must be installed, gives a second opinion.",
+    ),
     _shared("--no-progress", is_flag=True, help="No progress bar on stderr."),
     _port_option("A port brokers listen on: a hint for odd traffic, Kafka is found on any port."),
 )
@@ -151,12 +184,19 @@ _OF_TRAFFIC = (
         metavar="RULE",
         help="What packets hold, like udp.port==8473,vxlan or link_type==147,ethernet; may be repeated.",
     ),
-    _shared("--keylog", metavar="FILE", help="TLS keys (SSLKEYLOGFILE format) to decrypt with, through tshark."),
+    _shared("--keylog", metavar="FILE", help="TLS keys (SSLKEYLOGFILE format) to decrypt with."),
     _shared("--topics", metavar="FILE", help="Names of topic ids, as kafka-topics --describe prints them."),
     _shared("--hosts", metavar="FILE", help="Names and zones of addresses, in the format of /etc/hosts."),
     _shared("--limit", type=click.IntRange(1), metavar="N", help="Stop after N exchanges."),
     _shared("--max-decompressed", type=SizeType(), metavar="SIZE", help=MAX_DECOMPRESSED_HELP),
-    _shared("--plugin", multiple=True, metavar="PATH", help="A Python file with plugin hooks; may be repeated."),
+    _shared(
+        "--plugin",
+        multiple=True,
+        metavar="PATH",
+        help=PLUGIN_HELP,
+    ),
+    _shared("--schemas", multiple=True, metavar="PLACE", help=SCHEMAS_HELP),
+    _shared("--value-format", multiple=True, metavar="RULE", help=VALUE_FORMAT_HELP),
     _shared("--redact", is_flag=True, help="Records and errors' texts as length and keyed hash."),
     _shared(
         "--redact-key",
@@ -173,8 +213,11 @@ _OF_TRAFFIC = (
 )
 
 
-def capture_command(name: str) -> Callable[[_Work], click.Command]:
-    """Makes a function a command with the shared options, behind those that it has already.
+def capture_command(
+    name: str, *leading: Callable[[_Work], _Work], metavar: str = "CAPTURE..."
+) -> Callable[[_Work], click.Command]:
+    """Makes a function a command with the shared options, behind those that it has already; ``metavar`` is what its
+    arguments are called, ``leading`` are arguments before them.
 
     It receives ``captures``, a tuple of one or more, one ``options: ReadOptions``, and its own options by their names.
     """
@@ -183,11 +226,13 @@ def capture_command(name: str) -> Callable[[_Work], click.Command]:
         @wraps(work)
         def run(files: tuple[str, ...], captures: tuple[str, ...], **values: Any) -> Any:
             if not files and not captures:
-                raise click.UsageError("Missing argument 'CAPTURE...'.")
+                raise click.UsageError(f"Missing argument '{metavar}'.")
             return work(captures=(*files, *captures), **_with_read_options(values))
 
         command = _with_options(run, (*_OF_FILES, *_OF_TRAFFIC))
-        command = click.argument("captures", metavar="CAPTURE...", nargs=-1)(command)
+        command = click.argument("captures", metavar=metavar, nargs=-1)(command)
+        for argument in reversed(leading):
+            command = argument(command)
         return click.command(name, cls=TrafficCommand)(command)
 
     return made

@@ -31,6 +31,7 @@ from kwiresniff.pipeline.hadoop import HadoopInputs, is_remote
 from kwiresniff.pipeline.sql_check import check_sql
 from kwiresniff.render import console, plain_table
 
+_keylog_option = click.option("--keylog", metavar="FILE", help="TLS keys to decrypt with; workers must see it.")
 _fresh_option = click.option(
     "--resume/--fresh", default=True, help="Keep what was done into DIR before (default), or do all of it again."
 )
@@ -53,7 +54,7 @@ def command() -> None:
 @click.option(
     "--both-ends", is_flag=True, help="Tell a connection once that several hosts captured; reads all packets twice."
 )
-@click.option("--keylog", metavar="FILE", help="TLS keys to decrypt with, through tshark; workers must see it.")
+@_keylog_option
 @_fresh_option
 @output_options
 def run_command(
@@ -111,6 +112,7 @@ def run_command(
     "--settle", default="1m", help="A file that has not changed for so long is finished, as is one with a successor."
 )
 @duration_option("--idle", default="1h", help="Connections silent for so long, by the captures' clock, are ended.")
+@_keylog_option
 @click.option("--once", is_flag=True, help="Read what is there and stop; connections stay open for the next time.")
 @click.option("--finish", is_flag=True, help="The same, and it was all: every file is finished, connections end.")
 @_fresh_option
@@ -123,6 +125,7 @@ def watch_command(
     every: str,
     settle: str,
     idle: str,
+    keylog: str | None,
     once: bool,
     finish: bool,
     resume: bool,
@@ -132,15 +135,15 @@ def watch_command(
     """Decodes captures as they arrive in DIR, like those of a tcpdump that rotates its files.
 
     Connections go on from file to file. Stopped, killed and started again it goes on where it was, with nothing twice
-    and nothing left out; Ctrl-C stops it. Options must stay the same from one time to the next. TLS is told as such:
-    "pipeline run" decrypts it.
+    and nothing left out; Ctrl-C stops it. Options must stay the same from one time to the next. A key log is read again
+    with every file: what is kept of open connections has no keys.
     """
     from kwiresniff.pipeline.watch import Watch
 
     watch = Watch(
         folder,
         out,
-        settings=decoding.settings(),
+        settings=decoding.settings(None if keylog is None else os.path.abspath(keylog)),
         idle_ns=duration_of(idle, "--idle"),
         settle_s=duration_of(settle, "--settle") / 1e9,
         every_s=None if once else duration_of(every, "--every") / 1e9,

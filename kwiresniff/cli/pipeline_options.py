@@ -16,13 +16,21 @@ from kwiresniff.analysis.parse_units import duration_ns
 from kwiresniff.base.current_folder import outside_current_folder
 from kwiresniff.capture.topic_file import read_topic_file
 from kwiresniff.cli.click_commands import remember_traceback
-from kwiresniff.cli.options import MAX_DECOMPRESSED_HELP, DecodeAsType, SizeType
+from kwiresniff.cli.options import (
+    MAX_DECOMPRESSED_HELP,
+    SCHEMAS_HELP,
+    VALUE_FORMAT_HELP,
+    DecodeAsType,
+    SizeType,
+)
 from kwiresniff.cli.redact_key import redact_key
 from kwiresniff.errors import SchemaError
 from kwiresniff.export.table_columns import WRITABLE, WRITTEN
 from kwiresniff.pipeline.plan import file_at
 from kwiresniff.pipeline.spark_session import make_paths_absolute, start_session
 from kwiresniff.pipeline.unit_reader import Settings
+from kwiresniff.plugins.hooks import PluginOptions
+from kwiresniff.plugins.loading import files_of, load_plugins
 from kwiresniff.schema import find_release
 
 if TYPE_CHECKING:
@@ -85,6 +93,9 @@ class Decoding(NamedTuple):
     redact_key: str | None = None
     redact_key_file: str | None = None
     max_decompressed: int | None = None
+    plugin: tuple[str, ...] = ()
+    schemas: tuple[str, ...] = ()
+    value_format: tuple[str, ...] = ()
 
     def settings(self, keylog: str | None = None) -> Settings:
         """The options as ``Settings`` of the pipeline; raises for wrong ones here, before Spark is started."""
@@ -103,6 +114,7 @@ class Decoding(NamedTuple):
         key = redact_key(self.redact_key_file, self.redact_key)
         if self.redact and key is None:
             key = secrets.token_hex(16)
+        given = PluginOptions(tuple(_absolute(place) for place in self.schemas), self.value_format)
         return Settings(
             "records",
             self.port,
@@ -113,6 +125,9 @@ class Decoding(NamedTuple):
             topics=topics,
             decode_as=self.decode_as,
             max_decompressed=self.max_decompressed,
+            plugins=tuple(file_at(str(file)) for path in self.plugin for file in files_of(path)),
+            plugin_names=tuple(plugin.name for plugin in load_plugins(self.plugin, given).loaded),
+            plugin_options=given,
         )
 
     @property
@@ -125,6 +140,11 @@ class Decoding(NamedTuple):
         if "audit" in names and self.audit is None:
             raise click.BadParameter("the table audit needs --audit RELEASE", param_hint="'--write'")
         return names if self.audit is None or "audit" in names else (*names, "audit")
+
+
+def _absolute(place: str) -> str:
+    """A place of schemas under a name that means the same in every folder."""
+    return place if "://" in place else os.path.abspath(place)
 
 
 _CLUSTER = (
@@ -175,6 +195,14 @@ _DECODING = (
         help="Key of those hashes. Other users see it (ps).",
     ),
     click.option("--redact-key-file", metavar="FILE", help="File with that key, which nobody else sees."),
+    click.option(
+        "--plugin",
+        metavar="PATH",
+        multiple=True,
+        help="A Python file with plugin hooks, or a folder; workers must see it. May be repeated.",
+    ),
+    click.option("--schemas", metavar="PLACE", multiple=True, help=f"{SCHEMAS_HELP[:-1]}. Workers must see it."),
+    click.option("--value-format", metavar="RULE", multiple=True, help=VALUE_FORMAT_HELP),
     click.option("--max-decompressed", type=SizeType(), metavar="SIZE", help=MAX_DECOMPRESSED_HELP),
 )
 _OUTPUT = (

@@ -6,18 +6,17 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
-from kwiresniff.analysis.doctor import SEVERITIES, Cause, Context, Explanation, Maker, Observation, Observed, Rule
+from kwiresniff.analysis.doctor import SEVERITIES, Cause, Context, Explanation, Maker, Observation, Observed, Observer
 from kwiresniff.errors import PluginError
 from kwiresniff.model import Connection, ConnectionAttempt, Exchange, Problem
 from kwiresniff.plugins import Hook, Plugins
-from kwiresniff.results.findings import Finding
 
-#: Findings, observations or explanations that one class of a plugin may give.
-MAX_FINDINGS = 1_000
+#: Observations or explanations that one class of a plugin may give.
+MAX_GIVEN = 1_000
 
 
-class GuardedRule(Rule):
-    """A plugin's observer or rule. What it raises is the plugin's failure, counted and after a while the end of it."""
+class GuardedObserver(Observer):
+    """A plugin's observer. What it raises is the plugin's failure, counted and after a while the end of it."""
 
     apis = None
 
@@ -25,13 +24,13 @@ class GuardedRule(Rule):
         super().__init__(context)
         self._hook = hook
         self._plugins = plugins
-        self._rule: Any = None
+        self._observer: Any = None
         self._call(self._make)
 
     def _make(self) -> None:
-        self._rule = self._hook.function(self.context)
-        apis: Any = getattr(self._rule, "apis", frozenset())
-        judges: Any = getattr(self._rule, "judges", frozenset())
+        self._observer = self._hook.function(self.context)
+        apis: Any = getattr(self._observer, "apis", frozenset())
+        judges: Any = getattr(self._observer, "judges", frozenset())
         # Those of the class that is wrapped stand for this object.
         vars(self).update(apis=None if apis is None else frozenset(apis), judges=frozenset(judges))
 
@@ -39,7 +38,7 @@ class GuardedRule(Rule):
         return _guarded(self._hook, self._plugins, function, *arguments)
 
     def _report(self, what: str, event: Any) -> None:
-        method = getattr(self._rule, what, None)
+        method = getattr(self._observer, what, None)
         if method is not None:
             self._call(method, event)
 
@@ -61,19 +60,12 @@ class GuardedRule(Rule):
     def problem(self, problem: Problem) -> None:
         self._report("problem", problem)
 
-    def findings(self) -> Iterator[Finding]:
-        """What it found, as far as that has the form of a finding."""
-        return self._given("findings", _checked)
-
     def observations(self) -> Iterator[Observation]:
         """What it saw, as far as that has the form of an observation."""
-        return self._given("observations", lambda one: _of(Observation, one))
-
-    def _given(self, what: str, check: Callable[[Any], Any]) -> Iterator[Any]:
-        method = getattr(self._rule, what, None)
+        method = getattr(self._observer, "observations", None)
         if method is None:
             return iter(())
-        return iter(self._call(lambda: [check(one) for one in islice(method(), MAX_FINDINGS)]) or ())
+        return iter(self._call(lambda: [_of(Observation, one) for one in islice(method(), MAX_GIVEN)]) or ())
 
 
 class GuardedCause(Cause):
@@ -91,7 +83,7 @@ class GuardedCause(Cause):
             return iter(())
 
         def given() -> list[Explanation]:
-            return [_explanation(one) for one in islice(self._cause.weigh(observed), MAX_FINDINGS)]
+            return [_explanation(one) for one in islice(self._cause.weigh(observed), MAX_GIVEN)]
 
         return iter(_guarded(self._hook, self._plugins, given) or ())
 
@@ -115,13 +107,6 @@ def _of(kind: type, given: Any) -> Any:
     return given
 
 
-def _checked(finding: Any) -> Finding:
-    _of(Finding, finding)
-    if finding.severity not in SEVERITIES:
-        raise PluginError(f"a finding's severity is one of {', '.join(SEVERITIES)}, not {finding.severity!r}")
-    return finding  # type: ignore[no-any-return]
-
-
 def _explanation(given: Any) -> Explanation:
     _of(Explanation, given)
     if given.severity not in ("", *SEVERITIES):
@@ -132,10 +117,10 @@ def _explanation(given: Any) -> Explanation:
 
 
 def examiners_of(plugins: Plugins) -> list[Maker]:
-    """What makes the observers, causes and rules that plugins bring."""
+    """What makes the observers and causes that plugins bring."""
 
     def maker(hook: Hook) -> Maker:
-        guard = GuardedCause if hook.kind == "doctor cause" else GuardedRule
+        guard = GuardedCause if hook.kind == "doctor cause" else GuardedObserver
         return lambda context: guard(context, hook, plugins)
 
     return [maker(hook) for hook in plugins.examiners]

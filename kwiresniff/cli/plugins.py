@@ -6,17 +6,26 @@ import sys
 
 import click
 
-from kwiresniff.cli.plugin_loading import ENTRY_POINTS, load_plugins
+from kwiresniff.cli.options import PLUGIN_HELP, SCHEMAS_HELP, VALUE_FORMAT_HELP
 from kwiresniff.export import json_line
+from kwiresniff.plugins.hooks import PluginOptions
+from kwiresniff.plugins.loading import ENTRY_POINTS, load_plugins
 from kwiresniff.render import console, plain_table
 
 
 @click.command("plugins")
-@click.option("--plugin", metavar="PATH", multiple=True, help="A Python file with plugin hooks; may be repeated.")
+@click.option(
+    "--plugin",
+    metavar="PATH",
+    multiple=True,
+    help=PLUGIN_HELP,
+)
+@click.option("--schemas", metavar="PLACE", multiple=True, help=SCHEMAS_HELP)
+@click.option("--value-format", metavar="RULE", multiple=True, help=VALUE_FORMAT_HELP)
 @click.option("-o", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
-def command(plugin: tuple[str, ...], form: str) -> int:
+def command(plugin: tuple[str, ...], schemas: tuple[str, ...], value_format: tuple[str, ...], form: str) -> int:
     """What is loaded, from where, and what it adds."""
-    plugins = load_plugins(plugin)
+    plugins = load_plugins(plugin, PluginOptions(schemas, value_format))
     rows = [
         {"plugin": loaded.name, "origin": loaded.origin, "adds": hook.kind, "name": hook.name, "summary": hook.summary}
         for loaded in plugins.loaded

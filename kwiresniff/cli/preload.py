@@ -17,6 +17,8 @@ from kwiresniff.schema.apis import keep_data
 #: Rooms, and parts of them, that a live capture never enters; some bring large libraries.
 _ELSEWHERE = (
     "kwiresniff.__main__",
+    "kwiresniff.browse",
+    "kwiresniff.cli.browse",
     "kwiresniff.cli.pipeline",
     "kwiresniff.cli.pipeline_options",
     "kwiresniff.cli.pipeline_progress",

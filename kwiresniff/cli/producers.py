@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kwiresniff.analysis.producer_ledger import ProducerLedger
-from kwiresniff.cli.collect import FORMS, end, print_json, read_through
+from kwiresniff.cli.collect import FORMS, end, print_objects, read_through
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions, capture_command, form_option
 from kwiresniff.export.producers import producer_json
@@ -27,6 +27,6 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     if form == "table":
         ProducerWriter(*stdout_for(options.color), source.files).producers(found, ledger.last_ns)
     else:
-        print_json((producer_json(one, source.files) for one in found), form)
+        print_objects((producer_json(one, source.files) for one in found), form)
     left_out = f"{ledger.left_out} producers or names found no room and are not listed" if ledger.left_out else ""
     return end(source, finished, messages, left_out)

@@ -87,7 +87,7 @@ class ExchangeRenderer:
     def summary(self, exchanges: list[Exchange], width: int) -> list[str]:
         """A line of titles, then one of each exchange; bodies are decoded now, because only these are looked at."""
         out = io.StringIO()
-        writer = SummaryWriter(out, width, self._color, topic_name=self._source.topic_name)
+        writer = SummaryWriter(out, width, self._color, topic_name=self._source.topic_name, legend=False)
         for exchange in exchanges:
             writer.write(self._decoded(exchange))
         lines = out.getvalue().splitlines()

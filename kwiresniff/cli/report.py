@@ -20,10 +20,10 @@ from kwiresniff.render.page import check, page
 def command(captures: tuple[str, ...], options: ReadOptions, output: str, title: str) -> int:
     """One self-contained HTML page: findings, plots over time, tables, clients, groups.
 
-    It needs no network and no script to be read. It shows names, counts and times, never record keys or values.
+    It needs no network. It shows names, counts and times, never record keys or values.
     """
     check()
-    source = EventSource(captures, options, Reporter.NEEDS, screen=False)
+    source = EventSource(captures, options, Reporter.NEEDS, screen=False, payloads=True)
     reporter = Reporter(source.topic_name, examiners_of(source.plugins), source.clusters, source.names)
     finished, messages = read_through(source, reporter.exchange, reporter.add)
     with Output(output) as out:

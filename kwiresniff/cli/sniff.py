@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,15 +12,7 @@ import click
 from kwiresniff.analysis.metrics import DEFAULT_SERIES
 from kwiresniff.analysis.parse_units import duration_ns
 from kwiresniff.base.address_names import AddressNames
-from kwiresniff.capture import SegmentSource
-from kwiresniff.capture.live import (
-    DecryptedLive,
-    Decryption,
-    LiveCapture,
-    LiveOptions,
-    Rotation,
-    network_interfaces,
-)
+from kwiresniff.capture.live import LiveCapture, LiveOptions, Rotation, network_interfaces
 from kwiresniff.capture.live.bpf import expression
 from kwiresniff.capture.live.processes import Processes
 from kwiresniff.capture.live.savefiles import PRIVATE
@@ -102,6 +94,7 @@ def _list_interfaces(ctx: click.Context, param: click.Parameter, wanted: bool) -
     help="Interface to listen on; may be repeated; 'any' is all of them.",
 )
 @click.option(
+    "-D",
     "--list-interfaces",
     is_flag=True,
     is_eager=True,
@@ -128,7 +121,7 @@ def _list_interfaces(ctx: click.Context, param: click.Parameter, wanted: bool) -
     metavar="TIME",
     help="Stop after a time like 30s or 5m; a number alone counts seconds.",
 )
-@click.option("-w", "--write", metavar="FILE", help="Keep the packets too, as pcap.")
+@click.option("-w", "--write", metavar="FILE", help="Keep the packets too, as pcap, or pcapng where FILE ends so.")
 @click.option("-C", "file_size", type=FileSizeType(), metavar="SIZE", help="New FILE after SIZE million bytes.")
 @click.option(
     "-G", "seconds", type=click.IntRange(1), metavar="SECONDS", help="New FILE, named by strftime, after that."
@@ -143,7 +136,7 @@ def _list_interfaces(ctx: click.Context, param: click.Parameter, wanted: bool) -
     metavar="USER",
     help="Become USER once the sockets are open  [default: who called sudo, else nobody].",
 )
-@click.option("-p", "--promiscuous", is_flag=True, help="Packets for other machines too.")
+@click.option("-p", "--no-promiscuous-mode", "own_only", is_flag=True, help="No packets for other machines.")
 @click.option(
     "-s",
     "--snap-length",
@@ -206,7 +199,7 @@ def command(
     files: int | None,
     mode: int,
     user: str | None,
-    promiscuous: bool,
+    own_only: bool,
     snap_length: int,
     buffer_size: int,
     address: tuple[str, int] | None,
@@ -224,7 +217,7 @@ def command(
     wanted = LiveOptions(
         interfaces=tuple(dict.fromkeys(interfaces)),
         expression=expression(words, options.port),
-        promiscuous=promiscuous,
+        promiscuous=not own_only and interfaces != ("any",),
         snap_bytes=snap_length,
         buffer_bytes=buffer_size << 10,
         count=count,
@@ -236,14 +229,13 @@ def command(
     processes = Processes(names)
     processes.scan()  # as root, if we are: later only of processes that the new user may look at
     with ExitStack() as stack:
-        live = open_and_hand_over(wanted, options, user, write, Rotation(file_size, seconds, files), mode)
+        live = open_and_hand_over(wanted, options, user, write, Rotation(file_size, seconds, files), mode, names)
         stack.callback(live.close)
-        segments: SegmentSource = live
         if options.keylog is not None:
-            decryption = stack.enter_context(closing(_decryption(options.keylog, quiet=options.quiet)))
-            segments = DecryptedLive(live, decryption)
+            _follow_key_log(live, options.keylog, quiet=options.quiet)
         screen = None if view.is_summed_up() else screen_for(view.form, options)
-        source = view.event_source(segments, options, metrics=address is not None, names=names)
+        source = view.event_source(live, options, metrics=address is not None, names=names)
+        live.on_secrets = source.analyzer.look_for_secrets
         if address is not None:
             served = served_metrics(live, source, address, metrics_series, topics=topic_metrics, names=metrics_hosts)
             stack.enter_context(served)
@@ -257,15 +249,12 @@ def command(
     return source.exit_code() if finished else INTERRUPTED
 
 
-def _decryption(keylog: str, *, quiet: bool) -> Decryption:
-    decryption = Decryption(keylog)
-    if not decryption.key_log.is_there and not quiet:
+def _follow_key_log(live: LiveCapture, keylog: str, *, quiet: bool) -> None:
+    if not live.follow_key_log(keylog) and not quiet:
         print(
             f"kwiresniff: {one_line(keylog)} is not there yet; TLS is decrypted once clients write keys to it",
             file=sys.stderr,
         )
-    decryption.begin()
-    return decryption
 
 
 def _check_files(write: str | None, file_size: int | None, seconds: int | None, files: int | None) -> None:

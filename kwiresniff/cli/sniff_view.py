@@ -55,7 +55,8 @@ class View(NamedTuple):
         if self.topic_metrics:
             needs |= TopicMetrics.NEEDS
         screen, shown = self.form not in ("stats", "topics"), not metrics and not self.is_summed_up()
-        return EventSource(segments, options, needs, screen=screen, all_views=shown, names=names)
+        payloads = self.form == "doctor"
+        return EventSource(segments, options, needs, screen=screen, all_views=shown, payloads=payloads, names=names)
 
     def _needs(self, options: ReadOptions) -> Needs:
         if self.form == "doctor":

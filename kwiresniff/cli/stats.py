@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 import click
@@ -9,11 +10,17 @@ import click
 from kwiresniff.analysis.named import row_with_names
 from kwiresniff.analysis.stats import StatsTable, StatsTables
 from kwiresniff.analysis.stats_keys import DIMENSIONS
-from kwiresniff.cli.collect import FORMS, end, print_json, read_through
+from kwiresniff.cli.collect import FORMS, end, print_objects, read_through
 from kwiresniff.cli.event_source import EventSource
-from kwiresniff.cli.options import ReadOptions, capture_command, form_option
+from kwiresniff.cli.options import DurationType, ReadOptions, capture_command, form_option
 from kwiresniff.cli.tables import ByType, needs_bodies, needs_of, print_tables
-from kwiresniff.export import stat_json
+from kwiresniff.export import rfc3339, stat_json
+from kwiresniff.render import stdout_for
+from kwiresniff.render.time_table import write_over_time
+from kwiresniff.results.stats import StatRow
+
+#: Slices without an exchange that are shown between two with one, so that a clock that jumped fills no screen.
+MAX_EMPTY_SLICES = 1_000
 
 #: At the foot of tables without them.
 HOW_TO_COUNT_RECORDS = "Records are not counted: --records counts them."
@@ -23,10 +30,11 @@ HOW_TO_COUNT_RECORDS = "Records are not counted: --records counts them."
 @click.option(
     "--by",
     type=ByType(),
-    default="api",
-    show_default=True,
     metavar="NAMES",
-    help=f"Tables by {', '.join(DIMENSIONS)}; 'api,topic' is two tables, 'api+topic' one of pairs.",
+    help=f"Tables by {', '.join(DIMENSIONS)}; 'api,topic' is two tables, 'api+topic' one of pairs.  [default: api]",
+)
+@click.option(
+    "--every", type=DurationType(), metavar="TIME", help="A row for each slice of time, like 10s; --by splits them."
 )
 @click.option(
     "--records",
@@ -35,19 +43,30 @@ HOW_TO_COUNT_RECORDS = "Records are not counted: --records counts them."
 )
 @form_option(FORMS)
 def command(
-    captures: tuple[str, ...], options: ReadOptions, by: tuple[tuple[str, ...], ...], records: bool, form: str
+    captures: tuple[str, ...],
+    options: ReadOptions,
+    by: tuple[tuple[str, ...], ...] | None,
+    every: int | None,
+    records: bool,
+    form: str,
 ) -> int:
     """Latency and traffic by API, client, topic, partition, error and more.
 
     Latency is last byte of the request to first byte of the response, at the capture point. Exchanges in which the
     broker held the answer back on purpose (long polls, rebalances, throttling) are counted apart.
+    With --every, an exchange counts in the slice in which its request begins.
     """
+    if by is None:
+        by = ((),) if every else (("api",),)
     records = records or needs_bodies(by)
     source = EventSource(captures, options, needs_of(by, records=records), screen=False)
-    tables = [StatsTable(names, source.topic_name, records=records) for names in by]
+    tables = [StatsTable(names, source.topic_name, records=records, every_ns=every or 0) for names in by]
     finished, messages = read_through(source, StatsTables(tables).add)
     if source.shown or form != "table":
-        _print(tables, form, source, () if records else (HOW_TO_COUNT_RECORDS,))
+        if every:
+            _print_over_time(tables, every, form, source)
+        else:
+            _print(tables, form, source, () if records else (HOW_TO_COUNT_RECORDS,))
     return end(source, finished, messages)
 
 
@@ -56,4 +75,37 @@ def _print(tables: Sequence[StatsTable], form: str, source: EventSource, notes: 
         print_tables(tables, source.options, notes, names=source.names)
         return
     rows = (row_with_names(row, source.names) for table in tables for row in table.rows())
-    print_json(map(stat_json, rows), form)
+    print_objects(map(stat_json, rows), form)
+
+
+def _print_over_time(tables: Sequence[StatsTable], every_ns: int, form: str, source: EventSource) -> None:
+    """The tables by time, each in the order of time."""
+    listed = [_in_order(table, every_ns, source) for table in tables]
+    if form == "table":
+        for index, rows in enumerate(listed):
+            if index:
+                sys.stdout.write("\n")
+            write_over_time(*stdout_for(source.options.color), rows, every_ns)
+        return
+    print_objects((stat_json(_with_time(row)) for rows in listed for row in rows), form)
+
+
+def _in_order(table: StatsTable, every_ns: int, source: EventSource) -> list[StatRow]:
+    """The rows in the order of time; those of time alone with the empty slices between them."""
+    rows = sorted((row_with_names(row, source.names) for row in table.rows()), key=lambda row: row.key)
+    if len(table.by) > 1:
+        return rows
+    found: list[StatRow] = []
+    for row in rows:
+        if found and row.key[0].isdigit():
+            begin, end = int(found[-1].key[0]) + every_ns, int(row.key[0])
+            if (end - begin) // every_ns <= MAX_EMPTY_SLICES:
+                found += [StatRow(table.by, (str(ns),), 0, 0, 0, 0, 0, None) for ns in range(begin, end, every_ns)]
+        found.append(row)
+    return found
+
+
+def _with_time(row: StatRow) -> StatRow:
+    """The row with its time as JSON has times."""
+    time = row.key[0]
+    return row._replace(key=((rfc3339(int(time)) or time) if time.isdigit() else time, *row.key[1:]))

@@ -15,6 +15,9 @@ from kwiresniff.render.problems import problem_line
 #: A folder may hold thousands; the line should still be read.
 MAX_FILES_NAMED = 3
 
+#: TLS connections of which it is told why they are not decrypted; the last line counts them all.
+MAX_NOT_DECRYPTED = 5
+
 #: What is said of connections by another name than ``session.signatures`` gives it.
 _PROTOCOLS = {
     "unknown": "an unknown protocol", "http": "HTTP", "ssh": "SSH", "zookeeper": "ZooKeeper", "amqp": "AMQP",
@@ -38,6 +41,7 @@ class Messages:
         self._quiet = source.options.quiet
         self._line: Callable[[Problem], str] | None = None
         self._others: list[Problem] = []
+        self._not_decrypted = 0
 
     def problem(self, problem: Problem) -> None:
         """One problem of the capture."""
@@ -46,7 +50,9 @@ class Messages:
         elif (problem.details or {}).get("cut"):
             return  # the snap length was told
         elif not (self._elsewhere or self._quiet):
-            self._print_problem(problem)
+            self._not_decrypted += problem.code == "not_decrypted"
+            if problem.code != "not_decrypted" or self._not_decrypted <= MAX_NOT_DECRYPTED:
+                self._print_problem(problem)
 
     def end(self) -> None:
         """Prints what was kept for the end."""

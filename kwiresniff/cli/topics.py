@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kwiresniff.analysis.named import topic_with_names
 from kwiresniff.analysis.topic_traffic import TopicTraffic
-from kwiresniff.cli.collect import FORMS_OF_ROWS, end, print_json, read_through
+from kwiresniff.cli.collect import FORMS_OF_ROWS, end, print_objects, read_through
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions, capture_command, form_option
 from kwiresniff.cli.rows import print_rows
@@ -32,6 +32,6 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     elif form == "lines":
         print_rows(found, topic_columns, options)
     else:
-        print_json(map(topic_json, found), form)
+        print_objects(map(topic_json, found), form)
     left_out = f"{traffic.left_out} names or rows found no room and are not listed" if traffic.left_out else ""
     return end(source, finished, messages, left_out)

@@ -22,6 +22,10 @@ def client_json(client: Client, files: Sequence[str] = ()) -> Json:
         "unanswered": client.unanswered,
         "bytes": {"to_broker": client.request_bytes, "to_client": client.response_bytes},
         "apis": [_use(use, files) for use in client.uses],
+        "settings": [
+            {"name": one.name, "value": one.value, "estimated": one.estimated, "since": rfc3339(one.since_ns)}
+            for one in client.settings
+        ],
         "topics": list(client.topics),
         "groups": list(client.groups),
         "transactional_ids": list(client.transactional_ids),

@@ -44,8 +44,10 @@ class Output:
     discards the file at any other error.
     """
 
-    def __init__(self, path: str, stdout: BinaryIO | None = None) -> None:
+    def __init__(self, path: str, stdout: BinaryIO | None = None, *, private: bool = False) -> None:
+        """``private``: a file that is not there yet is for nobody else to read, whatever the umask says."""
         self.path = path
+        self._private = private
         self._temporary: str | None = None
         self._layers: list[Any] = []
         if path == "-":
@@ -79,7 +81,7 @@ class Output:
         """Writes what is buffered and gives the file its name."""
         try:
             if self._temporary is not None:
-                os.fchmod(self._layers[0].fileno(), _mode_of(self.path))
+                os.fchmod(self._layers[0].fileno(), _mode_of(self.path, private=self._private))
             for layer in reversed(self._layers):
                 layer.close()
             if self._temporary is not None:
@@ -120,11 +122,13 @@ def _private(path: str, flags: int) -> int:
     return os.open(path, flags | os.O_EXCL | os.O_NOFOLLOW, 0o600)
 
 
-def _mode_of(path: str) -> int:
+def _mode_of(path: str, *, private: bool) -> int:
     """The mode of the file that is there, or of a new one."""
     try:
         return stat.S_IMODE(os.stat(path).st_mode)
     except FileNotFoundError:
+        if private:
+            return 0o600
         mask = os.umask(0o077)
         os.umask(mask)
         return 0o666 & ~mask

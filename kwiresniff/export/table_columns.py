@@ -166,6 +166,8 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("producer_id", "BIGINT", "of the batch, -1 without one"),
         Column("is_transactional", "BOOLEAN", "of the batch"),
         Column("is_control", "BOOLEAN", "of the batch"),
+        Column("key_decoded", "STRING", "what the key was decoded to, as the exported JSON has it, or null"),
+        Column("value_decoded", "STRING", "what the value was decoded to, or null"),
     ),
     "segments": (
         _SOURCE,

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import IO, Protocol
 
 from kwiresniff.errors import ExportError
@@ -91,15 +91,22 @@ WRITERS: dict[str, Callable[[IO[bytes], Sequence[str]], Writer]] = {
 }
 
 
-def format_of(path: str) -> str:
-    """The format a file's name asks for; raises ExportError when it asks for none we write."""
+def format_of(path: str, form: str | None = None, more: Collection[str] = ()) -> str:
+    """The format that ``form`` names or, without it, a file's name asks for; ``more`` are formats besides ``WRITERS``.
+
+    Raises ExportError when it is none that is written.
+    """
     if path == "-":
         raise ExportError(
             "-: an export is a file; 'kwiresniff read CAPTURE -o jsonl' writes the same to standard output"
         )
-    name, compression = split_name(path)
-    if name not in WRITERS:
-        endings = ", ".join(f".{ending}" for ending in WRITERS)
+    ending, compression = split_name(path)
+    name = form or ending
+    if name not in WRITERS and name not in more:
+        names = [*WRITERS, *sorted(more)]
+        if form is not None:
+            raise ExportError(f"{form}: unknown format; it is one of {', '.join(names)}")
+        endings = ", ".join(f".{one}" for one in names)
         raise ExportError(f"{path}: unknown format; end the name with one of {endings} (and .gz or .zst to compress)")
     if name == "parquet" and compression:
         raise ExportError(f"{path}: Parquet compresses by itself; leave {compression} off the name")

@@ -39,11 +39,22 @@ COLUMNS: dict[str, Callable[[Exchange], str | None]] = {
 class Choice:
     """The exchanges that are wanted.
 
-    ``connections`` are those that are open and have had an exchange that is wanted.
+    ``connections`` are those that are open and have had an exchange that is wanted. ``decodes`` says that records are
+    read.
     """
 
-    def __init__(self, where: str | None, conditions: Iterable[Condition], topic_name: TopicNames) -> None:
-        """Raises FilterError for an expression that makes no sense."""
+    def __init__(
+        self,
+        where: str | None,
+        conditions: Iterable[Condition],
+        topic_name: TopicNames,
+        always_decoded: frozenset[int] = frozenset(),
+    ) -> None:
+        """The APIs that are ``always_decoded`` may have what plugins learn from. Raises FilterError for an expression
+        that makes no sense.
+        """
+        self._always_decoded = always_decoded
+        self.decodes = False
         self._filter = None if where is None else compile_filter(where, topic_name)
         self._conditions = tuple(conditions)
         self.connections: set[int] = set()
@@ -54,14 +65,21 @@ class Choice:
         return Needs("headers") if self._filter is None else self._filter.needs
 
     @property
+    def reads_decoded(self) -> bool:
+        """Whether ``matches`` looks at what plugins make of keys and values."""
+        return self._filter is not None and self._filter.reads_decoded
+
+    @property
     def chooses(self) -> bool:
         """Whether there may be exchanges that are not wanted."""
         return self._filter is not None or bool(self._conditions)
 
     def header_verdict(self, exchange: Exchange) -> bool | None:
         """The verdict before any body is decoded; None is a maybe."""
-        fits = self._fits(exchange)
-        return self._filter.matches_header(exchange) if fits and self._filter is not None else fits
+        fits: bool | None = self._fits(exchange)
+        if fits and self._filter is not None:
+            fits = self._filter.matches_header(exchange)
+        return None if fits is False and exchange.api_key in self._always_decoded else fits
 
     def matches(self, exchange: Exchange) -> bool:
         """The verdict, once bodies are decoded as ``needs`` says."""

@@ -17,7 +17,7 @@ from glob import escape, glob
 from typing import Any
 
 from kwiresniff import __version__
-from kwiresniff.capture import open_captures
+from kwiresniff.capture import CaptureSet, open_captures
 from kwiresniff.errors import CaptureError, KwiresniffError
 from kwiresniff.model import Problem, Sink
 from kwiresniff.pipeline.atomic_files import replace_bytes
@@ -217,13 +217,12 @@ class BatchReading(Reading):
 
     def _file(self, path: str, sink: Sink) -> Iterator[None]:
         try:
-            captures = open_captures([path], first_index=self._next, decode_as=self._settings.decode_as)
+            rules, secrets = self._settings.decode_as, self._analyzer.tls_secrets
+            captures = open_captures([path], first_index=self._next, decode_as=rules, tls_secrets=secrets)
         except CaptureError as error:  # it was there a moment ago
             sink.on_problem(unreadable(path, error))
             return
-        if captures.has_secrets():
-            what = "there are TLS keys in the capture, and 'pipeline watch' does not decrypt; 'pipeline run' does"
-            sink.on_problem(Problem("not_decrypted", what, details={"file": path}))
+        self._follow_key_log(captures, sink)
         self._names[self._next] = path
         self._next += 1
         try:
@@ -234,6 +233,15 @@ class BatchReading(Reading):
         for problem in captures.problems:
             sink.on_problem(problem._replace(details={"file": path, **(problem.details or {})}))
         yield from self._analyzer.end_idle(self._idle_ns)
+
+    def _follow_key_log(self, captures: CaptureSet, sink: Sink) -> None:
+        """Reads what the key log has by now: states hold no secret."""
+        if self._settings.keylog is None:
+            return
+        try:
+            captures.follow_key_log(self._settings.keylog)
+        except CaptureError as error:  # it is not there yet, or no more
+            sink.on_problem(Problem("not_decrypted", str(error)))
 
 
 def _present(path: str) -> str:

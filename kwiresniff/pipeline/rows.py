@@ -106,7 +106,8 @@ class Rows:
                 for batch in batches if isinstance(batches, list) else ():
                     of_batch = [batch.get(name) for name in _BATCH_FIELDS]
                     for record in batch.get("records") or ():
-                        yield (*head, topic, partition, *self._record(record), *of_batch)
+                        decoded = [self._decoded(record, part) for part in ("key", "value")]
+                        yield (*head, topic, partition, *self._record(record), *of_batch, *decoded)
 
     def client(self, client: Client) -> Row:
         """The row of ``clients``."""
@@ -184,6 +185,12 @@ class Rows:
             self._bytes(record.get("value")),
             self._json(headers) if headers else None,
         )
+
+    def _decoded(self, record: Body, part: str) -> str | None:
+        """What a key or value was decoded to, as JSON, or None."""
+        decoded = record.get("decoded")
+        member = decoded.get(part) if isinstance(decoded, dict) else None
+        return None if member is None else self._json(member)
 
     def _bytes(self, value: Any) -> bytes | None:
         """A key or value as it was; redacted ones are objects, and stay readable."""

@@ -38,6 +38,9 @@ def options_of(settings: Settings, tables: Sequence[str], grouping: str) -> dict
         "--port": sorted(set(settings.ports)),
         "--redact": None if key is None else f"with key {blake2b(key.encode(), digest_size=4).hexdigest()}",
         "--keylog": settings.keylog,
+        "--plugin": list(settings.plugin_names) or None,
+        "--schemas": settings.plugin_options.places or None,
+        "--value-format": list(settings.plugin_options.value_formats) or None,
         "--decode-as": list(settings.decode_as) or None,
         "--max-decompressed": settings.max_decompressed,
     }

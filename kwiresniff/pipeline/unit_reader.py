@@ -10,15 +10,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kwiresniff.analysis.redact import Redactor
-from kwiresniff.analysis.sinks import chain as chosen
 from kwiresniff.base.needs import Needs
+from kwiresniff.base.tls_secrets import TlsSecrets
 from kwiresniff.capture import feed_from, open_captures, with_decryption
-from kwiresniff.capture.capture_set import CaptureSet
 from kwiresniff.capture.formats import NotACapture
 from kwiresniff.capture.sources import SegmentSource
 from kwiresniff.capture.topic_file import read_topic_file
 from kwiresniff.codec.record_limits import decompress_always
-from kwiresniff.errors import CaptureError
+from kwiresniff.errors import CaptureError, PluginError
 from kwiresniff.export import json_text
 from kwiresniff.model import Event, EventList, Problem, Segment, SegmentSink, Sink, feed_of
 from kwiresniff.pipeline.choice import Choice, Condition
@@ -27,6 +26,11 @@ from kwiresniff.pipeline.plan import File, WorkUnit
 from kwiresniff.pipeline.rows import Rows
 from kwiresniff.pipeline.shards import ShardSink, members, only_shard
 from kwiresniff.pipeline.software import check_software
+from kwiresniff.plugins import Plugins
+from kwiresniff.plugins.hooks import NO_OPTIONS, PluginOptions
+from kwiresniff.plugins.loading import load_plugins
+from kwiresniff.plugins.sinks import LEARNED_FROM as SCHEMAS_FROM
+from kwiresniff.plugins.sinks import chain_with_plugins
 from kwiresniff.session import Analyzer, Depth, endpoints
 
 
@@ -38,7 +42,9 @@ class Settings:
     ``audit_target`` is the release of Kafka that clients are held against. ``keylog`` is a file with TLS keys, under
     a path that every executor sees, ``topics`` one with names of topic ids. ``where`` is a filter expression,
     ``pushed`` what a query wants besides. ``decode_as`` are rules of ``capture.decode_as``, ``max_decompressed`` is
-    that of ``codec.record_limits.decompress_always``.
+    that of ``codec.record_limits.decompress_always``. ``plugins`` are files of plugins, ``plugin_names`` the names of
+    all that must be loaded wherever captures are read, those of installed packages first; ``plugin_options`` are given
+    to them.
     ``software`` is what must be installed wherever captures are read, lest one executor understands less than another.
     """
 
@@ -53,6 +59,9 @@ class Settings:
     topics: File | None = None
     decode_as: tuple[str, ...] = ()
     max_decompressed: int | None = None
+    plugins: tuple[File, ...] = ()
+    plugin_names: tuple[str, ...] = ()
+    plugin_options: PluginOptions = NO_OPTIONS
 
     def for_tables(self, tables: Collection[str]) -> Settings:
         """The settings to fill some tables with: records are decoded only for those that show them."""
@@ -75,15 +84,30 @@ class Settings:
         )
         if choice is not None:
             needs |= choice.needs
-        if self.redact_key is not None:  # hashes are made of every body
+        if self.redact_key is not None or self.plugin_names:  # hashes are made of every body, plugins see them
             needs |= Needs(needs.depth)
+        if choice is not None:
+            choice.decodes = needs.depth == "records"
         analyzer = Analyzer(
             needs,
             exchange_filter=choice.header_verdict if choice is not None and choice.chooses else None,
             ports=self.ports,
+            tls_secrets=TlsSecrets(),
         )
         self.name_topics(analyzer)
         return analyzer
+
+    def load_plugins(self) -> Plugins:
+        """The plugins. Raises PluginError where others are installed than where the work was planned."""
+        if not self.plugin_names:
+            return Plugins()
+        plugins = load_plugins([file.path for file in self.plugins], self.plugin_options)
+        names = tuple(plugin.name for plugin in plugins.loaded)
+        if names != self.plugin_names:
+            here, there = ", ".join(names) or "none", ", ".join(self.plugin_names)
+            raise PluginError(f"plugins here: {here}; where the work was planned: {there}; install the same everywhere")
+        plugins.hides_values = self.redact_key is not None
+        return plugins
 
     def name_topics(self, analyzer: Analyzer) -> None:
         """Gives the analyzer the names of topic ids that come from outside."""
@@ -103,7 +127,9 @@ class Reading:
         """With ``text`` bodies may come as JSON text."""
         self._settings = settings
         self._text = text
-        self._choice = Choice(settings.where, settings.pushed, self._topic_name)
+        self._plugins = settings.load_plugins()
+        always = SCHEMAS_FROM if self._plugins.learners else frozenset()
+        self._choice = Choice(settings.where, settings.pushed, self._topic_name, always)
         self._analyzer = settings.analyzer(self._choice, text=text)
         self._redactor = None if settings.redact_key is None else Redactor(settings.redact_key)
         self._problems: list[Problem] = []  # of files that cannot be read
@@ -115,14 +141,27 @@ class Reading:
 
     def read(self, sink: Sink) -> Iterator[None]:
         """Gives ``sink`` exchanges, ended connections and problems, and returns to the caller after each buffer."""
-        sink = chosen(
+        entry = chain_with_plugins(
             sink,
+            self._plugins,
+            self._topic_name,
+            decodes=bool(self._plugins.decoders) and self._choice.decodes,
+            decodes_first=self._choice.reads_decoded,
             matches=self._choice.matches if self._choice.chooses else None,
             connections=self._choice.connections,
             redactor=self._redactor,
         )
-        self._analyzer.give_to(sink)
-        return self._read(sink)
+        self._analyzer.give_to(entry)
+        return self._steps(entry, sink)
+
+    def _steps(self, entry: Sink, sink: Sink) -> Iterator[None]:
+        """Reads, and then gives ``sink`` what was wrong with plugins."""
+        try:
+            yield from self._read(entry)
+            for problem in self._plugins.take_problems():
+                sink.on_problem(problem)
+        finally:
+            self._plugins.close()
 
     def events(self) -> Iterator[Event]:
         """Exchanges, ended connections and problems, one by one."""
@@ -167,6 +206,8 @@ class UnitReader(Reading):
         super().__init__(settings, text=text)
         self._unit = unit
         self._first = unit.shard == 0
+        if unit.shards > 1:  # a broker may call a config sensitive on a connection of another shard
+            self._analyzer.topics.sensitive_configs.assume_all()
         self._captures = self._open()
         names = {file.path: file.name for file in unit.source.all_files}
         files = [names.get(path, path) for path in self._captures.files] if self._captures is not None else []
@@ -218,26 +259,26 @@ class UnitReader(Reading):
         if not good:
             return None
         try:
-            captures = open_captures(good, decode_as=self._settings.decode_as)
+            secrets = self._analyzer.tls_secrets
+            captures = open_captures(good, decode_as=self._settings.decode_as, tls_secrets=secrets)
         except CaptureError as error:  # it was there a moment ago
             self._problems.append(unreadable(good[0], error))
             return None
         try:
             return with_decryption(captures, self._settings.keylog)
-        except CaptureError as error:  # no tshark where this runs, or no key log
+        except CaptureError as error:  # no key log where this runs
             self._problems.append(Problem("not_decrypted", str(error)))
             return captures
 
     def _open_others(self, index: int) -> dict[str, SegmentSource]:
-        """The captures of other sources that have what is lacking here; the first file is number ``index``.
-
-        What tshark decrypts is of this source's own files, so TLS is told as far as they have it.
-        """
+        """The captures of other sources that have what is lacking here; the first file is number ``index``."""
         found: dict[str, SegmentSource] = {}
-        for other in self._unit.source.others if isinstance(self._captures, CaptureSet) else ():
+        for other in self._unit.source.others if self._captures is not None else ():
             try:
                 paths, rules = [file.path for file in other.files], self._settings.decode_as
-                found[other.name] = captures = open_captures(paths, first_index=index, decode_as=rules)
+                secrets = self._analyzer.tls_secrets
+                captures = open_captures(paths, first_index=index, decode_as=rules, tls_secrets=secrets)
+                found[other.name] = captures
                 index += len(captures.files)
             except CaptureError as error:  # the other ends were read a moment ago
                 self._problems.append(unreadable(other.name, error))

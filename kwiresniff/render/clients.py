@@ -12,7 +12,7 @@ from kwiresniff.render.blocks import INDENT, BlockWriter, cluster_name
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk
 from kwiresniff.render.names import name_chunks
-from kwiresniff.results.clients import ApiUse, AuditFinding, AuditRow, Client
+from kwiresniff.results.clients import ApiUse, AuditFinding, AuditRow, Client, Setting
 
 #: Names listed of each kind before the rest is only counted; JSON has them all.
 NAMES_SHOWN: Final = 12
@@ -94,6 +94,8 @@ def _client_facts(client: Client) -> Iterator[tuple[str, list[Chunk]]]:
     yield from _identity_facts(client)
     if client.uses:
         yield "apis", [[("value", text)] for text in _apis(client.uses)]
+    if client.settings:
+        yield "settings", [[("name", name + "="), ("value", text)] for name, text in _settings(client.settings)]
     for label, names in (
         ("topics", client.topics),
         ("groups", client.groups),
@@ -144,6 +146,26 @@ def _apis(uses: Sequence[ApiUse]) -> Iterator[str]:
     for (_, api), found in by_api.items():
         versions = ", ".join(f"v{use.version}" for use in found)
         yield f"{escape(api)} {versions} ({sum(use.count for use in found):,})"
+
+
+def _settings(settings: Sequence[Setting]) -> Iterator[tuple[str, str]]:
+    """Each setting with its value, ``~`` in front of an estimated one; of one that was changed, all in their order,
+    with the time since which each was seen.
+    """
+    by_name: dict[str, list[Setting]] = {}
+    for one in settings:
+        by_name.setdefault(one.name, []).append(one)
+    for name, values in by_name.items():
+        first, *later = values
+        text = _value(first)
+        for one in later:
+            text += f", {_value(one)} since {format_units.clock(one.since_ns, 3)}"
+        yield name, text
+
+
+def _value(setting: Setting) -> str:
+    value = str(setting.value).lower() if isinstance(setting.value, bool) else escape(str(setting.value))
+    return f"~{value}" if setting.estimated else value
 
 
 def _names(names: Sequence[str]) -> list[Chunk]:

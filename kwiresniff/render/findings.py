@@ -13,10 +13,9 @@ from kwiresniff.render.blocks import cluster_name
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk, pad, wrap
 from kwiresniff.render.terminal import glyphs_for, printable
-from kwiresniff.render.theme import Paint, Span
+from kwiresniff.render.theme import SEVERITY_KINDS, Paint, Span
 from kwiresniff.results.findings import Finding
 
-_SEVERITIES: Final = {"error": "bad", "warning": "warn", "info": "dim"}
 #: Names of a list that are printed; JSON has all.
 _MAX_LISTED: Final = 12
 _MARK: Final = 7
@@ -57,7 +56,10 @@ class FindingWriter:
         for index, finding in enumerate(findings):
             if index:
                 self._out.write("\n")
-            lead: list[Span] = [(_SEVERITIES[finding.severity], finding.severity), ("", " " * _pad(finding.severity))]
+            lead: list[Span] = [
+                (SEVERITY_KINDS[finding.severity], finding.severity),
+                ("", " " * _pad(finding.severity)),
+            ]
             head: list[Chunk] = [
                 [("ident", escape(finding.subject))],
                 [("value", escape(finding.title))],

@@ -48,14 +48,22 @@ class GroupWriter:
                 if group is not None:
                     self._out.write("\n")
                 group = event.cluster, event.group
-                start = format_units.instant(event.timestamp_ns, 3)
-                where: list[Chunk] = [[("dim", cluster_name(event.cluster))]] if event.cluster else []
-                self._line([], [[("heading", escape(event.group) or '""')], *where, [("dim", f"from {start}")]])
-            clock = format_units.clock(event.timestamp_ns, 3)
-            self._line(
-                [("dim", f"  {clock}  "), (_KINDS[event.event], pad(event.event, _EVENT)), ("", "  ")],
-                [self._who(event), *self.details(event)],
-            )
+                self.heading(event)
+            self.event(event)
+
+    def heading(self, event: GroupEvent) -> None:
+        """The line above the events of a group, of which this is the first."""
+        start = format_units.instant(event.timestamp_ns, 3)
+        where: list[Chunk] = [[("dim", cluster_name(event.cluster))]] if event.cluster else []
+        self._line([], [[("heading", escape(event.group) or '""')], *where, [("dim", f"from {start}")]])
+
+    def event(self, event: GroupEvent) -> None:
+        """One event."""
+        clock = format_units.clock(event.timestamp_ns, 3)
+        self._line(
+            [("dim", f"  {clock}  "), (_KINDS[event.event], pad(event.event, _EVENT)), ("", "  ")],
+            [self._who(event), *self.details(event)],
+        )
 
     def _who(self, event: GroupEvent) -> Chunk:
         member = event.instance_id or event.member_id

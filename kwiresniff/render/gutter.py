@@ -59,13 +59,21 @@ class Gutter:
         return f"{offset:>7} {data.hex(' '):<{3 * self._per_row}} "
 
     def _own_bytes(self, node: Node) -> bytes:
-        if node.derived or self._frame is None:
+        if self._frame is None:
             return b""
-        stop = node.offset + node.length
-        if any(child.derived for child in node.children) and (is_plain(node) or node.children[0].derived):
-            # Compressed records, whose hex would say nothing; or what was withheld, whose hex would show all.
-            return b""
-        if not is_plain(node):
-            own = [child.offset for child in node.children if not child.derived and child.offset >= node.offset]
-            stop = min(own, default=node.offset)
-        return self._frame[node.offset : stop]
+        start, stop = own_range(node)
+        return self._frame[start:stop]
+
+
+def own_range(node: Node) -> tuple[int, int]:
+    """Where the bytes of a node begin and end that none of those below it has, empty for what has none to be shown."""
+    if node.derived or node.offset < 0:
+        return 0, 0
+    stop = node.offset + node.length
+    if any(child.derived for child in node.children) and (is_plain(node) or node.children[0].derived):
+        # Compressed records, whose hex would say nothing; or what was withheld, whose hex would show all.
+        return 0, 0
+    if not is_plain(node):
+        own = [child.offset for child in node.children if not child.derived and child.offset >= node.offset]
+        stop = min(own, default=node.offset)
+    return node.offset, stop

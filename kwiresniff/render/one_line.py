@@ -48,7 +48,7 @@ def topic_columns(
     errors = sum(count for _, count in topic.errors)
     consumers = sum(one.role != "replica" for one in topic.consumers)
     return [
-        Column("topic", True, "ident", _name(topic.name)),
+        Column("topic", True, "ident", name_cell(topic.name)),
         Column("partitions", False, "dim", str(len(topic.partitions))),
         Column("producers", False, "value", str(len(topic.producers))),
         Column("records_in", False, "value", str(topic.produced.records)),
@@ -60,7 +60,7 @@ def topic_columns(
         Column("out/s", False, "value", _rate(out_per_second)),
         Column("groups", False, "dim", str(len(topic.groups))),
         Column("lag", False, "warn" if topic.lag else "value", NOTHING if topic.lag is None else str(topic.lag)),
-        Column("delay_p99", False, "value", NOTHING if delay is None else _duration(delay.p99_ns)),
+        Column("delay_p99", False, "value", NOTHING if delay is None else duration_cell(delay.p99_ns)),
         Column("errors", False, "bad" if errors else "dim", str(errors)),
         *_cluster(topic.cluster),
     ]
@@ -70,12 +70,12 @@ def client_columns(client: Client) -> list[Column]:
     """A client in a line."""
     sasl, tls = client.sasl or {}, client.tls or {}
     return [
-        Column("client", True, "ident", _name(client.client_id or "")),
-        Column("address", True, "value", _name(client.address)),
-        Column("broker", True, "value", _name(client.broker)),
-        Column("software", True, "client", _name(" ".join(part for part in client.software if part))),
-        Column("user", True, "value", _name(str(sasl.get("principal") or ""))),
-        Column("tls", True, "value", _name(str(tls.get("version") or ""))),
+        Column("client", True, "ident", name_cell(client.client_id or "")),
+        Column("address", True, "value", name_cell(client.address)),
+        Column("broker", True, "value", name_cell(client.broker)),
+        Column("software", True, "client", name_cell(" ".join(part for part in client.software if part))),
+        Column("user", True, "value", name_cell(str(sasl.get("principal") or ""))),
+        Column("tls", True, "value", name_cell(str(tls.get("version") or ""))),
         Column("connections", False, "value", str(client.connections)),
         Column("exchanges", False, "value", str(client.exchanges)),
         Column("errors", False, "bad" if client.errors else "dim", str(client.errors)),
@@ -88,7 +88,7 @@ def client_columns(client: Client) -> list[Column]:
 
 def _cluster(cluster: str | None) -> list[Column]:
     """A column that is there where there are several clusters; then every row has one."""
-    return [] if cluster is None else [Column("cluster", True, "dim", _name(cluster))]
+    return [] if cluster is None else [Column("cluster", True, "dim", name_cell(cluster))]
 
 
 def aligned(rows: Sequence[Sequence[Column]], width: int | None, ellipsis: str = "…") -> list[list[Span]]:
@@ -131,7 +131,8 @@ def _narrow(wide: list[int], named: list[bool], width: int) -> None:
         over -= 1
 
 
-def _name(text: str) -> str:
+def name_cell(text: str) -> str:
+    """A name as one word: spaces are written ``_``."""
     return escape(text).replace(" ", "_") or NOTHING
 
 
@@ -139,5 +140,5 @@ def _rate(per_second: float | None) -> str:
     return NOTHING if per_second is None else f"{per_second:.1f}"
 
 
-def _duration(ns: int) -> str:
+def duration_cell(ns: int) -> str:
     return format_units.duration(ns).replace(" ", "")

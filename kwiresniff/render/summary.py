@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any, Final, TextIO, final
 
 from kwiresniff.base.time_units import MAX_NS, SECOND_NS
-from kwiresniff.model import Exchange, Message, TopicNames, file_index, packet_number
+from kwiresniff.model import Connection, Exchange, Message, TopicNames, file_index, packet_number
 from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.headline import path_text
@@ -37,6 +37,8 @@ _TITLES: Final = {
     "packet": "packet",
     "facts": "about",
 }
+#: Connections that are remembered to have been told; then they are told again.
+MAX_TOLD: Final = 50_000
 _RIGHT: Final = frozenset(["latency", "request", "response", "packet"])
 
 #: Widths of ``2020-07-09T13:54:09.428585Z`` and ``13:54:09.428``.
@@ -74,7 +76,8 @@ def columns(width: int | None) -> list[tuple[str, int]]:
 class SummaryWriter:
     """Writes exchanges as one line each to ``out``.
 
-    ``width`` is the terminal's columns or None for a pipe. ``topic_name`` gives names to topic ids.
+    ``width`` is the terminal's columns or None for a pipe. ``topic_name`` gives names to topic ids. With ``legend`` the
+    number of a connection is told once with the addresses that it stands for, on a line of its own.
     """
 
     def __init__(
@@ -85,16 +88,20 @@ class SummaryWriter:
         *,
         files: Sequence[str] = (),
         topic_name: TopicNames | None = None,
+        legend: bool = True,
     ) -> None:
         self._out = out
         self._is_cut = width is not None
+        self._width = width or 0
         self._paint = Paint(color, glyphs_for(out))
         self._files = files
         self._topic_name = topic_name
         self._columns = columns(width)
         self._widths = dict(self._columns)
         self._names = [name for name, _ in self._columns[:-1]]
+        self._has_legend = legend and "connection" in self._widths
         self._titles_day = ""
+        self._told: set[int] = set()  # connections whose ends have been told
         self._second = -1
         self._second_text = ""
         self._apis: dict[int, str] = {}  # by API key, version, and whether that is an error
@@ -102,7 +109,7 @@ class SummaryWriter:
         self._waits: dict[int, str] = {}  # of latencies that are waits
         self._requests: dict[int, str] = {}  # by size in bytes, as are these
         self._responses: dict[int, str] = {}
-        self._peers: dict[int, str] = {}  # by connection
+        self._peers: dict[int, tuple[Connection, str]] = {}  # by its number
         self._clients: dict[str | None, str] = {}  # by client id
 
     def write(self, exchange: Exchange) -> None:
@@ -116,11 +123,25 @@ class SummaryWriter:
         row = [self._cell(name, exchange, started_ns) for name in self._names]
         row.append(self._facts(exchange))
         line = " ".join(row) + "\n"
+        if self._has_legend:
+            line = self._legend(exchange.connection) + line
         if self._is_cut and (day := format_units.date(started_ns)) != self._titles_day:
             # The time column has no date, so every day gets its titles.
             self._titles_day = day
             line = f"{self._titles(day)}\n{line}"
         return line.encode()
+
+    def _legend(self, connection: Connection) -> str:
+        """Above the first line of a connection that has only its number there: what the number stands for."""
+        if connection.id in self._told:
+            return ""
+        if len(self._told) >= MAX_TOLD:
+            self._told.clear()
+        self._told.add(connection.id)
+        text = f"#{connection.id} {path_text(connection, self._paint.glyphs.arrow)}"
+        if connection.client_id:
+            text += f" {escape(connection.client_id)}"
+        return self._paint.text("dim", fit(text, self._width, self._paint.glyphs.ellipsis)) + "\n"
 
     def _titles(self, day: str) -> str:
         titles = {**_TITLES, "time": f"{day}Z"}
@@ -212,13 +233,16 @@ class SummaryWriter:
                 text = self._painted(name, "client", client)
                 _keep(self._clients, client_id, text)
             return text
-        text = self._peers.get(connection.id)
-        if text is None:
-            if name == "connection":
-                text = self._painted(name, "dim", f"#{connection.id}")
-            else:
-                text = self._painted(name, "value", path_text(connection, self._paint.glyphs.arrow))
-            _keep(self._peers, connection.id, text)
+        known = self._peers.get(connection.id)
+        if known is not None and known[0] is connection:
+            return known[1]
+        if name == "connection":
+            text = self._painted(name, "dim", f"#{connection.id}")
+        else:
+            text = self._painted(name, "value", path_text(connection, self._paint.glyphs.arrow))
+        if len(self._peers) >= KEPT:
+            self._peers.clear()
+        self._peers[connection.id] = connection, text
         return text
 
     def _packet(self, exchange: Exchange) -> str:

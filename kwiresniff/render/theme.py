@@ -29,6 +29,9 @@ STYLES: Final[dict[str, str]] = {
     "warn": "black on yellow",
 }
 
+#: The kinds of severities.
+SEVERITY_KINDS: Final = {"error": "bad", "warning": "warn", "info": "dim"}
+
 _SGR: Final = {
     "bold": "1",
     "dim": "2",

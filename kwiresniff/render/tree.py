@@ -97,11 +97,7 @@ class TreeWriter:
         """The lines of an exchange in UTF-8, see ``write``."""
         lines: list[str] = [] if self._first else [""]
         self._first = False
-        asked = request if isinstance(request, Dissection) else None
-        answered = response if isinstance(response, Dissection) else None
-        parts = [self._message(exchange, "request", request), self._message(exchange, "response", response)]
-        if exchange.problems or exchange.notes:
-            parts += [*self._exchange_problems(exchange, asked, answered), *self._notes(exchange)]
+        parts = self.branches(exchange, request, response)
         self._draw(Row(headline(exchange, self._paint, self._style)), "", "    ", None, lines)
         for index, row in enumerate(parts):
             gutter: Gutter | None = None
@@ -111,6 +107,17 @@ class TreeWriter:
             self._branch(row, "", index == len(parts) - 1, gutter, lines)
         lines.append("")
         return "\n".join(lines).encode()
+
+    def branches(
+        self, exchange: Exchange, request: Dissection | list[Row] | None, response: Dissection | list[Row] | None
+    ) -> list[Row]:
+        """The rows of an exchange below its first line: request, response, and what is wrong or was noted."""
+        asked = request if isinstance(request, Dissection) else None
+        answered = response if isinstance(response, Dissection) else None
+        parts = [self._message(exchange, "request", request), self._message(exchange, "response", response)]
+        if exchange.problems or exchange.notes:
+            parts += [*self._exchange_problems(exchange, asked, answered), *self._notes(exchange)]
+        return parts
 
     def write_message(self, exchange: Exchange, which: Direction, dissection: Dissection) -> None:
         """One side of an exchange alone, without the capture that it may have come from."""

@@ -23,6 +23,7 @@ from kwiresniff.base.tree_sizes import (
 from kwiresniff.model import Direction, Exchange, Message, TopicNames
 from kwiresniff.render import format_units
 from kwiresniff.render.batch_rows import batch_facts, hidden_batches, hidden_records
+from kwiresniff.render.decoded_values import decoded_meaning, decoded_text, is_of_plugin
 from kwiresniff.render.escape import escape
 from kwiresniff.render.labels import FieldLabel, labels_of
 from kwiresniff.render.line_wrapping import Chunk
@@ -243,18 +244,28 @@ class ValueRows:
         return Row(chunks, rows)
 
     def _record(self, record: dict[str, Any], width: int) -> Row:
+        decoded: dict[str, Any] = {}
         if len(record) != _RECORD_MEMBERS:
-            raise _NeedsNodes
+            decoded = record.get("decoded", {})
+            if len(record) != _RECORD_MEMBERS + 1 or not decoded or not all(map(is_of_plugin, decoded.values())):
+                raise _NeedsNodes
         style = self._style
         key, value, headers = record["key"], record["value"], record["headers"]
         head: Chunk = [("ident", str(record["offset"]).rjust(width)), ("dim", f"  {clock_text(record['timestamp'])}")]
-        kind, text = scalar(key, style, quote=False)
-        chunk: Chunk = [("key" if kind == "value" else kind, text), ("dim", f" {style.glyphs.arrow} ")]
+        (kind, text), *meaning = self._part(key, decoded.get("key"))
+        chunk: Chunk = [("key" if kind == "value" else kind, text), *meaning, ("dim", f" {style.glyphs.arrow} ")]
         if value is not None:
-            chunk.append(scalar(value, style, quote=False))
+            chunk += self._part(value, decoded.get("value"))
         else:  # a null value deletes its key when the topic is compacted; without a key it is just nothing
             chunk.append(("wait", "tombstone") if key is not None else ("dim", "null"))
         return Row([head, chunk, self._headers(headers)] if headers else [head, chunk])
+
+    def _part(self, data: Any, decoded: dict[str, Any] | None) -> Chunk:
+        """A key or value as it is, or as a plugin read it."""
+        if decoded is None:
+            return [scalar(data, self._style, quote=False)]
+        text = scalar(decoded_text(decoded), self._style, quote=False)
+        return [text, ("meaning", f" ({escape(decoded_meaning(decoded))})")]
 
     def _headers(self, headers: list[dict[str, Any]]) -> Chunk:
         chunk: Chunk = [("name", "headers ")]

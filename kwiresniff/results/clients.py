@@ -23,6 +23,19 @@ class ApiUse(NamedTuple):
     first_ns: int
 
 
+class Setting(NamedTuple):
+    """A setting of a client by its name in Kafka's configuration; ``estimated`` from what it does, else as it says.
+
+    ``since_ns`` is the time of the first request that tells it. A setting that was changed is there once for each
+    value.
+    """
+
+    name: str
+    value: str | int | bool
+    estimated: bool
+    since_ns: int
+
+
 class Client(NamedTuple):
     """Who talks to a broker: one client id from one address to one broker, with one software and identity.
 
@@ -33,7 +46,8 @@ class Client(NamedTuple):
     nodes of the cluster that talk to each other, or ``encrypted`` for TLS that was not decrypted. ``proxied`` is what a
     proxy's preamble tells: the ``client``, without its port, the ``broker``, and ``by`` what. ``address_names`` and
     ``broker_names`` are what the ends are called, ``node_id`` is the broker's, where it is known. ``cluster`` is None
-    where all brokers are taken for one cluster.
+    where all brokers are taken for one cluster. ``settings`` are those of its producer and consumer, by name, several
+    values of one in the order of time.
     """
 
     kind: str
@@ -62,6 +76,7 @@ class Client(NamedTuple):
     broker_names: tuple[Name, ...] = ()
     node_id: int | None = None
     cluster: str | None = None
+    settings: tuple[Setting, ...] = ()
 
 
 class AuditFinding(NamedTuple):

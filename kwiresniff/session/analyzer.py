@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from kwiresniff.base.depths import Depth
 from kwiresniff.base.needs import Needs
+from kwiresniff.base.tls_secrets import TlsSecrets
 from kwiresniff.model import (
     DECRYPTED,
     FIN,
@@ -32,7 +33,7 @@ from kwiresniff.session.connection_table import ConnectionTable
 from kwiresniff.session.decode import BodyDecoder
 from kwiresniff.session.endpoint import Endpoint
 from kwiresniff.session.fetch_sessions import FetchSessions
-from kwiresniff.session.services import NONE_EARLY, ConnectionServices
+from kwiresniff.session.services import NONE_EARLY, SECRETS_LATE_NS, ConnectionServices
 from kwiresniff.session.shallow import ShallowReader
 from kwiresniff.session.topic_ids import MAX_TOPIC_NAMES, TopicNameTable
 from kwiresniff.stream.frame_reader import MAX_KEPT_BYTES
@@ -56,7 +57,7 @@ class Analyzer(ConnectionServices):
     ``needs`` says how far frames are read, and in which form bodies may come; a depth alone is the same as
     ``Needs(depth)``. ``exchange_filter`` is asked about each complete exchange before its bodies are decoded; False
     drops it, True or None keeps it. ``ports`` are known to be brokers': what goes there is Kafka on weaker evidence,
-    and what comes from there is no client.
+    and what comes from there is no client. ``tls_secrets`` decrypt TLS; whoever reads key logs adds to them.
 
     Without a sink, events are collected until somebody takes them (``events``). With ``pauses``, control returns to
     the caller after each segment that something came of.
@@ -75,6 +76,7 @@ class Analyzer(ConnectionServices):
         exchange_filter: Callable[[Exchange], bool | None] | None = None,
         show_secrets: bool = False,
         ports: Iterable[int] = (),
+        tls_secrets: TlsSecrets | None = None,
     ) -> None:
         needs = needs if isinstance(needs, Needs) else Needs(needs)
         self._events = EventList()
@@ -84,7 +86,9 @@ class Analyzer(ConnectionServices):
             sink or self._events,
             broker_ports=frozenset(port.to_bytes(2, "big") for port in ports),
             attempts=needs.attempts,
+            tls_secrets=tls_secrets or TlsSecrets(),
         )
+        self._secrets_seen = 0
         self.topics = TopicNameTable()
         output = self.output
         errors, topics = needs.depth != "headers", needs.topics and not needs.decodes
@@ -114,6 +118,7 @@ class Analyzer(ConnectionServices):
         buffer; what is open at the end stays so.
         """
         while feed(self):
+            self.look_for_secrets()
             yield
             if self.paused:
                 yield from self._resumed()
@@ -128,6 +133,7 @@ class Analyzer(ConnectionServices):
         """Ends the connections that were silent for ``idle_ns`` at the last segment."""
         before = len(self.output.events)
         self.table.expire(idle_ns)
+        self._end_without_secrets(self.now_ns)
         self._put_in_order(before)
         self.output.deliver()
         yield
@@ -202,6 +208,29 @@ class Analyzer(ConnectionServices):
         self.output.deliver()
         return self.pauses or len(self.paused) > 0
 
+    def look_for_secrets(self) -> None:
+        """Decrypts what waits for secrets, where some have come since; what comes of it is delivered."""
+        if self.tls_ending:
+            self._end_without_secrets(self.now_ns - SECRETS_LATE_NS)
+            self.output.deliver()
+        if self._secrets_seen == self.tls_secrets.changes:
+            return
+        self._secrets_seen = self.tls_secrets.changes
+        for waiting in list(self.tls_waiting):
+            assert isinstance(waiting, ConnectionAnalyzer)
+            waiting.look_for_secrets()
+        self.output.deliver()
+
+    def _end_without_secrets(self, before_ns: int) -> None:
+        """Ends the connections that ended before then and whose secrets have not come."""
+        self.waits_at_end = False
+        for ending, since_ns in list(self.tls_ending.items()):
+            if since_ns > before_ns:
+                break
+            assert isinstance(ending, ConnectionAnalyzer)
+            ending.close()
+        self.waits_at_end = True
+
     def _enforce_budget(self) -> None:
         """Makes connections release bytes until all together hold no more than the limit."""
         for owner, size in self.budget.enforce(self.table.owners()):
@@ -238,6 +267,10 @@ class Analyzer(ConnectionServices):
         Requests that nobody will answer now come in the order of their times, whichever connection they are on.
         """
         before = len(self.output.events)
+        self.waits_at_end = False
+        for ending in list(self.tls_ending):
+            assert isinstance(ending, ConnectionAnalyzer)
+            ending.close()
         self.table.close()
         self._put_in_order(before)
         if self.topics.forgotten:
@@ -270,7 +303,9 @@ def analyze(
     topics: bool = False,
     exchange_filter: Callable[[Exchange], bool | None] | None = None,
     show_secrets: bool = False,
+    tls_secrets: TlsSecrets | None = None,
 ) -> Iterator[Event]:
     """Exchanges, ended connections and problems of a stream of segments; see :class:`Analyzer`."""
     needs = Needs(depth, topics=topics)
-    return Analyzer(needs, exchange_filter=exchange_filter, show_secrets=show_secrets).analyze(segments)
+    analyzer = Analyzer(needs, exchange_filter=exchange_filter, show_secrets=show_secrets, tls_secrets=tls_secrets)
+    return analyzer.analyze(segments)

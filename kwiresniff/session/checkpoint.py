@@ -44,8 +44,12 @@ from kwiresniff.session.response_reordering import ResponseReorderBuffer
 from kwiresniff.session.sasl import Sasl
 from kwiresniff.session.sasl_opaque import OpaqueTokens
 from kwiresniff.session.sensitive_names import SensitiveNames
+from kwiresniff.session.tls_decryption import TlsDecryption
 from kwiresniff.session.tls_handshake import HandshakeParser
 from kwiresniff.session.tls_inspection import TlsInspection
+from kwiresniff.session.tls_opening import RecordOpener
+from kwiresniff.session.tls_records import RecordReader
+from kwiresniff.session.tls_session import TlsSession
 from kwiresniff.session.topic_ids import TopicNameTable
 from kwiresniff.stream.buffer_budget import BufferBudget
 from kwiresniff.stream.frame_reader import FrameReader
@@ -96,6 +100,8 @@ EMPTY: dict[type, _Maker] = {
     InFlightRequests: InFlightRequests,
     ProxyPreamble: ProxyPreamble,
     ProtocolDetector: lambda: ProtocolDetector(b"", frozenset()),
+    RecordOpener: RecordOpener,
+    RecordReader: RecordReader,
     ResponseReorderBuffer: ResponseReorderBuffer,
     Resynchronizer: lambda: Resynchronizer(0, _placeholder().budget),
     ResyncBuffer: ResyncBuffer,
@@ -104,7 +110,9 @@ EMPTY: dict[type, _Maker] = {
     SessionMembers: lambda: SessionMembers([], [], 0),
     Sasl: lambda: Sasl(UNIDENTIFIED_CONNECTION),
     NonKafkaTraffic: NonKafkaTraffic,
+    TlsDecryption: lambda: TlsDecryption(_placeholder(), 0, (HandshakeParser(), HandshakeParser())),
     TlsInspection: TlsInspection,
+    TlsSession: TlsSession,
 }
 
 
@@ -135,6 +143,8 @@ def dump(analyzer: Analyzer) -> bytes:
         raise StateError("the state of an analyzer that looks for error codes or topic names alone cannot be written")
     for connection in analyzer.table.connections():
         blank_unread(connection)
+        if connection.carried is not None:
+            blank_unread(connection.carried)
     analyzer.table.drop_held_back(begins_credentials)
     writer = _Writer(analyzer.topics)
     for known in (analyzer, analyzer.topics, analyzer.output):

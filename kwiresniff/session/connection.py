@@ -281,6 +281,26 @@ class ConnectionAnalyzer(TlsPhase):
             one.bytes += end - start
             one.feed_anyhow(carried, packet, ns, seq, buffer, start, end, 0)
 
+    def carry(self, half: HalfStream, packet: i64, ns: int, data: bytes, start: i64, end: i64) -> None:
+        """Gives ``data[start:end]``, the next that ``half`` carries, to the connection inside."""
+        carried = self.carried
+        if carried is None:
+            carried = self.carried = self._decrypted_connection()
+        if not carried.closed:
+            one = carried.client if half.flow == carried.client.flow else carried.broker
+            one.last_ns = ns
+            one.bytes += end - start
+            one.take(carried, packet, ns, data, start, end)
+
+    def carry_gap(self, half: HalfStream, packet: i64, ns: int, lost: i64, span: i64, code: str) -> None:
+        """Tells the connection inside that ``lost`` bytes are lost, -1 for an unknown part of ``span``."""
+        carried = self.carried
+        if carried is None:
+            carried = self.carried = self._decrypted_connection()
+        if not carried.closed:
+            one = carried.client if half.flow == carried.client.flow else carried.broker
+            one.lose(carried, packet, ns, lost if lost > 0 else span, code, lost > 0)
+
     def _decrypted_connection(self) -> ConnectionAnalyzer:
         """The decrypted connection inside this TLS connection; it begins with the first byte of each direction."""
         carried = ConnectionAnalyzer(self.services, self.client.flow, self.broker.flow, 0, self.life.first_ns)
@@ -296,6 +316,8 @@ class ConnectionAnalyzer(TlsPhase):
     def held_bytes(self) -> int:
         """Memory of requests that wait for their responses, of responses that wait for their requests, and of TLS."""
         held = int(self.in_flight.bytes) + int(self.reordering.held_bytes)
+        if self.decryption is not None:
+            held += self.decryption.held_bytes()
         return held if self.tls is None else held + self.tls.held_bytes()
 
     def release(self) -> None:
@@ -303,6 +325,8 @@ class ConnectionAnalyzer(TlsPhase):
         self.release_reordered()
         if self.tls is not None:
             self.tls.release()
+        if self.decryption is not None and not self.decryption.is_open:
+            self.decryption.drop()
         self._evict_oldest(self.in_flight.bytes // 2)
 
     # -- the end ------------------------------------------------------------------------------------------------
@@ -314,6 +338,8 @@ class ConnectionAnalyzer(TlsPhase):
         if self.started:
             if not self._flush():
                 self.services.paused[self] = True
+                return
+            if self.ends_later():
                 return
             for half in (self.client, self.broker, self.broker):
                 half.search(self)  # the other side may have shown since the last search what there is to find
@@ -403,6 +429,7 @@ class ConnectionAnalyzer(TlsPhase):
 
     def _close_tls(self) -> None:
         self.end_tls()
+        self.end_decryption()
         if self.carried is not None:
             self.carried.close()
         self.report_tls(self.carried is not None)

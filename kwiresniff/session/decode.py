@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, Final
 
 from kwiresniff import codec
-from kwiresniff.base.api_keys import API_VERSIONS, CREATE_TOPICS, FETCH, PRODUCE
+from kwiresniff.base.api_keys import API_VERSIONS, CREATE_TOPICS, ENVELOPE, FETCH, PRODUCE
 from kwiresniff.base.known_ids import METADATA_TOPIC_ID
 from kwiresniff.codec.embedded import INTERNAL_TOPICS, BodyView
 from kwiresniff.errors import DecodeError
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from kwiresniff.codec.decoder_gen import Decoder
     from kwiresniff.codec.plan import Step
     from kwiresniff.digest import Digest
-    from kwiresniff.session.malformed import MalformedBodies
 
 #: Frames from this size on are jumped over before they are decoded: that takes a tenth of decoding them in vain. So are
 #: those of a message of which one could not be decoded: where many are broken, most of the time went into what was
@@ -83,13 +82,13 @@ class BodyDecoder:
             if not response.is_deferred and response.body:
                 self._error_codes.collect(exchange, response)
             if (
-                exchange.api_key == CREATE_TOPICS
+                exchange.api_key in (CREATE_TOPICS, ENVELOPE)
                 and not self._show_secrets
                 and not request.is_deferred
                 and request.body
             ):
                 # The response may call a config of the request sensitive.
-                conceal(CREATE_TOPICS, "request", request.body, sensitive=self._topics.sensitive_configs)
+                conceal(exchange.api_key, "request", request.body, sensitive=self._topics.sensitive_configs)
         if exchange.outcome == "ok" and (exchange.errors or not understood):
             exchange.outcome = "error" if exchange.errors else "undecoded"
 

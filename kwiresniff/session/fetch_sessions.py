@@ -197,7 +197,7 @@ class FetchSessions:
             self._share(exchange, request)
 
     def _fetch(self, exchange: Exchange, request: Message, frame: bytes) -> None:
-        at: i64 = request.body_offset + (13 if exchange.api_version >= WITHOUT_REPLICA_ID_SINCE else 17)
+        at: i64 = session_place(exchange.api_version, request)
         if at + 9 > len(frame):
             return
         session_id: int = i32(frame, at)
@@ -208,7 +208,7 @@ class FetchSessions:
                 if (session := self.sessions.get((broker, session_id))) is not None and epoch == FINAL_EPOCH:
                     exchange.fetched = session.content()
                 self._end((broker, session_id))
-            given = _session_id(exchange)
+            given = given_session(exchange)
             if epoch == INITIAL_EPOCH and given:
                 self._begin((broker, given), _body(exchange, "request"))
             return
@@ -335,7 +335,12 @@ def _says_nothing(frame: bytes, at: int, version: int) -> bool:
     return frame[at : at + 8] == bytes(8)
 
 
-def _session_id(exchange: Exchange) -> int:
+def session_place(version: int, request: Message) -> int:
+    """Where the session's id and epoch stand in the frame of a Fetch request that has sessions."""
+    return request.body_offset + (13 if version >= WITHOUT_REPLICA_ID_SINCE else 17)
+
+
+def given_session(exchange: Exchange) -> int:
     """The id that an answer gives a new session; 0 for none."""
     response = exchange.response
     if response is None or response.frame is None:

@@ -58,11 +58,12 @@ class KafkaMessages(SaslPhase):
     """The requests and responses of one connection.
 
     ``in_flight`` are the requests without a response, ``reordering`` holds the responses without a request;
-    ``releasing`` says that some of these are let in.
+    ``releasing`` says that some of these are let in, and ``released_seq`` is then the sequence number behind the one
+    that is.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
-        "channel", "client_ids", "reordering", "first_correlation_id", "in_flight", "releasing",
+        "channel", "client_ids", "reordering", "first_correlation_id", "in_flight", "released_seq", "releasing",
     )  # fmt: skip
     __slots__ = STATE
 
@@ -73,6 +74,7 @@ class KafkaMessages(SaslPhase):
         self.in_flight = InFlightRequests()
         self.reordering = ResponseReorderBuffer()
         self.releasing = False
+        self.released_seq: i64 = -1
         self.channel = Channel()
         self.first_correlation_id: int | None = None
 
@@ -244,17 +246,19 @@ class KafkaMessages(SaslPhase):
         if len(data) < 4:
             self._short_response(packet, ns, size, lost)
             return
+        end_seq = self.released_seq if self.releasing else self.broker.frame_end()
         correlation_id = i32(data, 0)
         in_flight = self.in_flight
         found = in_flight.by_id.pop(correlation_id, None)
         if found is None:
-            if self._hold_back((packet, ns, last_packet, last_ns, size, data, lost, self.broker.ack)):
+            if self._hold_back((packet, ns, last_packet, last_ns, size, data, lost, self.broker.ack, end_seq)):
                 return
             found = in_flight.by_id.pop(correlation_id, None)
         elif self.reordering.held:
             self.release_reordered()
         message = Message(packet, ns, last_packet, last_ns, size, data)
         message.body_offset = 4
+        message.end_seq = end_seq
         request: Message | None = None
         if found is not None:
             exchange = found if isinstance(found, Exchange) else found[0]
@@ -386,9 +390,9 @@ class KafkaMessages(SaslPhase):
     def handle_reordered(self, count: int) -> None:
         """Handles the first ``count`` buffered responses."""
         broker = self.broker
-        for packet, ns, last_packet, last_ns, size, data, lost, ack in self.reordering.pop(count):
+        for packet, ns, last_packet, last_ns, size, data, lost, ack, end_seq in self.reordering.pop(count):
             current, broker.ack = broker.ack, ack
-            self.releasing = True
+            self.releasing, self.released_seq = True, end_seq
             self.response(packet, ns, last_packet, last_ns, size, data, lost)
             self.releasing = False
             broker.ack = current

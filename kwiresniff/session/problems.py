@@ -10,6 +10,12 @@ def _where(connection: Connection) -> dict[str, object]:
     return {"connection": connection.id, "client": connection.client, "broker": connection.broker}
 
 
+def not_decrypted(connection: Connection, reason: str, ns: int) -> Problem:
+    """The problem of a TLS connection that is not decrypted, or not all of it, though there are secrets."""
+    what = f"TLS is not decrypted: {reason}"
+    return Problem("not_decrypted", what, timestamp_ns=ns, details=_where(connection))
+
+
 def lost_message(
     connection: Connection, direction: Direction, packet: int, ns: int, size: int, lost: int, code: str
 ) -> Problem:

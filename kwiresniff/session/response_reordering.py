@@ -22,9 +22,9 @@ MAX_REORDERED = 256
 MAX_REORDERED_BYTES = 256 << 10
 
 
-#: First packet, its time, last packet, its time, size, data and lost bytes of a frame, and what the segment
-#: acknowledged that completed it.
-Response: TypeAlias = tuple[int, int, int, int, int, bytes, int, int]
+#: First packet, its time, last packet, its time, size, data and lost bytes of a frame, what the segment acknowledged
+#: that completed it, and the sequence number behind it.
+Response: TypeAlias = tuple[int, int, int, int, int, bytes, int, int, int]
 #: What is buffered on most connections. Never added to.
 NO_RESPONSES: Final[list[Response]] = []
 NO_IDS: Final[dict[int, int]] = {}
@@ -89,7 +89,7 @@ class ResponseReorderBuffer:
         """What ``ready`` returns, where some of the responses may have waited long enough: all are looked at."""
         taken: set[int] = set()  # the next response with such an id answers a request that is still to come
         ready = 0
-        for count, (_, _, packet, ns, _, data, _, _) in enumerate(self.held, 1):
+        for count, (_, _, packet, ns, _, data, _, _, _) in enumerate(self.held, 1):
             late = _is_late(packet, ns, last_packet, last_ns)
             correlation_id = unpack_correlation_id(data)[0]
             if late or (correlation_id in outstanding and correlation_id not in taken):

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from functools import cache
 from struct import Struct
 from typing import Any, Final
 
@@ -42,7 +41,7 @@ from kwiresniff.base.secret_texts import EXPLANATIONS, is_secret_text
 from kwiresniff.model import Body, Dissection, Message, Node, Problem
 from kwiresniff.session.connect_secrets import conceal_connect_nodes, conceal_connect_records
 from kwiresniff.session.peek import runs_into_body
-from kwiresniff.session.secret_configs import is_secret_config
+from kwiresniff.session.secret_configs import is_secret_config, is_secret_name
 from kwiresniff.session.secret_records import conceal_metadata_nodes, conceal_metadata_records
 from kwiresniff.session.sensitive_names import SensitiveNames
 from kwiresniff.session.withheld import all_nodes, hide, hide_text, withheld, without_text
@@ -76,6 +75,7 @@ _TEACHING = frozenset({(CREATE_TOPICS, "response"), (DESCRIBE_CONFIGS, "response
 _CONFIG_NAMES: Final = ("name", "config_name", "key")
 _CONFIG_VALUES: Final = ("value", "config_value")
 _EXPLANATION: Final = "error_message"
+_CONFIG_FIELDS: Final = frozenset({*_CONFIG_VALUES, _EXPLANATION})
 #: Explanations and requests that are longer are not compared: the explanation is withheld. Kafka's own take a line, and
 #: tokens some KB; comparing takes time in proportion to both.
 MAX_EXPLANATION_CHARS: Final = 256
@@ -85,6 +85,8 @@ MAX_COMPARED_BYTES: Final = 1 << 14
 _QUOTED_CHARS: Final = 6
 _WORD: Final = r"\w{4,}"
 _ENCODED: Final = r"[\w+/-]{6,}"
+#: What may be the name of a config.
+_CONFIG_NAME: Final = r"[\w.-]+"
 #: Messages whose records may be those of the metadata log or of Kafka Connect.
 _WITH_RECORDS = frozenset(
     {(PRODUCE, "request"), (FETCH, "response"), (FETCH_SNAPSHOT, "response"), (SHARE_FETCH, "response")}
@@ -101,14 +103,6 @@ def may_hide(api_key: int, direction: str) -> bool:
     """Whether any field of such a message may hold a secret when the message is not sound (``is_sound``)."""
     where = (api_key, direction)
     return where in _SECRET_FIELDS or where in _CONFIG_APIS or api_key == ENVELOPE
-
-
-def hideable(api_key: int, direction: str) -> frozenset[str]:
-    """The names of the fields of a message that may be withheld in a sound one; none for messages of which more is."""
-    where = (api_key, direction)
-    return (
-        frozenset({*_CONFIG_VALUES, _EXPLANATION}) if where in _CONFIG_APIS else _SECRET_FIELDS.get(where, frozenset())
-    )
 
 
 def teaches(api_key: int, direction: str) -> bool:
@@ -131,13 +125,10 @@ def conceal(
     inner_sound: bool = True,
     sensitive: SensitiveNames | None = None,
     request: Message | None = None,
-) -> list[Any] | None:
-    """Replace every secret in a decoded body, in place; ``inner_sound`` is about the message inside an Envelope,
+) -> None:
+    """Replaces every secret in a decoded body, in place; ``inner_sound`` is about the message inside an Envelope,
     ``sensitive`` are the names of configs that earlier messages have called so, and learns more. ``request`` is what a
     response answers, which an explanation may quote.
-
-    Returns what has become of the texts and bytes that might have been secrets (``hideable``; neither null nor empty),
-    in wire order: the replacement of each, None where it stays. None when more has been replaced than those.
     """
     where = (api_key, direction)
     if where in _WITH_RECORDS:
@@ -148,12 +139,10 @@ def conceal(
     elif api_key == ENVELOPE:
         _conceal_envelope(direction, body, inner_sound, sensitive, request)
     elif may_hide(api_key, direction):
-        concealment = _Concealment(where, sensitive, request)
-        concealment.structure(body, False)
-        return concealment.replaced
+        _Concealment(where, sensitive, request).structure(body, False)
+        return
     if direction == "response":
         conceal_explanations(body)
-    return None
 
 
 def conceal_explanations(body: Body) -> bool:
@@ -179,15 +168,20 @@ def conceal_explanations(body: Body) -> bool:
     return has_any
 
 
-def _is_secret_explanation(where: tuple[int, str], text: Any, request: Message | None) -> bool:
+def _is_secret_explanation(
+    where: tuple[int, str], text: Any, request: Message | None, sensitive: SensitiveNames | None
+) -> bool:
     """Whether a broker's text has a credential in it, or quotes one, or a part of it, from the ``request``.
 
-    Where configs are spoken of, whatever has the name of a secret: ``Invalid value ... for ssl.key.password``.
+    Where configs are spoken of, whatever names a secret one: ``Invalid value ... for configuration ssl.keystore.key``.
     """
     if not text or not isinstance(text, str):
         return False
     if where in _CONFIG_APIS:
-        return _config_judge()(text, text)
+        names = (word.strip(".") for word in re.findall(_CONFIG_NAME, text))
+        return is_secret_config(text, text) or any(
+            is_secret_name(name) or (sensitive is not None and name in sensitive) for name in names
+        )
     if is_secret_text(text):
         return True
     if where not in _SECRET_FIELDS:
@@ -219,7 +213,8 @@ def _conceal_envelope(
 ) -> None:
     name = f"{direction}_data"
     inside = body.get(f"{name}{DECODED}")
-    if body.get(name) and _envelope_is_secret(body[name], direction, inside and inside["api_key"]):
+    data = body.get(name)
+    if data and isinstance(data, bytes) and _envelope_is_secret(data, direction, inside and inside["api_key"]):
         body[name] = withheld(body[name])
     if inside:
         if direction == "response" and conceal_explanations(inside["body"]):
@@ -239,18 +234,14 @@ def _envelope_is_secret(data: bytes, direction: str, api_key: int | None) -> boo
 
 
 class _Concealment:
-    """Withholds the ``hideable`` fields of a body: all of them, or of configs and explanations those that are secrets.
-
-    ``replaced`` is what ``conceal`` returns.
-    """
+    """Withholds fields of a body: all that hold secrets, or of configs and explanations those that are secrets."""
 
     def __init__(self, where: tuple[int, str], sensitive: SensitiveNames | None, request: Message | None) -> None:
         self.where = where
-        self.names = hideable(*where)
         self.configs = where in _CONFIG_APIS
+        self.names = _CONFIG_FIELDS if self.configs else _SECRET_FIELDS[where]
         self.sensitive = sensitive
         self.request = request
-        self.replaced: list[Any] = []
 
     def structure(self, member: Body, is_synonym: bool) -> None:
         """A structure and all below it; ``is_synonym`` says that it is one of a config that is a secret."""
@@ -265,11 +256,12 @@ class _Concealment:
             elif isinstance(value, dict):
                 self.structure(value, False)
             elif name in self.names and value and isinstance(value, str | bytes):
-                kept = None
-                explains = name == _EXPLANATION
-                if _is_secret_explanation(self.where, value, self.request) if explains else secret:
-                    kept = member[name] = withheld(value)
-                self.replaced.append(kept)
+                if name == _EXPLANATION:
+                    is_withheld = _is_secret_explanation(self.where, value, self.request, self.sensitive)
+                else:
+                    is_withheld = secret
+                if is_withheld:
+                    member[name] = withheld(value)
 
 
 def _is_config(member: Body, sensitive: SensitiveNames | None) -> bool:
@@ -292,13 +284,7 @@ def _is_secret(member: Body, value: Any, sensitive: SensitiveNames | None) -> bo
             sensitive.learn(name)
         elif name in sensitive:
             return True
-    return _config_judge()(name, value, is_sensitive, member.get("config_type"))
-
-
-@cache
-def _config_judge() -> Callable[..., bool]:
-    """What says of a config whether it is a secret."""
-    return is_secret_config
+    return is_secret_config(name, value, is_sensitive, member.get("config_type"))
 
 
 def conceal_dissection(
@@ -335,7 +321,7 @@ def conceal_dissection(
 
     if direction == "response":
         for node in all_nodes(dissection.root):
-            if node.name.endswith(EXPLANATIONS) and _is_secret_explanation(where, node.value, request):
+            if node.name.endswith(EXPLANATIONS) and _is_secret_explanation(where, node.value, request, sensitive):
                 hide(node)
 
 

@@ -36,6 +36,25 @@ class SensitiveNames:
         self._names[name] = None
         self._bytes += size
 
+    def assume_all(self) -> None:
+        """From now on every name that is not one of Kafka's own counts as sensitive: what the brokers say is not all
+        seen here.
+        """
+        self._full = True
+
+    def __len__(self) -> int:
+        return len(self._names) + self._full
+
+    def saved(self) -> tuple[tuple[str, ...], bool]:
+        """The names, and whether it is full."""
+        return tuple(self._names), self._full
+
+    def restore(self, names: tuple[str, ...], full: bool) -> None:
+        """Takes over what another set holds."""
+        for name in names:
+            self.learn(name)
+        self._full = self._full or full
+
     def __contains__(self, name: object) -> bool:
         if not isinstance(name, str):
             return False  # withheld itself, in a message that is not sound

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import ClassVar, Final
 
 from kwiresniff.base.flows import host_of
+from kwiresniff.base.tls_secrets import TlsSecrets
 from kwiresniff.model import Connection, Exchange, SegmentSink, Sink
 from kwiresniff.session.non_kafka import NonKafkaTraffic
 from kwiresniff.session.output import EventOutput
@@ -24,6 +25,15 @@ NONE_EARLY: Final = (0, 0, 0, 0)
 MAX_WAITING_EVENTS: Final = 20_000
 
 
+#: Ciphertext that waits for its secrets, of all TLS connections; beyond it those that wait longest give up.
+MAX_ALL_WAITING_BYTES = 64 << 20
+#: A TLS connection that has ended waits so long for its secrets, by the clock of the capture.
+SECRETS_LATE_NS: Final = 5_000_000_000
+#: And so many such connections.
+MAX_ENDING: Final = 4_096
+#: Trials for the sessions of TLS connections whose handshake is not in the capture, of all together.
+MAX_ALL_SEARCH_TRIALS: Final = 1 << 20
+
 #: Paths between a client's host and a broker remembered.
 MAX_PATHS: Final = 20_000
 #: A shorter path counts as the broker's: within a data centre packets take less, and a handshake shows no more than
@@ -38,10 +48,16 @@ class ConnectionServices(SegmentSink):
     ``filters``, large responses are kept without their record sets. Without ``attempts``, connections that never came
     to be are not reported. ``now_ns`` is the time of the last segment. It derives from ``SegmentSink`` because the
     analyzer is one, and a compiled class has one base.
+
+    ``tls_secrets`` decrypt TLS. ``tls_waiting`` are the connections that wait for theirs, ``tls_waiting_bytes`` what
+    they hold, ``tls_ending`` those of them that have ended, and when; no more are added where nobody ``waits_at_end``.
+    ``tls_resumptions`` are sessions of TLS 1.2 by the names by which they may be resumed, ``tls_trials``
+    those left to find the sessions of connections whose handshake was missed.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
         "opaque_token_bytes", "budget", "client_ids", "connections", "early", "non_kafka", "now_ns", "paths",
+        "tls_resumptions", "tls_trials", "tls_waiting_bytes",
     )  # fmt: skip
 
     def __init__(
@@ -51,10 +67,18 @@ class ConnectionServices(SegmentSink):
         *,
         broker_ports: frozenset[bytes],
         attempts: bool,
+        tls_secrets: TlsSecrets,
     ) -> None:
         self.output = EventOutput(exchange_filter, sink)
         self.broker_ports = broker_ports
         self.attempts = attempts
+        self.tls_secrets = tls_secrets
+        self.tls_waiting: dict[FrameHandler, bool] = {}
+        self.tls_waiting_bytes = 0
+        self.tls_ending: dict[FrameHandler, int] = {}
+        self.waits_at_end = True
+        self.tls_resumptions: dict[bytes, tuple[bytes, bytes]] = {}
+        self.tls_trials = MAX_ALL_SEARCH_TRIALS
         self.keep_request = 0
         self.keep_response = 0
         self.filters = False

@@ -7,6 +7,7 @@ records is type, 24-bit length, and may begin and end anywhere in them.
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import ClassVar
 
 from kwiresniff.base.tls_record import (
@@ -29,10 +30,10 @@ MAX_PROTOCOLS = 16
 #: The longest name of a server or protocol reported: RFC 1035's limit for a host name, RFC 7301's for a protocol.
 MAX_NAME_BYTES = 255
 
-CERTIFICATE, SERVER_HELLO_DONE = 11, 14
-_SERVER_NAME, _PROTOCOLS, _SUPPORTED_VERSIONS = 0, 16, 43
-_READ = frozenset((_SERVER_NAME, _PROTOCOLS, _SUPPORTED_VERSIONS))
-_TLS_1_3 = 0x0304
+NEW_SESSION_TICKET, CERTIFICATE = 4, 11
+_SERVER_NAME, _PROTOCOLS, _ENCRYPT_THEN_MAC, _SESSION_TICKET, _EARLY_DATA, _SUPPORTED_VERSIONS = 0, 16, 22, 35, 42, 43
+_READ = frozenset((_SERVER_NAME, _PROTOCOLS, _ENCRYPT_THEN_MAC, _SESSION_TICKET, _EARLY_DATA, _SUPPORTED_VERSIONS))
+TLS_1_2, TLS_1_3 = 0x0303, 0x0304
 
 
 class _Misfit(Exception):
@@ -78,6 +79,12 @@ class _Cursor:
         self.skip_vector(size)
         return _Cursor(self._data, start, self._at)
 
+    def take(self, size: int) -> bytes:
+        """The next ``size`` bytes."""
+        start = self._at
+        self.skip(size)
+        return self._data[start : self._at]
+
     def rest(self) -> bytes:
         at, self._at = self._at, self._end
         return self._data[at : self._end]
@@ -91,11 +98,16 @@ class HandshakeParser:
     wish; ``protocol`` is the one chosen. ``certificate`` has the names in the first certificate sent, empty when there
     was none in it, ``not_after`` until when that holds: None without one, empty where it
     cannot be read. ``clear_bytes`` were read before what is encrypted begins.
+
+    For decryption: ``random`` of the hello, ``session_id`` and ``suite`` of a server's, whether it has ``compression``
+    and chose to encrypt first and then to authenticate (``mac_behind``); ``ticket`` names the session ticket that a
+    client offers or a server of TLS 1.2 gives, and ``early_data`` says that a client offers some.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
-        "_buffer", "_messages", "_room", "alert", "certificate", "cipher", "clear_bytes",
-        "done", "encrypted", "hello", "not_after", "offered", "protocol", "server_name", "version",
+        "_buffer", "_messages", "_room", "alert", "certificate", "cipher", "clear_bytes", "compression", "done",
+        "early_data", "encrypted", "hello", "mac_behind", "not_after", "offered", "protocol", "random", "server_name",
+        "session_id", "suite", "ticket", "version",
     )  # fmt: skip
     __slots__ = STATE
 
@@ -112,6 +124,13 @@ class HandshakeParser:
         self.not_after: str | None = None
         self.alert: str | None = None
         self.clear_bytes = 0
+        self.random = b""
+        self.session_id = b""
+        self.suite = 0
+        self.compression = False
+        self.mac_behind = False
+        self.ticket = b""
+        self.early_data = False
         self._buffer = b""
         self._messages = b""
         self._room = MAX_HANDSHAKE_BYTES
@@ -182,11 +201,13 @@ class HandshakeParser:
             certificate = chain.vector(3).rest() if chain else b""
             self.certificate = certificate_names(certificate)
             self.not_after = not_after(certificate) or "" if certificate else None
-        elif kind == SERVER_HELLO_DONE:
-            self.done = True
+        elif kind == NEW_SESSION_TICKET:
+            body.skip(4)  # how long it holds
+            self.ticket = ticket_name(body.vector(2).rest())
 
     def _client_hello(self, body: _Cursor) -> None:
-        body.skip(2 + 32)  # version, random
+        body.skip(2)  # version
+        self.random = body.take(32)
         body.skip_vector(1)  # session id
         body.skip_vector(2)  # cipher suites
         body.skip_vector(1)  # compression methods
@@ -200,22 +221,30 @@ class HandshakeParser:
                     self.server_name = _text(name) if host else None
             elif kind == _PROTOCOLS:
                 self.offered = _protocols(data)
+            elif kind == _SESSION_TICKET:
+                self.ticket = ticket_name(data.rest())
+            elif kind == _EARLY_DATA:
+                self.early_data = True
 
     def _server_hello(self, body: _Cursor) -> None:
         version = body.number(2)
-        body.skip(32)  # random
-        body.skip_vector(1)  # session id
-        self.cipher = cipher_suite_name(body.number(2))
+        random = body.take(32)
+        self.session_id = body.vector(1).rest()
+        self.suite = body.number(2)
+        self.cipher = cipher_suite_name(self.suite)
         self.version = version
+        self.random = random
         self.hello = True
-        body.skip(1)  # compression method
+        self.compression = body.number(1) != 0
         for kind, data in _extensions(body):
             if kind == _SUPPORTED_VERSIONS:
                 self.version = data.number(2)
             elif kind == _PROTOCOLS:
                 self.protocol = next(iter(_protocols(data)), None)
+            elif kind == _ENCRYPT_THEN_MAC:
+                self.mac_behind = True
         # From here on a TLS 1.3 server encrypts; of a HelloRetryRequest all that is reported is final.
-        self.done = self.version == _TLS_1_3
+        self.done = self.version == TLS_1_3
 
     @property
     def sent_certificate(self) -> bool:
@@ -239,6 +268,11 @@ def _extensions(body: _Cursor) -> list[tuple[int, _Cursor]]:
         else:
             extensions.skip_vector(2)
     return found
+
+
+def ticket_name(ticket: bytes) -> bytes:
+    """A name of 16 bytes for a session ticket, empty for an empty one."""
+    return sha256(ticket).digest()[:16] if ticket else b""
 
 
 def _protocols(data: _Cursor) -> list[str]:

@@ -1,6 +1,6 @@
 """Inspection of TLS connections: their handshakes are read, the rest is counted.
 
-Decrypted data, if there are keys, comes from ``capture`` as segments of its own beside the encrypted ones.
+What is encrypted is decrypted elsewhere (``tls_decryption``), by what the parsers have read.
 """
 
 from __future__ import annotations
@@ -16,39 +16,40 @@ ENCRYPTED = "encrypted"
 
 
 class TlsInspection:
-    """The unencrypted beginnings of both directions; ``direction`` is 0 for the client's and 1 for the server's.
+    """The unencrypted beginnings of both directions; ``direction`` is 0 for the client's and 1 for the server's, the
+    indices of ``parsers``.
 
     ``answered_bytes`` is what the server had sent when the client began to encrypt.
     """
 
-    STATE: ClassVar[tuple[str, ...]] = ("_parsers", "answered_bytes")
+    STATE: ClassVar[tuple[str, ...]] = ("answered_bytes", "parsers")
     __slots__ = STATE
 
     def __init__(self) -> None:
-        self._parsers = (HandshakeParser(), HandshakeParser())
+        self.parsers = (HandshakeParser(), HandshakeParser())
         self.answered_bytes = 0
 
     def feed(self, direction: int, data: bytes) -> bool:
         """Takes the next bytes of a direction; True when all that follows is encrypted."""
-        parser = self._parsers[direction]
+        parser = self.parsers[direction]
         parser.feed(data)
         return parser.done
 
     def gap(self, direction: int) -> None:
         """Bytes of a direction are missing: no records can be found behind a gap; what was read before it stands."""
-        self._parsers[direction].done = True
+        self.parsers[direction].done = True
 
     def has_client_hello(self) -> bool:
         """Whether the client's hello was read."""
-        return self._parsers[0].hello
+        return self.parsers[0].hello
 
     def held_bytes(self) -> int:
         """Memory of hellos that are not complete."""
-        return sum(parser.held_bytes() for parser in self._parsers)
+        return sum(parser.held_bytes() for parser in self.parsers)
 
     def release(self) -> None:
         """Releases incomplete hellos."""
-        for parser in self._parsers:
+        for parser in self.parsers:
             parser.stop()
 
     def summary(self, decrypted: bool, sent: tuple[int, int] | None, closed_by: str) -> dict[str, Any]:
@@ -57,7 +58,7 @@ class TlsInspection:
         ``sent`` is how many bytes each direction sent, of a connection that has ended and all of which was seen;
         ``closed_by`` is "client", "broker" or empty.
         """
-        client, server = self._parsers
+        client, server = self.parsers
         certified: bool | None = None
         if client.sent_certificate:
             certified = True
@@ -81,7 +82,7 @@ class TlsInspection:
     def _encrypted_alert(self, sent: tuple[int, int] | None, closed_by_server: bool) -> dict[str, Any] | None:
         """In TLS 1.3 alerts are encrypted: one is all that fits into what a client sent that is no Finished, and what a
         server sent after the client's that is no session ticket."""
-        client, server = self._parsers
+        client, server = self.parsers
         if sent is None or not client.encrypted or server.version_name != "TLSv1.3":
             return None
         if 0 < sent[0] - client.clear_bytes < FINISHED_BYTES:
@@ -92,7 +93,7 @@ class TlsInspection:
 
     def _is_abandoned(self, sent: tuple[int, int] | None) -> bool:
         """Whether a client had the server's certificate and sent nothing more, not even an alert."""
-        client, server = self._parsers
+        client, server = self.parsers
         if sent is None or client.alert or not client.hello or client.clear_bytes != sent[0]:
             return False
         certified = server.version_name == "TLSv1.3" and sent[1] - server.clear_bytes > FINISHED_BYTES

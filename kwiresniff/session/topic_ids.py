@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import islice
 from sys import getsizeof
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from kwiresniff import schema
 from kwiresniff.base.api_keys import (
@@ -55,6 +55,14 @@ def carries_ids(api_key: int, version: int, direction: Direction) -> bool:
     return any(one.name == TOPIC_ID for field in fields if field.name == array for one in field.fields)
 
 
+class SavedTopics(NamedTuple):
+    """What a table of topic names knows: names by id, and the configs that are sensitive, or that all may be."""
+
+    names: dict[str, str]
+    sensitive: tuple[str, ...]
+    all_sensitive: bool
+
+
 class TopicNameTable:
     """A bounded map from topic id (Kafka's base64 text) to topic name. ``sensitive_configs`` are the configs that a
     broker has called so."""
@@ -73,8 +81,19 @@ class TopicNameTable:
 
     @property
     def changes(self) -> int:
-        """A number that is another one when a name has been learned or evicted."""
-        return len(self._names) + 2 * self.forgotten
+        """A number that is another one when the name of a topic or of a sensitive config has been learned, or one was
+        evicted.
+        """
+        return len(self._names) + 2 * self.forgotten + len(self.sensitive_configs)
+
+    def saved(self) -> SavedTopics:
+        """All that is known, for another table."""
+        return SavedTopics(dict(self._names), *self.sensitive_configs.saved())
+
+    def restore(self, saved: SavedTopics) -> None:
+        """Takes over what another table knows."""
+        self.add(saved.names)
+        self.sensitive_configs.restore(saved.sensitive, saved.all_sensitive)
 
     def add(self, names: Mapping[str, str]) -> None:
         """Adds names by id that come from elsewhere."""

@@ -74,6 +74,9 @@ class FrameHandler:
         """
         raise NotImplementedError
 
+    def on_bytes(self, side: i64, packet: i64, ns: int, buffer: bytes, start: i64, end: i64) -> None:
+        """Called with ``buffer[start:end]``, the next bytes in order, of a direction that is not cut into frames."""
+
     def on_gap(self, side: i64, packet: int, ns: int, missing: int, skipped: int, code: str) -> None:
         """Called when bytes were not in the capture (``missing``) or could not be read (``skipped``); ``code`` is a
         ``LOST_*``.

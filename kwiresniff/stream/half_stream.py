@@ -15,7 +15,7 @@ from kwiresniff.base.sequence_numbers import SEQ_MASK
 from kwiresniff.stream.buffer_budget import SEGMENT_BYTES, BufferBudget
 from kwiresniff.stream.frame_buffer import SMALL_PIECE_BYTES
 from kwiresniff.stream.frame_handler import LOST_CUT, LOST_GAP, FrameHandler
-from kwiresniff.stream.frame_reader import FrameReader
+from kwiresniff.stream.frame_reader import MAX_FRAME_BYTES, FrameReader
 from kwiresniff.stream.reassembler import Piece, Reassembler
 from kwiresniff.stream.resync import Resynchronizer
 
@@ -48,11 +48,13 @@ class HalfStream(Reassembler):
     ``unreported_bytes`` were skipped and are not reported yet, ``unreported_gap`` has packet and time of the first
     and the number of all bytes that are not in the capture and not reported yet, and why (a ``LOST_*``). ``beyond``
     counts, while a frame that was found by a search is handed on, the bytes under search behind its last segment.
-    ``preamble_bytes`` are those of a proxy's preamble, which stands before the first frame.
+    ``preamble_bytes`` are those of a proxy's preamble, which stands before the first frame. While it is ``unframed``,
+    bytes are handed on as they come.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
-        "beyond", "frames", "preamble_bytes", "reading", "resync", "side", "unreported_bytes", "unreported_gap",
+        "beyond", "frames", "preamble_bytes", "reading", "resync", "side", "unframed", "unreported_bytes",
+        "unreported_gap",
     )  # fmt: skip
     __slots__ = STATE
 
@@ -60,6 +62,7 @@ class HalfStream(Reassembler):
         super().__init__(flow, budget)
         self.side = side
         self.reading = False
+        self.unframed = False
         self.beyond: i64 = 0
         self.preamble_bytes: i64 = 0
         self.unreported_bytes: i64 = 0
@@ -244,6 +247,9 @@ class HalfStream(Reassembler):
 
     def _deliver(self, handler: FrameHandler, packet: i64, ns: int, buffer: bytes, start: i64, end: i64) -> None:
         """Take ``buffer[start:end]``, the next bytes in order."""
+        if self.unframed:
+            handler.on_bytes(self.side, packet, ns, buffer, start, end)
+            return
         frames = self.frames
         if frames.synchronized:
             start = frames.read(handler, packet, ns, buffer, start, end)
@@ -256,12 +262,29 @@ class HalfStream(Reassembler):
                 self.search(handler)
 
     def _gap(self, handler: FrameHandler, packet: i64, ns: int, missing: i64, code: str) -> None:
+        if self.unframed:
+            handler.on_gap(self.side, packet, ns, missing, 0, code)
+            return
         if not self.frames.synchronized:
             self.resync.gap(handler, packet, ns, missing, code)
             return
         self.frames.gap(handler, packet, ns, missing, code)
         if not self.frames.synchronized:
             self.resync.buffer.begin()
+
+    def take(self, handler: FrameHandler, packet: i64, ns: int, buffer: bytes, start: i64, end: i64) -> None:
+        """Take ``buffer[start:end]``, the next bytes of a stream that has no sequence numbers."""
+        self.advance(end - start)
+        self._deliver(handler, packet, ns, buffer, start, end)
+
+    def lose(self, handler: FrameHandler, packet: i64, ns: int, missing: i64, code: str, known: bool) -> None:
+        """The next ``missing`` bytes of such a stream are lost; where their number is not ``known``, they go beyond the
+        current frame.
+        """
+        if not known and self.frames.remaining <= MAX_FRAME_BYTES:
+            missing = max(missing, self.frames.remaining + 1)
+        self.advance(missing)
+        self._gap(handler, packet, ns, missing, code)
 
     def frame_end(self) -> i64:
         """The sequence number behind the frame that is being handed on, as far as it came in order."""
@@ -330,8 +353,15 @@ class HalfStream(Reassembler):
         self.frames.synchronize()
         self.resync.buffer.clear()
 
+    def unframe(self) -> None:
+        """Hands bytes on as they come from here on; those under search are dropped."""
+        self.resume()
+        self.frames.at_frame_start = False
+        self.unframed = True
+
     def count_only(self) -> None:
         """Counts segments from here on: nothing is kept and no frame ends."""
+        self.unframed = False
         self.frames.count_only()
         self.resync.buffer.clear()
 

@@ -109,11 +109,6 @@ class ResyncBuffer:
             over = max(over, self.marks[MAX_RESYNC_SEGMENTS // SEARCH_GROWTH][0])
         return max(over, least) if held and over > 0 else 0
 
-    def skip(self, offset: i64) -> None:
-        """Drops what stands before ``offset``; the segments stay as they are."""
-        self._data = self.data[offset:]
-        self._size = len(self._data)
-
     def pass_over(self, length: i64) -> None:
         """Drops the first ``length`` bytes; what is left of a segment keeps its packet and time."""
         marks = [(start - length, packet, ns, ack) for start, _, packet, ns, ack in self.segments(length)]

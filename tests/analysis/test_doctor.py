@@ -1,4 +1,4 @@
-"""The doctor's rules, each at the edge between a finding and none."""
+"""The doctor's findings, each at the edge between a finding and none."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from kwiresniff.analysis.doctor import Doctor
+from kwiresniff.analysis.doctor import Doctor, Observer
 from kwiresniff.analysis.doctor.error_meanings import MEANINGS
-from kwiresniff.analysis.doctor.rule import Rule
 from kwiresniff.analysis.doctor.selection import THROTTLED, TRANSACTIONAL
 from kwiresniff.digest import Digest
 from kwiresniff.model import Connection, Exchange, Problem
@@ -289,7 +288,7 @@ def test_damage_and_gaps_are_told() -> None:
     assert found[1].numbers == {"missing_bytes": 2896}
 
 
-class Counted(Rule):
+class Counted(Observer):
     """Notes what it is called with."""
 
     seen: ClassVar[list[int]] = []
@@ -309,7 +308,7 @@ class Transactional(Counted):
     selection = TRANSACTIONAL
 
 
-def test_rules_are_called_with_what_concerns_them() -> None:
+def test_observers_are_called_with_what_concerns_them() -> None:
     """Most exchanges concern none of those for throttling and for transactions."""
     named = Digest()
     named.transactional_ids = ["pay"]
@@ -336,7 +335,7 @@ def test_rules_are_called_with_what_concerns_them() -> None:
     assert Transactional.seen == [2, 3, 5, 6]
 
 
-class Named(Rule):
+class Named(Observer):
     """Notes what it is called with of one API, and how often it is asked for that."""
 
     seen: ClassVar[list[int]] = []
@@ -351,8 +350,8 @@ class Named(Rule):
         self.seen.append(exchange.correlation_id)
 
 
-def test_rules_are_not_asked_about_each_api_that_somebody_invents() -> None:
-    """API keys are INT16, so there are tens of thousands that no rule knows of."""
+def test_observers_are_not_asked_about_each_api_that_somebody_invents() -> None:
+    """API keys are INT16, so there are tens of thousands that no observer knows of."""
     doctor = Doctor(None, [Named])
     for number in range(5000):
         doctor.add(exchange("UNKNOWN_API", 3000 + number, correlation_id=number))

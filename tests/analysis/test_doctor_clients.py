@@ -311,3 +311,36 @@ def test_intervals_are_judged_by_the_first_of_them_alone(monkeypatch: pytest.Mon
     monkeypatch.setattr(metadata_requests, "MAX_GAPS", 5)
     (found,) = findings(*(metadata(number * 0.1) for number in range(40)))
     assert "at no regular interval" in found.title
+
+
+def copied(from_s: float, to_s: float, size: int = 1_000_000) -> list[Exchange]:
+    """A consumer that is given so many bytes ten times a second."""
+    return [
+        exchange(
+            client_id="rebuild", request={}, response={"responses": []}, response_bytes=size,
+            start_ns=at(from_s + number / 10), on=connection(77),
+        )
+        for number in range(round((to_s - from_s) * 10))
+    ]  # fmt: skip
+
+
+def test_a_client_that_moves_most_bytes_is_told_with_who_suffers() -> None:
+    """From 5 s to 10 s; it sends a fifth of the requests, and a producer waits 12 ms instead of 3 ms."""
+    (found,) = findings(*in_order(*writes(20, range(5, 10)), *copied(5, 10)))
+    assert (found.code, found.severity, found.subject) == ("byte_load", "warning", "rebuild 10.0.0.5")
+    assert found.numbers["byte_share"] > 0.99 and found.numbers["share"] == 0.2
+    assert "reads 50," in found.title and "Produce of checkout waits 12 ms meanwhile instead of 3 ms" in found.title
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        pytest.param([*writes(20, range(0)), *copied(5, 10)], id="nobody suffers"),
+        pytest.param([*writes(20, range(5, 10), wait_ms=7), *copied(5, 10)], id="a little"),
+        pytest.param([*writes(20, range(5, 10)), *copied(5, 10, size=100_000)], id="few bytes"),
+        pytest.param([*writes(20, range(20)), *copied(0, 20)], id="all the time"),
+    ],
+)
+def test_many_bytes_alone_are_no_harm(events: list[Exchange]) -> None:
+    """Others must wait longer than they linger, and twice as long as without them."""
+    assert "byte_load" not in {code for code, _ in codes(*in_order(*events))}

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from kwiresniff.analysis.doctor import Cause, Context, Doctor, Explanation, Harm, Observation, Observed, Observer
+from kwiresniff.analysis.doctor.cause import SYMPTOM, WASTE
 from kwiresniff.analysis.doctor.judgement import Judgement, judged
-from kwiresniff.analysis.doctor.rule import SYMPTOM, WASTE
 
 LATE = Observation("late", frozenset({"broker:a"}), "a was late", 1, 2, 3, Harm(requests_late=3, late_ns=9), ((7, 1),))
 LOST = Observation("lost", frozenset({"broker:a"}), "a lost data", 2, 4, 1, Harm(records_lost=1), ((8, 2),))
@@ -27,7 +27,7 @@ def judge(*explanations: Explanation, seen: tuple[Observation, ...] = (LATE, LOS
             assert list(observed) == list(seen)
             return iter(explanations)
 
-    return judged([Given(Context())], seen, [])
+    return judged([Given(Context())], seen)
 
 
 def test_the_cause_that_explains_more_harm_is_told() -> None:

@@ -99,8 +99,10 @@ def test_a_group_that_commits_seldom_has_not_stopped_to() -> None:
     assert codes(*events) == []
 
 
-def single(at_s: float, *, more: int = 100, records: int = 1, size: int = 400, isolation_level: int = 0) -> Exchange:
-    """A fetch of so many records, with so many behind them."""
+def single(
+    at_s: float, *, more: int = 100, records: int = 1, size: int = 400, isolation_level: int = 0, stable: int = 0
+) -> Exchange:
+    """A fetch of so many records, with so many behind them, of which so many are committed."""
     base = 1_000 + round(at_s * 10)
     batch = {
         "base_offset": base,
@@ -110,6 +112,7 @@ def single(at_s: float, *, more: int = 100, records: int = 1, size: int = 400, i
         "size_bytes": size,
     }
     part = {"partition_index": 0, "error_code": 0, "high_watermark": base + records + more, "records": [batch]}
+    part["last_stable_offset"] = base + records + stable
     return exchange(
         request={"max_bytes": 500, "isolation_level": isolation_level},
         response={"responses": [{"topic": "orders", "partitions": [part]}]},
@@ -123,14 +126,15 @@ def single(at_s: float, *, more: int = 100, records: int = 1, size: int = 400, i
         pytest.param([single(at) for at in range(10)], True, id="one each time"),
         pytest.param([single(at) for at in range(5)], False, id="few"),
         pytest.param([single(at, more=0) for at in range(10)], False, id="all that there is"),
-        pytest.param([single(at, records=2) for at in range(10)], False, id="two each time"),
-        pytest.param([single(at, size=1_000_000) for at in range(10)], False, id="large ones"),
+        pytest.param([single(at, records=2, size=200) for at in range(10)], False, id="two each time"),
+        pytest.param([single(at, records=20, size=1_000_000) for at in range(10)], True, id="large batches"),
         pytest.param([single(at, isolation_level=1) for at in range(10)], False, id="what is behind is not committed"),
-        pytest.param([single(at, records=1 + at % 3) for at in range(30)], False, id="more now and then"),
+        pytest.param([single(at, isolation_level=1, stable=900) for at in range(10)], True, id="it is committed"),
+        pytest.param([single(at, records=1 + at % 3, size=200) for at in range(30)], False, id="more now and then"),
     ],
 )
 def test_who_is_given_one_record_at_a_time_is_told(fetches: list[Exchange], told: bool) -> None:
-    """The log has more, and what was asked for is no more than one record."""
+    """The log has more, and what was asked for is no more than one record or batch."""
     found = [one for one in findings(*fetches) if one.code != "transaction_open"]
     assert [(one.code, one.severity) for one in found] == [("small_fetches", "warning")] * told
     assert all("500 bytes" in one.title and one.numbers["max_bytes"] == 500 for one in found)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kwiresniff.model import Connection, Problem, Unacknowledged
+from kwiresniff.model import Connection, Event, Problem, Unacknowledged
 from tests.support.exchanges import START_NS, exchange
-from tests.support.incidents import BROKER, SECOND, closed, codes, findings
+from tests.support.incidents import BROKER, CLIENT, SECOND, closed, codes, findings, lost
 
 
 def test_syns_sent_again_are_told_by_broker() -> None:
@@ -55,9 +55,101 @@ def test_segments_lost_before_the_capture_point_count_by_direction() -> None:
     """Beside the client nothing is seen twice of what was lost on its way there."""
     on = closed(1, "client", packets=[200, 200], retransmits=[3, 0], recovered=[0, 20])
     (found,) = findings(on)
-    assert (found.code, found.severity, found.subject) == ("retransmits", "warning", f"{on.client} {BROKER}")
-    assert found.numbers == {"per_thousand": 57, "to_broker": 3, "to_client": 20}
-    assert found.title.endswith("3 to the broker, 20 to the client")
+    assert (found.code, found.severity, found.subject) == ("retransmits", "warning", f"10.0.0.5 to {BROKER}")
+    assert (found.numbers["per_thousand"], found.numbers["to_broker"], found.numbers["to_client"]) == (57, 3, 20)
+    assert "3 to the broker, 20 to the client" in found.title
+
+
+def path(number: int, host: int, broker: int, again: int) -> Connection:
+    """A connection of 2,000 packets, of which so many were sent again."""
+    made = closed(number, "client", broker=f"10.0.0.{broker}:9092", packets=[1000, 1000], bytes=[9, 9])
+    made.client = f"10.0.1.{host}:{5000 + number}"
+    made.retransmits = [again - again // 3, again // 3]
+    return made
+
+
+@pytest.mark.parametrize(
+    ("lost", "subjects", "where"),
+    [
+        pytest.param(
+            {(1, 1): 60, (1, 2): 2, (2, 1): 70, (2, 2): 3}, ["10.0.1.1, 10.0.1.2 to 10.0.0.1:9092"], "only", id="broker"
+        ),
+        pytest.param(
+            {(1, 1): 60, (1, 2): 50, (2, 1): 1, (2, 2): 0},
+            ["10.0.1.1 to 10.0.0.1:9092, 10.0.0.2:9092"], "side of the client's host 10.0.1.1", id="host",
+        ),
+        pytest.param(
+            {(1, 1): 15, (1, 2): 14, (2, 1): 1, (2, 2): 0},
+            ["10.0.1.1 to 10.0.0.1:9092, 10.0.0.2:9092"], "side of the client's host 10.0.1.1", id="few of each",
+        ),
+        pytest.param({(1, 1): 60, (1, 2): 50}, ["10.0.1.1 to 10.0.0.1:9092, 10.0.0.2:9092"], "alike", id="one host"),
+        pytest.param({(1, 1): 60}, ["10.0.1.1 to 10.0.0.1:9092"], "", id="nothing to compare with"),
+        pytest.param({(1, 1): 9, (1, 2): 0, (2, 1): 0, (2, 2): 0}, [], "", id="chance"),
+    ],
+)  # fmt: skip
+def test_paths_that_lose_packets_are_compared(
+    lost: dict[tuple[int, int], int], subjects: list[str], where: str
+) -> None:
+    """Paths to one broker, or from one host, that lose several times as much as the others are told as that."""
+    events = [path(number, *ends, again) for number, (ends, again) in enumerate(lost.items(), 1)]
+    found = findings(*events)
+    assert [one.subject for one in found] == subjects
+    assert all(one.code == "retransmits" and where in one.title for one in found)
+
+
+def slow(number: int, host: str, broker: str, bytes_per_second: int) -> list[Event]:
+    """An answer that took 6 s from its first byte to its last, and the end of its connection."""
+    on = closed(number, "client", 60 * SECOND, broker=broker, packets=[200, 400], bytes=[9, 9])
+    on.client = f"{host}:{5000 + number}"
+    one = exchange(request={}, response={}, response_bytes=6 * bytes_per_second, on=on, client_id="warehouse")
+    assert one.response is not None
+    one.response.last_ns = one.response.first_ns + 6 * SECOND
+    return [one, on]
+
+
+def test_several_brokers_that_are_slow_to_one_client_are_one_finding() -> None:
+    """With what came together, and whether others are slow with the same brokers."""
+    brokers = [f"10.0.0.{number}:9092" for number in (1, 2, 3)]
+    events = [event for number, broker in enumerate(brokers, 1) for event in slow(number, CLIENT, broker, 100_000)]
+    (found,) = findings(*events)
+    assert (found.code, found.severity, found.subject, found.count) == (
+        "slow_transfer", "warning", f"warehouse {CLIENT}", 3,
+    )  # fmt: skip
+    assert found.numbers["together_bytes_per_second"] == 300_000 and "not slow" not in found.title
+    events[1].recovered = [0, 20]  # type: ignore[union-attr]
+    (found,) = findings(*events)
+    assert found.title.endswith("20 segments were lost on the way to it") and "takes no more" in found.remedy
+
+
+def test_requests_that_take_long_to_be_sent_are_told_by_their_direction() -> None:
+    """A producer whose link is narrow towards two brokers: 6 s for each request."""
+    events: list[Event] = []
+    for number in range(4):
+        on = closed(number + 1, "client", 60 * SECOND, broker=f"10.0.0.{number % 2 + 1}:9092", bytes=[9, 9])
+        one = exchange("Produce", 0, 9, request={}, response={}, request_bytes=300_000, on=on, client_id="uploader")
+        assert one.request is not None and one.response is not None
+        one.request.last_ns += 6 * SECOND
+        one.response.first_ns, one.response.last_ns = (
+            ns + 6 * SECOND for ns in (one.response.first_ns, one.response.last_ns)
+        )
+        events += [one, on]
+    (found,) = findings(*events)
+    assert (found.code, found.severity, found.subject) == ("slow_transfer", "warning", f"uploader {CLIENT}")
+    assert found.numbers["direction"] == "request" and "send a request to" in found.title
+    assert f"from {CLIENT} takes no more" in found.remedy
+
+
+def test_an_answer_that_was_still_coming_is_not_unanswered() -> None:
+    """A client that leaves in the middle of a slow answer did not wait for its beginning; of one that had stopped
+    coming long before it did."""
+    on = closed(1, "client", 20 * SECOND, bytes=[200, 900_000], packets=[200, 700])
+    details = {"connection": 1, "size_bytes": 2_000_000, "present_bytes": 500_000}
+    begun_ns = START_NS + 10 * SECOND
+    problem = Problem("incomplete_response", "cut off", packet=9, timestamp_ns=begun_ns, details=details)
+    asked = lost(on, "Fetch", 1, 13, start_ns=begun_ns - SECOND)
+    assert codes(problem, asked, on) == [("slow_transfer", "info")]
+    details["present_bytes"] = 20_000
+    assert "slow_transfer" not in {code for code, _ in codes(problem, asked, on)}
 
 
 def stuck(number: int, opened_s: int, *, size: int = 1448, again: int = 5, back: int = 90) -> Connection:

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kwiresniff.analysis.filter import Filter, compile_filter
-from kwiresniff.analysis.filter.fields import OUTCOMES, fields
+from kwiresniff.analysis.filter.fields import fields
 from kwiresniff.errors import FilterError
+from kwiresniff.model import OUTCOMES
 from tests.support.exchanges import exchange
 
 WORDS = [

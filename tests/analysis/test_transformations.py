@@ -31,6 +31,9 @@ DOUBTED = {
     "long_path": {"late_writes"},  # on connections whose handshake is missing
     "broker_stalled": {"late_writes", "under_replicated", "replica_wait", "unanswered"},
     "replica_wait": {"late_writes"},
+    "retransmits": {"late_writes"},  # of too few packets to tell which path loses them
+    # Without a message that took long, or the acknowledgement that waited in a full queue.
+    "slow_transfer": {"retransmits", "data_lost"},
     "rebalances": {"no_committed_offsets"},  # none of its starts gets so far as to commit
 }
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import kwiresniff
 
-FIND = "from kwiresniff.capture.keylog import tshark_is_there; print(tshark_is_there())"
+FIND = "from kwiresniff.capture.tshark_decryption import _tshark_is_there as found; print(found())"
 
 
 def test_settings_in_the_current_folder_are_somebody_elses(tmp_path: Path) -> None:

@@ -257,6 +257,33 @@ FIRST = {
         ["kafka-3.internal:9096 (node 3)", "shop 10.9.0.2", "not even with a SYN", "orders-1", "10.9.0.1:9094"],
     ),
     "protocol-not-enabled": ("unsupported_version", "error", ["report", "ConsumerGroupHeartbeat", "not enabled"]),
+    "loss-to-one-broker": (
+        "retransmits", "warning", ["only on the way between 10.9.0.2 and 10.9.0.1:9094 (node 2)", "elsewhere"],
+    ),
+    "narrow-link": (
+        "slow_transfer", "warning",
+        ["warehouse 10.9.0.2", "10.9.0.1:9092", "10.9.0.1:9094", "10.9.0.1:9096", "all 3 brokers together",
+         "10.9.0.3 is not slow", "segments were lost on the way to it"],
+    ),
+    "bytes-flood": ("byte_load", "warning", ["backfill 10.9.0.2", "writes 24,", "Produce of checkout waits"]),
+    "begins-at-the-end": (
+        "records_skipped", "info", ["group newsletter", "newsletter 10.9.0.2", "orders-0", "auto.offset.reset=latest"],
+    ),
+    "pattern-without-topic": (
+        "nothing_assigned", "warning", ["group mailer", "mailer 10.9.0.2", "has not joined", "matches no topic"],
+    ),
+    "share-late": (
+        "share_lock_expired", "warning",
+        ["group workers", "worker-slow 10.9.0.2", "parcels", "INVALID_RECORD_STATE", "the lock on them lasts (2 s)"],
+    ),
+    "share-poison": (
+        "share_redelivery", "warning",
+        ["group workers", "worker-strict 10.9.0.2", "1 record of parcels was delivered up to 5 times", "released",
+         "rejected"],
+    ),
+    "clock-behind": (
+        "clock_skew", "warning", ["sensor 10.9.0.2", "readings", "300 s behind", "till 10.9.0.2 have the right time"],
+    ),
 }  # fmt: skip
 #: What else is said of a recording above info: other people whom the same thing happens to.
 ALSO = {

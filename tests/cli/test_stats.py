@@ -128,3 +128,37 @@ def test_tables_by_partition_count_records_by_themselves(kwiresniff: Run) -> Non
     done = kwiresniff("stats", "--by", "partition", str(CAPTURES / "first-look.pcap"))
     assert done.code == 0 and "produced" in done.out.splitlines()[0]
     assert kwiresniff("stats", "--by", "topic+partition", str(CAPTURES / "first-look.pcap")).code == 2
+
+
+def test_over_time_each_slice_has_the_requests_that_began_in_it(kwiresniff: Run) -> None:
+    """By the times that ``read`` gives them; a slice begins at a whole ten seconds and empty ones are there."""
+    file = str(CAPTURES / "latency" / "client.pcap.xz")
+    found = [json.loads(line) for line in kwiresniff("read", "-o", "jsonl", file).out.splitlines()]
+    begun = Counter(one["request"]["time"][:18] for one in found if one["kind"] == "exchange")
+    rows = json.loads(kwiresniff("stats", "--every", "10s", "-o", "json", file).out)
+    assert {row["time"][:18]: row["count"] for row in rows} == begun
+    assert [row["time"] for row in rows] == sorted(row["time"] for row in rows)
+    assert {row["time"][18:] for row in rows} == {"0.000000000Z"}
+
+
+def test_over_time_rows_are_split_by_what_is_asked_for(kwiresniff: Run, capture: str) -> None:
+    rows = json.loads(kwiresniff("stats", "--every", "1h", "--by", "api", "-o", "json", capture).out)
+    assert {row["api"]: row["count"] for row in rows} == {"Heartbeat": 5, "Metadata": 1}
+    assert {tuple(row["by"]) for row in rows} == {("time", "api")}
+
+
+def test_the_table_over_time_has_a_bar(kwiresniff: Run) -> None:
+    """The busiest slice has the longest, and an empty slice none."""
+    file = str(CAPTURES / "latency" / "client.pcap.xz")
+    head, *lines = kwiresniff("stats", "-q", "--every", "500ms", file).out.splitlines()
+    assert head.split()[:3] == ["time", "count", "per_s"]
+    rows = [(int(cells[1]), cells[-1]) for cells in map(str.split, lines)]
+    assert len(max(rows)[1]) == 20
+    assert {bar for count, bar in rows if not count} == {"-"}
+    assert len({len(line.split()) for line in lines}) == 1
+
+
+@pytest.mark.parametrize("width", ["0s", "10", "-1s", "often"])
+def test_a_slice_has_a_width(kwiresniff: Run, capture: str, width: str) -> None:
+    done = kwiresniff("stats", "--every", width, capture)
+    assert (done.code, "no duration like 100ms or 10s" in done.err) == (2, True)

@@ -17,4 +17,5 @@ def test_the_page_has_its_tables() -> None:
 
 def test_limits_are_the_constants_that_they_name() -> None:
     for value, module, name in ROWS:
-        assert getattr(import_module(f"kwiresniff.{module}"), name) == int(value), f"{module}.{name}"
+        path = module if module.startswith("kwiresniff_values.") else f"kwiresniff.{module}"
+        assert getattr(import_module(path), name) == int(value), f"{module}.{name}"

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kwiresniff.capture import tls_decryption
 from kwiresniff.export.table_columns import READABLE, arrow_schema
 from kwiresniff.pipeline.batches import table_batches
 from kwiresniff.pipeline.plain_values import from_plain
@@ -120,7 +118,6 @@ def test_columns_to_filter_by_say_who_and_what() -> None:
     assert commits[0]["time"].timestamp() == pytest.approx(commits[0]["request_timestamp_ns"] / 1e9, abs=1e-6)
 
 
-@pytest.mark.skipif(shutil.which("tshark") is None, reason="decryption is tshark's")
 @pytest.mark.parametrize("shards", slow_if([1, 2], 2))
 def test_tls_is_decrypted_with_a_key_log(shards: int, tmp_path: Path) -> None:
     """Exchange for exchange what export says with the same keys, in whatever shards."""
@@ -138,11 +135,10 @@ def test_tls_is_decrypted_with_a_key_log(shards: int, tmp_path: Path) -> None:
     assert len(expected) > 20
 
 
-def test_without_tshark_there_is_a_row_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_its_key_log_there_is_a_row_that_says_so(tmp_path: Path) -> None:
     """Connections are reported as TLS even where they cannot be decrypted."""
-    monkeypatch.setattr(tls_decryption, "tshark_is_there", lambda: False)
     unit = unit_of(CAPTURES / "kafka-python-tls.pcap")
-    settings = Settings(keylog=str(CAPTURES / "keys" / "kafka-python-tls.log"))
+    settings = Settings(keylog=str(tmp_path / "none.log"))
     assert [row["code"] for row in rows("problems", unit, settings)] == ["not_decrypted"]
     assert {row["protocol"] for row in rows("connections", unit, settings)} == {"tls"}
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.cli.plugin_loading import load_plugins
+from kwiresniff.plugins.loading import load_plugins
 from tests.support.command import Done
 from tests.support.exchanges import exchange
 
@@ -101,31 +101,32 @@ def test_a_plugin_that_fails_is_told_and_the_reading_goes_on(kwiresniff: Callabl
     assert kwiresniff("read", "-q", "--strict", "--plugin", str(broken), REAL).code == 1
 
 
-def test_client_names_is_a_rule_of_the_doctor(kwiresniff: Callable[..., Done]) -> None:
+def test_client_names_is_an_observer_and_a_cause_of_the_doctor(kwiresniff: Callable[..., Done]) -> None:
     """Its finding stands among the others."""
-    capture = str(ROOT / "captures" / "librdkafka-sasl-plain.pcap")
+    capture = str(ROOT / "captures" / "leftovers" / "librdkafka-mock.pcap")
     plugin = str(ROOT / "plugins" / "client_names.py")
-    (hook,) = load_plugins([plugin]).examiners
-    assert (hook.kind, hook.name) == ("doctor rule", "ClientNameRule")
-    assert kwiresniff("doctor", "--plugin", plugin, "--fail-on", "never", capture).code == 0
+    hooks = [(hook.kind, hook.name) for hook in load_plugins([plugin]).examiners]
+    assert hooks == [("doctor observer", "ClientNames"), ("doctor cause", "DefaultClientId")]
+    done = kwiresniff("doctor", "--plugin", plugin, "--fail-on", "never", capture)
+    assert (done.code, "goes by the name that its library came with" in done.out) == (0, True)
 
 
-def test_a_rule_that_raises_is_told_and_the_examination_goes_on(
+def test_an_observer_that_raises_is_told_and_the_examination_goes_on(
     kwiresniff: Callable[..., Done], tmp_path: Path
 ) -> None:
-    """A rule that raises, or returns what is no finding, is reported, and the others go on."""
+    """One that raises, or returns what is no observation, is reported, and the others go on."""
     (tmp_path / "bad.py").write_text(
         "class Bad:\n"
         "    apis = None\n"
         "    def __init__(self, context): pass\n"
         "    def exchange(self, exchange): raise ValueError('no')\n"
-        "    def findings(self): return ['this']\n"
-        "def register(hooks): hooks.doctor_rule(Bad)\n"
+        "    def observations(self): return ['this']\n"
+        "def register(hooks): hooks.doctor_observer(Bad)\n"
     )
     capture = str(ROOT / "captures" / "java-sasl-plain.pcap")
     done = kwiresniff("doctor", "--plugin", str(tmp_path / "bad.py"), capture)
     assert done.code == 1
-    assert "doctor rule Bad raised ValueError: no" in done.err
+    assert "doctor observer Bad raised ValueError: no" in done.err
     assert "SASL_AUTHENTICATION_FAILED" in done.out
 
 

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kwiresniff.cli.plugin_loading import load_plugins
 from kwiresniff.errors import PluginError
 from kwiresniff.model import Problem
 from kwiresniff.plugins import MAX_FAILURES, MAX_JSON_VALUES, Hooks, Plugin, Plugins
+from kwiresniff.plugins.loading import load_plugins
 from tests.support.exchanges import exchange
+from tests.support.package import HOME
 
 
 def loaded(register: Callable[[Hooks], Any]) -> Plugins:
@@ -280,3 +284,47 @@ def test_notes_reach_the_json(tmp_path: Path) -> None:
     given = exchange()
     loaded(lambda hooks: hooks.annotator(lambda _: {"raw": b"\xff"})).annotate(given)
     assert json.loads(json_line(exchange_json(given)))["notes"] == [{"plugin": "mine", "raw": {"base64": "/w=="}}]
+
+
+def test_a_folder_names_all_plugins_in_it(tmp_path: Path) -> None:
+    """In the order of their names, without those that begin with an underscore; none is a mistake."""
+    with pytest.raises(PluginError, match="no Python file in this folder"):
+        load_plugins([str(tmp_path)])
+    for name in ("two.py", "one.py", "_helper.py", "notes.txt"):
+        (tmp_path / name).write_text("def register(hooks): pass\n")
+    assert [plugin.name for plugin in load_plugins([str(tmp_path)]).loaded] == ["one", "two"]
+
+
+def test_a_plugin_may_have_dataclasses(tmp_path: Path) -> None:
+    """They look for their module among those that were imported."""
+    (tmp_path / "with_class.py").write_text(
+        "from __future__ import annotations\nfrom dataclasses import dataclass\n"
+        "@dataclass\nclass Row:\n    name: str\n"
+        "def register(hooks): hooks.annotator(lambda exchange: Row('a').name)\n"
+    )
+    (plugin,) = load_plugins([str(tmp_path / "with_class.py")]).loaded
+    assert plugin.hooks[0].function(None) == "a"
+
+
+@pytest.mark.parametrize("first", ["", "."])
+def test_nothing_of_the_current_folder_is_an_installed_plugin(
+    first: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python puts it first on the import path for ``-c`` and in its console."""
+    install(tmp_path, "installed_plugin")
+    (tmp_path / "installed_plugin.py").write_text("raise SystemExit('this has run')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(first)
+    plugins = load_plugins()
+    assert (plugins.loaded, plugins.take_problems()) == ([], [])
+
+
+def test_python_m_takes_no_plugin_from_the_current_folder(tmp_path: Path) -> None:
+    """``python -m`` puts that folder first under its own name."""
+    install(tmp_path, "installed_plugin")
+    (tmp_path / "installed_plugin.py").write_text("def register(hooks): hooks.annotator(print)")
+    given = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
+    arguments = [sys.executable, "-m", "kwiresniff", "plugins", "-o", "json"]
+    given["PYTHONPATH"] = str(HOME)
+    done = subprocess.run(arguments, cwd=tmp_path, env=given, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == []

@@ -48,7 +48,9 @@ def test_a_recording_is_one_line_an_exchange(name: str) -> None:
     for exchange in found:
         writer.write(exchange)
     lines = out.getvalue().splitlines()
-    assert len(lines) == len(found) + 1
+    connections = {exchange.connection.id for exchange in found}
+    assert sum(line.startswith("#") for line in lines) == len(connections)
+    assert len(lines) == len(found) + 1 + len(connections)
     assert max(map(cells, lines)) <= 80
 
 

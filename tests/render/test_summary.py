@@ -33,8 +33,21 @@ def test_the_colours_are_exactly_these(golden: Golden) -> None:
 @pytest.mark.parametrize("width", [40, 50, 60, 72, 80, 100, 120, 132, 150, 160, 200])
 def test_an_exchange_is_one_line_no_wider_than_the_terminal(width: int) -> None:
     lines = rendered(width).splitlines()
-    assert len(lines) == 1 + len(annotated_samples.all_samples())
+    legend = [line for line in lines if line.startswith("#")]
+    assert len(lines) == 1 + len(legend) + len(annotated_samples.all_samples())
     assert max(map(cells, lines)) <= width
+
+
+@pytest.mark.parametrize(("width", "told"), [(60, False), (72, True), (120, True), (150, False), (None, False)])
+def test_a_connection_that_is_a_number_is_told_once_with_its_ends(width: int | None, told: bool) -> None:
+    """Above its first line; where there is room the ends stand in each line."""
+    samples = [one for one, *_ in annotated_samples.all_samples()]
+    ends: dict[int, str] = {}
+    for one in samples:
+        ends.setdefault(one.connection.id, f"{one.connection.client} → {one.connection.broker}")
+    lines = rendered(width).splitlines()
+    expected = [f"#{number} {text}" for number, text in ends.items()] if told else []
+    assert [line for line in lines if line.startswith("#")] == expected
 
 
 def test_in_a_pipe_there_is_no_title_no_colour_and_no_cut() -> None:

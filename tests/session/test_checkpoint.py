@@ -23,7 +23,8 @@ RECORDED = sorted(path for path in CAPTURES.iterdir() if ".pcap" in path.name)
 #: Whatever the arguments of an analyzer lead to, which a checkpoint does not hold.
 REQUESTED = {
     "broker_ports", "attempts", "keep_request", "keep_response", "filters", "most_waiting", "output", "paused",
-    "pauses", "_events",
+    "pauses", "_events", "_secrets_seen", "tls_ending", "tls_secrets", "tls_waiting",
+    "waits_at_end",
 }  # fmt: skip
 
 
@@ -73,7 +74,8 @@ def test_every_field_of_an_analyzer_is_state_or_requested() -> None:
     """A new field must be put on one side. Compiled classes do not tell their fields."""
     for cls in EMPTY:
         slots = [name for one in cls.__mro__ for name in vars(one).get("__slots__", ())]
-        assert not slots or sorted(slots) == sorted(state_of(cls)), cls
+        again = vars(cls).get("MADE_AGAIN", ())
+        assert not slots or sorted(slots) == sorted((*state_of(cls), *again)), cls
     fields = {*state_of(Analyzer), *REQUESTED}
     assert set(getattr(Analyzer(), "__dict__", fields)) == fields
 
@@ -86,7 +88,7 @@ def test_silent_connections_expire_by_the_clock_of_the_capture() -> None:
     assert event_texts(analyzer.expire(10**12)) == []
     half = event_texts(analyzer.expire(-1))
     assert before + half == event_texts(Analyzer().analyze(segments[:150]))
-    assert len(dump(analyzer)) < 4096
+    assert len(dump(analyzer)) < 8192
 
 
 @pytest.mark.parametrize("damage", ["", "cut", "other", "layout"])

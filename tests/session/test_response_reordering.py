@@ -99,7 +99,7 @@ def held(*ids: int, packet: int = 1) -> ResponseReorderBuffer:
     buffer = ResponseReorderBuffer()
     for correlation_id in ids:
         data = correlation_id.to_bytes(4, "big")
-        buffer.hold((packet, 0, packet, 0, len(data), data, 0, -1))
+        buffer.hold((packet, 0, packet, 0, len(data), data, 0, -1, -1))
     return buffer
 
 
@@ -148,7 +148,7 @@ def test_what_is_ready_is_what_a_look_at_each_finds(seed: int) -> None:
         for _ in range(chance.randrange(1, 12)):
             packet, ns, number = chance.randrange(600), chance.randrange(2 * GRACE_NS), chance.randrange(8)
             data = pack(">i", number)
-            buffer.hold((packet, ns, packet, ns, len(data), data, 0, 0))
+            buffer.hold((packet, ns, packet, ns, len(data), data, 0, 0, -1))
             kept.append((packet, ns, number))
         for _ in range(3):
             asked, last_packet, last_ns = chance.randrange(8), chance.randrange(900), chance.randrange(3 * GRACE_NS)

@@ -10,12 +10,16 @@ from typing import Any
 
 import pytest
 
+from kwiresniff import codec
+from kwiresniff.model import Connection, Exchange, Message
 from kwiresniff.schema.apis import read_data
 from kwiresniff.schema.password_configs import FILE
 from kwiresniff.session import sensitive_names
+from kwiresniff.session.decode import BodyDecoder
 from kwiresniff.session.secret_configs import is_secret_config, is_secret_name
 from kwiresniff.session.secrets import conceal
 from kwiresniff.session.sensitive_names import SensitiveNames
+from kwiresniff.session.topic_ids import TopicNameTable
 
 #: ConfigDef.Type.
 TYPES = {"BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST", "CLASS", "PASSWORD"}
@@ -253,6 +257,52 @@ def test_the_same_inside_an_envelope() -> None:
     body = {"request_data": b"", "request_data_decoded": inside}
     conceal(58, "request", body, sensitive=known)
     assert "1234" not in str(body)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_withheld"),
+    [
+        ("ssl.keystore.key", True),
+        ("ssl.truststore.certificates", True),
+        ("plugin.door", True),
+        ("cleanup.policy", False),
+    ],
+)
+def test_what_a_broker_says_of_a_secret_config_is_withheld(name: str, is_withheld: bool) -> None:
+    """ConfigException quotes the value; the name is one of Kafka's passwords, or was called sensitive before."""
+    known = SensitiveNames()
+    known.learn("plugin.door")
+    text = f"Invalid value MIIEvQ for configuration {name}: nothing fits."
+    body = {"responses": [{"error_code": 40, "error_message": text, "resource_type": 4, "resource_name": "1"}]}
+    conceal(44, "response", body, sensitive=known)
+    assert ("MIIEvQ" not in str(body)) is is_withheld
+
+
+def test_a_config_that_the_answer_calls_sensitive_is_withheld_from_an_enveloped_request() -> None:
+    """CreateTopics that a broker forwards to the controller: its answer comes later than what it is about."""
+    topics = [{"name": "t", "num_partitions": 1, "replication_factor": 1, "assignments": [],
+               "configs": [{"name": "plugin.door", "value": "hunter2"}]}]  # fmt: skip
+    asked = {"topics": topics, "timeout_ms": 5, "validate_only": False}
+    created = {"name": "t", "topic_id": "AAAAAAAAAAAAAAAAAAAAAA", "error_code": 0, "error_message": None,
+               "num_partitions": 1, "replication_factor": 1,
+               "configs": [{"name": "plugin.door", "value": "hunter2", "read_only": False, "config_source": 1,
+                            "is_sensitive": True}]}  # fmt: skip
+    answered = {"throttle_time_ms": 0, "topics": [created]}
+    inner_request = b"\0\x13\0\7\0\0\0\1\0\1c\0" + codec.encoder(19, 7, "request")(asked)
+    inner_response = b"\0\0\0\1\0" + codec.encoder(19, 7, "response")(answered)
+    envelope = {"request_data": inner_request, "request_principal": b"", "client_host_address": b"\x7f\0\0\1"}
+    reply = {"response_data": inner_response, "error_code": 0}
+    one = Exchange(
+        Connection(1, "a:1", "b:2"), 58, 0, 1, None,
+        _message(codec.encoder(58, 0, "request")(envelope)), _message(codec.encoder(58, 0, "response")(reply)),
+    )  # fmt: skip
+    BodyDecoder("full", TopicNameTable()).decode(one)
+    assert one.request is not None and one.request.body is not None and one.response is not None
+    assert "plugin.door" in str(one.request.body) and "hunter2" not in str(one.request.body) + str(one.response.body)
+
+
+def _message(frame: bytes) -> Message:
+    return Message(1, 0, 1, 0, len(frame), frame)
 
 
 def test_when_there_are_too_many_names_what_kafka_does_not_know_is_withheld(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -95,7 +95,7 @@ def test_messages_may_begin_and_end_anywhere_in_records() -> None:
         said = record(HANDSHAKE, (hello + rest)[:cut]) + record(HANDSHAKE, (hello + rest)[cut:])
         for size in (1, 10, len(said)):
             front = fed(*[said[at : at + size] for at in range(0, len(said), size)])
-            assert (front.done, front.sent_certificate) == (True, False)
+            assert (front.done, front.sent_certificate) == (False, False)
             assert front.certificate == []
 
 

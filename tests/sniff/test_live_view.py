@@ -20,6 +20,7 @@ import pytest
 from kwiresniff.analysis.sinks import CallingSink
 from kwiresniff.analysis.stats import StatsTable
 from kwiresniff.base.needs import Needs
+from kwiresniff.base.tls_secrets import TlsSecrets
 from kwiresniff.capture import open_captures
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.keyboard import split_keys
@@ -46,6 +47,7 @@ class Recorded:
         self.problems: list[Problem] = []
         self.other_packets: dict[str, int] = {}
         self.total_bytes: int | None = None
+        self.tls_secrets = TlsSecrets()
         self.dropped = 1_234
         self.stopped = False
 

@@ -139,10 +139,12 @@ def test_who_does_not_wait_for_the_end_is_told_what_was_not_decoded(monkeypatch:
     monkeypatch.setattr(time, "time_ns", lambda: 1)
     live = LiveCapture(Filled(block(0, 5), block(5, 2)), LiveOptions(("lo",)))
     monkeypatch.setattr(live, "_packet_files", Nothing())
-    beats = live.beats()
-    next(beats)
+    segment = (1, 0, b"", 0, 0, 0, b"", 0, 0, 0)
+    monkeypatch.setattr("kwiresniff.capture.packet_decoder.LayerDecoder.segment", lambda *packet: segment)
+    segments = iter(live)
+    assert [next(segments) for _ in range(5)] == [segment] * 5
     live.stop()
-    beats.close()  # type: ignore[attr-defined]
+    segments.close()  # type: ignore[attr-defined]
     assert (live.packets, live.dropped) == (5, 2)
 
 

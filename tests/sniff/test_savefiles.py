@@ -13,8 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from kwiresniff.base.address_names import AddressNames
+from kwiresniff.base.flows import endpoints
+from kwiresniff.capture import open_captures
 from kwiresniff.capture.live.savefiles import Rotation, SavefileWriter
 from kwiresniff.errors import CaptureError
+from tests.support import packet_builder
 from tests.support.raw_packets import Packet, packets
 
 CAPTURE = Path(__file__).resolve().parent.parent.parent / "captures" / "java-admin-topics.pcap"
@@ -165,3 +169,22 @@ def test_a_pipe_of_ones_own_waits_for_its_reader(tmp_path: Path) -> None:
     SavefileWriter(str(tmp_path / "pipe"), 1, 65_535, Rotation(), NOON_NS).close()
     reader.join()
     assert len(found[0]) == 24
+
+
+def test_pcapng_tells_which_process_container_and_pod_packets_are_of(tmp_path: Path) -> None:
+    """On the first packet of each direction in each file, so that whoever reads one has the names."""
+    known, client = AddressNames(), endpoints(packet_builder.FLOW)[0]
+    names = ["pod/shop-7f", "container/shop", "process/java"]
+    for name in names:
+        known.add(client, name, "process")
+    packet = packet_builder.ethernet(packet_builder.ipv4(packet_builder.tcp(b"first")))
+    files = SavefileWriter(str(tmp_path / "%s.pcapng"), 1, 262_144, Rotation(None, 10), NOON_NS, names=known)
+    for second in (0, 1, 12):
+        files.write(NOON_NS + second * SECOND_NS, packet, 0, len(packet), len(packet))
+    files.close()
+    found = sorted(tmp_path.iterdir())
+    assert [path.read_bytes().count(b"PodName: shop-7f") for path in found] == [1, 1]
+    for path in found:
+        read = AddressNames()
+        assert len(list(open_captures([str(path)], names=read))) == (2 if path == found[0] else 1)
+        assert [one.name for one in read.of_address(client)] == names

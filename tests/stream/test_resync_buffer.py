@@ -163,5 +163,5 @@ def test_bytes_are_put_together_once_for_all_segments_that_came_since() -> None:
     assert len(buffer) == 103
     assert buffer.data == first + b"d" * 100
     assert buffer.data is buffer.data
-    buffer.skip(2)
+    buffer.pass_over(2)
     assert (buffer.data, len(buffer)) == (b"c" + b"d" * 100, 101)

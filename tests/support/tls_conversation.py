@@ -29,9 +29,19 @@ class TlsTalk:
         client_certificate: bool = False,
         trusted: bool = True,
         keylog: Path | None = None,
+        suite: str | None = None,
+        curve: str | None = None,
+        after: TlsTalk | None = None,
+        options: int = 0,
     ) -> None:
-        ours = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        theirs = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        """``suite`` is the only one of TLS 1.2, by OpenSSL's name; ``curve`` the only one of the broker, and none for
+        which the client sends a key unasked; ``after`` is a talk whose session is resumed.
+        """
+        ours, theirs = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        session: ssl.SSLSession | None = None
+        if after is not None:
+            (ours, theirs), session = after.contexts, after.client.session
+        self.contexts: tuple[ssl.SSLContext, ssl.SSLContext] = ours, theirs
         theirs.load_cert_chain(DATA / "broker.pem")
         ours.check_hostname = False
         if trusted:
@@ -45,12 +55,19 @@ class TlsTalk:
             theirs.set_alpn_protocols(protocols[1])
         if keylog is not None:
             ours.keylog_filename = str(keylog)
+        if suite is not None:
+            for end in (ours, theirs):
+                end.set_ciphers(f"{suite}:@SECLEVEL=0")
+        ours.options |= options
+        if curve is not None:
+            theirs.set_ecdh_curve(curve)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # TLS 1.1 is what some tests are about
             ours.minimum_version = ours.maximum_version = version
             theirs.minimum_version = version
         self._to_client, self._to_broker = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self.client = ours.wrap_bio(self._to_client, self._to_broker, server_hostname=server_name)
+        ends = self._to_client, self._to_broker
+        self.client: ssl.SSLObject = ours.wrap_bio(*ends, server_hostname=server_name, session=session)
         self.broker = theirs.wrap_bio(self._to_broker, self._to_client, server_side=True)
         self.flights: list[Flight] = []
 

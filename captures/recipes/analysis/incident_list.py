@@ -543,7 +543,7 @@ INCIDENTS = (
         "far-away",
         [incident("far-away")],
         topics("orders:2"),
-        one_way_s=0.12,
+        cable="delay=0.12",
         happened="each packet takes 120 ms from the client to the broker, and as long back",
     ),
     Incident(
@@ -637,4 +637,54 @@ INCIDENTS = (
         client=LIBRDKAFKA,
         happened="node 3 advertises kafka-3.internal:9096, which does not resolve; nodes 1 and 2 advertise addresses",
     ),
+    Incident(
+        "loss-to-one-broker",
+        [("loads.py", "{bootstrap}", "spread", "8")],
+        [*topics("orders:6"), ("loads.py", "{bootstrap}", "spread", "4"), ("wait", "5")],
+        cluster(replica_fetch_wait_max_ms="500"),
+        LIBRDKAFKA,
+        cable="loss=0.12 port=9094",
+        happened="one packet in eight is lost between the client and node 2, in both directions, none on the way to "
+        "nodes 1 and 3",
+    ),
+    Incident(
+        "narrow-link",
+        [("loads.py", "{bootstrap}", "bulk", "14")],
+        [*topics("orders:6:3", "history:6:3"), ("loads.py", "{bootstrap}", "fill", "600")],
+        cluster(replica_fetch_wait_max_ms="500"),
+        f"{LIBRDKAFKA}, {KAFKA_PYTHON}",
+        cable="rate=80000 host=10.9.0.2",
+        happened="80,000 bytes a second reach 10.9.0.2, where warehouse reads what three brokers have; 10.9.0.3, where "
+        "till writes, has no such limit",
+    ),
+    Incident(
+        "bytes-flood",
+        [("loads.py", "{bootstrap}", "flood", "7")],
+        topics("orders:6:3", "history:6:3"),
+        cluster(replica_fetch_wait_max_ms="500"),
+        LIBRDKAFKA,
+    ),
+    Incident(
+        "begins-at-the-end",
+        [("consumers.py", "{bootstrap}", "latest")],
+        [*topics("orders:3"), ("consumers.py", "{bootstrap}", "before", "orders", "600", "100")],
+        client=LIBRDKAFKA,
+        happened="orders has 600 records",
+    ),
+    Incident(
+        "pattern-without-topic", [("consumers.py", "{bootstrap}", "pattern")], topics("orders:3"), client=LIBRDKAFKA
+    ),
+    *(
+        Incident(
+            what,
+            [incident(what)],
+            topics("parcels:2"),
+            single(
+                group_share_record_lock_duration_ms="2000",
+                group_share_min_record_lock_duration_ms="1000",
+            ),
+        )
+        for what in ("share-late", "share-poison")
+    ),
+    Incident("clock-behind", [incident("clock-behind")], topics("readings:2")),
 )

@@ -31,8 +31,8 @@ Step = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Incident:
-    """One recording. Steps are client programs, or what ``do`` knows; ``one_way_s`` is how long each packet
-    takes between client and brokers where that is long."""
+    """One recording. Steps are client programs, or what ``do`` knows; ``cable`` are the settings
+    of ``long_cable``, where the cable between client and brokers is no ordinary one."""
 
     name: str
     steps: Sequence[Step]
@@ -40,7 +40,7 @@ class Incident:
     broker: rig.Setup = field(default_factory=rig.BrokerSetup)
     client: str = JAVA
     happened: str = ""
-    one_way_s: float = 0.0
+    cable: str = ""
 
 
 def incident(what: str, *settings: str, version: str = "4.4.0") -> Step:

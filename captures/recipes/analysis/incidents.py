@@ -111,7 +111,7 @@ def record(one: Incident, work: Path, into: Path) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as temporary:
         scratch = Path(temporary)
         target = scratch / "incident.pcap"
-        network = long_network(one.one_way_s) if one.one_way_s else rig.network()
+        network = long_network(one.cable) if one.cable else rig.network()
         with network, one.broker.start(work, scratch) as running:
             for step in one.prepare:
                 do(step, running, work, scratch)

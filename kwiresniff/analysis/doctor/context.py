@@ -46,6 +46,8 @@ class Context:
         self.visits: dict[tuple[int, str, str], list[int]] = {} if beside is None else beside.visits
         self.replicas = ReplicaTable(self.budget)
         self.commits = Commits(self.budget)
+        #: Error codes that observers judge, so that they need no finding of their own.
+        self.judged: frozenset[str] = frozenset()
         #: On the connection of the exchange that is looked at, where it has a response and the first one's client id.
         self.notes: ConnectionNotes | None = None
         #: What wants every exchange for a while.

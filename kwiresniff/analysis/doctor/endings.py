@@ -27,6 +27,8 @@ from kwiresniff.schema import find_release, releases, versions_in
 MAX_OPEN = 2_000
 #: Unanswered requests of a connection that are kept apart; the others are counted.
 MAX_REQUESTS = 20
+#: The largest segment of data with ordinary interfaces, whose MTU is 1,500 bytes.
+FULL_SEGMENT_BYTES = 1_460
 #: A TLS alert: a record header of five bytes, level and description.
 ALERT_BYTES = 7
 #: A broker that closes because of a request does so at once; later it has another reason.
@@ -42,7 +44,7 @@ CUT_JOIN_MS = 300_000
 #: Why a connection ended with requests unanswered.
 Reason: TypeAlias = Literal[
     "TLS wanted", "version refused", "SASL wanted", "not authenticated", "closed by broker", "closed by client",
-    "capture ended",
+    "response arriving", "capture ended",
 ]  # fmt: skip
 
 
@@ -60,9 +62,10 @@ class Unanswered(NamedTuple):
 
 
 class Ending:
-    """A connection and the requests that it left unanswered, the first ``MAX_REQUESTS`` of ``count``."""
+    """A connection and the requests that it left unanswered, the first ``MAX_REQUESTS`` of ``count``; where a response
+    was arriving, ``begun_ns`` is when it had begun and ``present_bytes`` how much had come."""
 
-    __slots__ = ("connection", "counts", "reason", "requests", "waited_ns")
+    __slots__ = ("begun_ns", "connection", "counts", "present_bytes", "reason", "requests", "waited_ns")
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -70,6 +73,8 @@ class Ending:
         self.counts: dict[str, int] = {}
         self.reason: Reason = "capture ended"
         self.waited_ns = 0
+        self.begun_ns = 0
+        self.present_bytes = 0
 
     @property
     def first(self) -> Unanswered:
@@ -84,11 +89,14 @@ class Endings:
         self._open: dict[int, Ending] = {}
         self._gaps: set[int] = set()
         self._sent: set[int] = set()  # connections on which a broker sent what never arrived
+        self._begun: dict[int, tuple[int, int]] = {}  # when a response had begun, and how much of it came
 
     def mark_gap(self, problem: Problem) -> bool:
         """Excludes a connection of which bytes from the broker are missing: they may have been responses. Returns
         whether it is one."""
         details = problem.details or {}
+        if problem.code == "incomplete_response" and len(self._begun) < MAX_OPEN:
+            self._begun[details.get("connection", 0)] = problem.timestamp_ns or 0, details.get("present_bytes", 0)
         if details.get("direction") != "response" or not details.get("missing_bytes"):
             return False
         arrived = not details.get("unacknowledged")  # else the client has not got them either
@@ -128,6 +136,7 @@ class Endings:
         gap, sent = connection.id in self._gaps, connection.id in self._sent
         self._gaps.discard(connection.id)
         self._sent.discard(connection.id)
+        begun_ns, present = self._begun.pop(connection.id, (0, 0))
         # What could not be read of the broker's bytes may have been the responses.
         if ending is None or not ending.requests or gap or connection.skipped_bytes[1] or is_one_way(connection):
             return None
@@ -135,8 +144,20 @@ class Endings:
         over_ns = connection.closed_ns or end_ns
         ending.waited_ns = max(over_ns - ending.first.last_ns, 0)
         ending.reason = _reason(ending, cluster)
+        if ending.reason in ("closed by client", "capture ended") and is_arriving(
+            connection, begun_ns, over_ns, present
+        ):
+            ending.reason, ending.begun_ns, ending.present_bytes = "response arriving", begun_ns, present
         # A broker that had answered did not close the connection instead.
         return None if sent and ending.reason == "closed by broker" else ending
+
+
+def is_arriving(connection: Connection, begun_ns: int, over_ns: int, present_bytes: int) -> bool:
+    """Whether a response that had begun was still coming when its connection was over: from its begin on the broker
+    sent at half the rate of before or more, and more than a full segment."""
+    before_bytes = connection.bytes[1] - present_bytes
+    before_ns, since_ns = begun_ns - connection.first_ns, max(over_ns - begun_ns, 1)
+    return present_bytes > FULL_SEGMENT_BYTES and 2 * present_bytes * max(before_ns, 1) >= before_bytes * since_ns
 
 
 def is_one_way(connection: Connection) -> bool:

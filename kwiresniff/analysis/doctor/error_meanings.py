@@ -16,12 +16,6 @@ class Meaning(NamedTuple):
     remedy: str
 
 
-_LEADER = Meaning(
-    "warning",
-    "asks brokers that do not lead the partition",
-    "One or two after a leader moved are normal. Many: look for leaders that flap (broker restarts, ISR shrinking, "
-    "controller log), or a client whose metadata refreshes fail.",
-)
 _COORDINATOR_TITLES: Final = {
     "COORDINATOR_NOT_AVAILABLE": "nobody is the coordinator of {of}",
     "COORDINATOR_LOAD_IN_PROGRESS": "the coordinator of {of} is still loading what it has to know",
@@ -34,33 +28,16 @@ _NO_PRODUCER_ID: Final = Meaning(
     "Normal for a moment after a broker has started. Lasting: the broker does not reach the controller, which hands "
     "out producer ids.",
 )
-_REPLICAS = Meaning(
-    "error",
-    "writes are refused because too few replicas are in sync",
-    "Find the replicas that fell out of the ISR (disk, network, a broker that is down) before lowering "
-    "min.insync.replicas.",
-)
 _DENIED = Meaning(
     "error",
     "is not allowed to do what it asks for",
     "Compare the principal (see: kwiresniff clients) with the ACLs, the pattern type of the ACL included.",
-)
-_FENCED = Meaning(
-    "error",
-    "was fenced: another producer uses its transactional id",
-    "Two live instances share a transactional.id, or a paused one came back. Give each instance its own id.",
 )
 _TOO_LARGE = Meaning(
     "error",
     "sends batches larger than the broker takes",
     "Bring max.request.size and batch.size of the producer below max.message.bytes of the topic, or raise that and "
     "the replicas' fetch sizes with it.",
-)
-_GENERATION = Meaning(
-    "warning",
-    "acts on a membership that its group has given up",
-    "The member was away longer than max.poll.interval.ms or session.timeout.ms: look at the time between its polls, "
-    "and at the timeline of the group (kwiresniff groups).",
 )
 
 
@@ -100,9 +77,6 @@ def no_producer_id(apis: Sequence[str], transactional_ids: Sequence[str]) -> Mea
 
 
 MEANINGS: Final[dict[str, Meaning]] = {
-    "NOT_LEADER_OR_FOLLOWER": _LEADER,
-    "FENCED_LEADER_EPOCH": _LEADER,
-    "UNKNOWN_LEADER_EPOCH": _LEADER,
     "LEADER_NOT_AVAILABLE": Meaning(
         "warning",
         "asks for partitions that have no leader",
@@ -111,34 +85,11 @@ MEANINGS: Final[dict[str, Meaning]] = {
     "COORDINATOR_NOT_AVAILABLE": coordinator_meaning("COORDINATOR_NOT_AVAILABLE", [], []),
     "COORDINATOR_LOAD_IN_PROGRESS": coordinator_meaning("COORDINATOR_LOAD_IN_PROGRESS", [], []),
     "NOT_COORDINATOR": coordinator_meaning("NOT_COORDINATOR", [], []),
-    "NOT_ENOUGH_REPLICAS": _REPLICAS,
-    "NOT_ENOUGH_REPLICAS_AFTER_APPEND": _REPLICAS,
     "TOPIC_AUTHORIZATION_FAILED": _DENIED,
     "GROUP_AUTHORIZATION_FAILED": _DENIED,
     "CLUSTER_AUTHORIZATION_FAILED": _DENIED,
     "TRANSACTIONAL_ID_AUTHORIZATION_FAILED": _DENIED,
     "DELEGATION_TOKEN_AUTHORIZATION_FAILED": _DENIED,
-    "SASL_AUTHENTICATION_FAILED": Meaning(
-        "error",
-        "cannot authenticate",
-        "Check user, password or token, and that the broker knows the user under this mechanism.",
-    ),
-    "UNSUPPORTED_SASL_MECHANISM": Meaning(
-        "error",
-        "asks for a SASL mechanism that the listener does not have",
-        "Compare sasl.mechanism of the client with sasl.enabled.mechanisms of the listener; the broker's answer lists "
-        "them.",
-    ),
-    "ILLEGAL_SASL_STATE": Meaning(
-        "error", "speaks SASL at the wrong time", "Compare security.protocol of the client with the listener's."
-    ),
-    "UNSUPPORTED_VERSION": Meaning(
-        "error",
-        "asks in a version that the broker does not know",
-        "See which versions both sides have: kwiresniff audit --target RELEASE.",
-    ),
-    "PRODUCER_FENCED": _FENCED,
-    "INVALID_PRODUCER_EPOCH": _FENCED,
     "OUT_OF_ORDER_SEQUENCE_NUMBER": Meaning(
         "error",
         "an idempotent producer and the broker disagree about what was written",
@@ -172,26 +123,6 @@ MEANINGS: Final[dict[str, Meaning]] = {
         "the broker gave up waiting",
         "For Produce with acks=all: replicas are slow or gone. For admin requests: the controller is busy or away.",
     ),
-    "OFFSET_OUT_OF_RANGE": Meaning(
-        "warning",
-        "asks for offsets that are not in the log",
-        "The consumer was slower than retention, or the log was truncated: records were skipped or will be read again, "
-        "as auto.offset.reset says.",
-    ),
-    "UNKNOWN_TOPIC_OR_PARTITION": Meaning(
-        "warning",
-        "asks for topics or partitions that do not exist",
-        "Created late or deleted early, a name misspelt, or no right to see it: compare with the topics named here.",
-    ),
-    "UNKNOWN_TOPIC_ID": Meaning(
-        "warning",
-        "asks for a topic by an id that is gone",
-        "The topic was deleted and made again; clients refresh their metadata and go on.",
-    ),
-    "UNKNOWN_MEMBER_ID": _GENERATION,
-    "ILLEGAL_GENERATION": _GENERATION,
-    "STALE_MEMBER_EPOCH": _GENERATION,
-    "FENCED_MEMBER_EPOCH": _GENERATION,
     "GROUP_MAX_SIZE_REACHED": Meaning(
         "error", "the group has as many members as it may", "Raise group.max.size or run fewer members."
     ),
@@ -306,12 +237,6 @@ MEANINGS: Final[dict[str, Meaning]] = {
         "error",
         "commits offsets with more metadata than the broker takes",
         "Shorten it, or raise offset.metadata.max.bytes.",
-    ),
-    "INVALID_RECORD_STATE": Meaning(
-        "warning",
-        "acknowledges records of a share group that are not its own any more",
-        "Their lock had run out (group.share.record.lock.duration.ms), and another member may have them by now, so "
-        "they are worked on twice: fetch fewer at a time (max.poll.records), work faster, or raise the duration.",
     ),
     "DELEGATION_TOKEN_EXPIRED": Meaning(
         "error",

@@ -82,6 +82,10 @@ class Case:
         """The names of a kind, in the order in which they came."""
         return [name for name in self._notes.get(kind, ()) if name]
 
+    def notes(self) -> dict[str, list[str]]:
+        """All names by their kinds."""
+        return {kind: self.noted(kind) for kind in self._notes}
+
     def counts(self, kind: str) -> dict[str, int]:
         """The names noted under ``kind``, and how often each came."""
         return {name: count for name, count in self._notes.get(kind, {}).items() if name}
@@ -142,25 +146,30 @@ class Tally:
 class Episodes:
     """Cases by subject, with a new one after a long pause."""
 
-    def __init__(self, budget: MemoryBudget) -> None:
+    def __init__(self, budget: MemoryBudget, pause_ns: int = PAUSE_NS) -> None:
         self._budget = budget
+        self._pause_ns = pause_ns
         self._tally = Tally(budget)
         self._later: dict[tuple[str, str], list[Case]] = {}
 
     def case(self, subject: str, what: str, ns: int) -> Case:
         """The case of that subject around a time."""
-        first = self._tally.case(subject, what)
         key = clipped(subject), what
-        cases = [first, *self._later.get(key, ())]
+        cases = self.of(subject, what) or [self._tally.case(subject, what)]
         case: Case
         for case in cases:
-            if case.first_ns < 0 or case.first_ns - PAUSE_NS <= ns <= case.last_ns + PAUSE_NS:
+            if case.first_ns < 0 or case.first_ns - self._pause_ns <= ns <= case.last_ns + self._pause_ns:
                 return case
         if len(cases) >= MAX_EPISODES or not self._budget.admit(_CASE_BYTES):
             return case
         case = Case(self._budget)
         self._later.setdefault(key, []).append(case)
         return case
+
+    def of(self, subject: str, what: str) -> list[Case]:
+        """All cases of a subject."""
+        first = self._tally.known(subject, what)
+        return [] if first is None else [first, *self._later.get((clipped(subject), what), ())]
 
     def __iter__(self) -> Iterator[tuple[str, str, Case]]:
         for subject, what, case in self._tally:
@@ -189,9 +198,20 @@ def _client_text(name: str, endpoint: str) -> str:
     return f"{name} {host_of(endpoint)}"
 
 
+def is_node(client: str) -> bool:
+    """Whether a client is a broker that speaks to its controller: its client id is its node id. While it looks for the
+    active one it connects anew each time."""
+    return client.partition(" ")[0].isdigit()
+
+
 def is_cut(exchange: Exchange, direction: Direction) -> bool:
     """Whether bytes of the request or the response are missing from the capture, as where it has a snap length."""
     return any(problem.code == "gap" and problem.path == direction for problem in exchange.problems)
+
+
+def went_wrong(exchange: Exchange) -> bool:
+    """Whether an exchange has an error code, or a problem: other than what plugins find wrong inside of records."""
+    return bool(exchange.errors) or any(problem.code != "payload_does_not_fit" for problem in exchange.problems)
 
 
 def is_replica(exchange: Exchange) -> bool:

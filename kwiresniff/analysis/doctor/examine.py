@@ -8,16 +8,19 @@ from typing import Any, ClassVar, Final, TypeAlias
 
 from kwiresniff.analysis.body_entities import is_transactional, throttle_ms_of
 from kwiresniff.analysis.cluster_evidence import cluster_of
-from kwiresniff.analysis.doctor.authentication import AuthenticationRule
 from kwiresniff.analysis.doctor.cause import Cause
+from kwiresniff.analysis.doctor.causes.authentication import MissingSasl, RefusedAuthentication
 from kwiresniff.analysis.doctor.causes.batches import RepeatedBatches
+from kwiresniff.analysis.doctor.causes.beginnings import NothingToRead, SkippedRecords
 from kwiresniff.analysis.doctor.causes.clients import (
     AskingClients,
     ConnectionChurn,
+    HeavyClients,
     LateFetches,
     MetadataStorm,
     StateRestored,
 )
+from kwiresniff.analysis.doctor.causes.clocks import WrongClock
 from kwiresniff.analysis.doctor.causes.clusters import ClusterChanged
 from kwiresniff.analysis.doctor.causes.connection_limits import ConnectionLimit
 from kwiresniff.analysis.doctor.causes.consumption import (
@@ -28,10 +31,15 @@ from kwiresniff.analysis.doctor.causes.consumption import (
     UnknownCodec,
     UnreadableCodec,
 )
-from kwiresniff.analysis.doctor.causes.leaders import LeaderChange, OldLeader
-from kwiresniff.analysis.doctor.causes.listeners import UnreachableNode
-from kwiresniff.analysis.doctor.causes.path import BrokenPath, LongPath, NarrowPath, SlowTransfer
+from kwiresniff.analysis.doctor.causes.damage import DamagedBatches, DamagedCapture
+from kwiresniff.analysis.doctor.causes.errors import AnsweredWithError
+from kwiresniff.analysis.doctor.causes.handshakes import ClosedAfterHandshake, FailedHandshake, PlaintextToTls
+from kwiresniff.analysis.doctor.causes.leaders import LeaderChange, OldLeader, QuorumElection
+from kwiresniff.analysis.doctor.causes.listeners import SharedAddress, UnreachableBroker, UnreachableNode, WrongListener
+from kwiresniff.analysis.doctor.causes.offsets import OffsetOutOfRange
+from kwiresniff.analysis.doctor.causes.path import BrokenPath, LongPath, NarrowPath
 from kwiresniff.analysis.doctor.causes.patience import ShortTimeout
+from kwiresniff.analysis.doctor.causes.payloads import UnfitPayload
 from kwiresniff.analysis.doctor.causes.progress import SlowConsumer, SmallFetches, UnreadableRecord
 from kwiresniff.analysis.doctor.causes.queues import OwnQueue
 from kwiresniff.analysis.doctor.causes.rebalances import (
@@ -49,80 +57,91 @@ from kwiresniff.analysis.doctor.causes.replicas import (
     UnevenLeaders,
 )
 from kwiresniff.analysis.doctor.causes.segments import LateSyns, LossyPath
+from kwiresniff.analysis.doctor.causes.share_deliveries import ExpiredLock, ReturnedRecords
 from kwiresniff.analysis.doctor.causes.shared_groups import SharedGroup
 from kwiresniff.analysis.doctor.causes.slow_answers import SlowAnswer
 from kwiresniff.analysis.doctor.causes.slow_brokers import CostlyTopic, SlowBroker
 from kwiresniff.analysis.doctor.causes.stalls import StalledBroker
+from kwiresniff.analysis.doctor.causes.streams import NoTasks
 from kwiresniff.analysis.doctor.causes.throttling import Throttled
+from kwiresniff.analysis.doctor.causes.topics import DeletedTopic, UnknownTopic
+from kwiresniff.analysis.doctor.causes.transactions import FencedProducer, OpenTransaction
+from kwiresniff.analysis.doctor.causes.transfers import SlowTransfer
 from kwiresniff.analysis.doctor.causes.truncations import UncleanElection
 from kwiresniff.analysis.doctor.causes.unanswered import ClosedByBroker, Unanswered
 from kwiresniff.analysis.doctor.causes.unread import HangingConsumer, PartitionNotRead
+from kwiresniff.analysis.doctor.causes.versions import UnsupportedVersion
 from kwiresniff.analysis.doctor.causes.waste import (
     EmptyFetches,
+    HotPartition,
     NoAcknowledgement,
     OldFormat,
     SingleCommits,
     SmallBatches,
     UnheardWrites,
 )
+from kwiresniff.analysis.doctor.causes.wrong_servers import ControllerDialled, NotKafkaClient, NotKafkaServer
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.controller_listener import ControllerListenerRule
 from kwiresniff.analysis.doctor.endings import Endings
-from kwiresniff.analysis.doctor.errors import ErrorRule
 from kwiresniff.analysis.doctor.judgement import Judgement, judged
-from kwiresniff.analysis.doctor.listeners import ListenerRule
-from kwiresniff.analysis.doctor.missing_sasl import MissingSaslRule
-from kwiresniff.analysis.doctor.network import DamageRule
-from kwiresniff.analysis.doctor.not_kafka import NotKafkaRule
 from kwiresniff.analysis.doctor.observation import Observation
 from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.observers.addresses import Addresses
+from kwiresniff.analysis.doctor.observers.authentication import RefusedAuthentications, UnauthenticatedClients
 from kwiresniff.analysis.doctor.observers.batches import Recompression, ResentBatches
 from kwiresniff.analysis.doctor.observers.client_loads import ClientLoads
 from kwiresniff.analysis.doctor.observers.clusters import ClusterChanges
 from kwiresniff.analysis.doctor.observers.connection_limits import ClosedUnanswered
+from kwiresniff.analysis.doctor.observers.damage import Damage
 from kwiresniff.analysis.doctor.observers.departures import Departures
 from kwiresniff.analysis.doctor.observers.efficiency import RequestSizes
+from kwiresniff.analysis.doctor.observers.errors import ErrorCodes
+from kwiresniff.analysis.doctor.observers.fencing import FencedProducers
+from kwiresniff.analysis.doctor.observers.handshakes import FailedHandshakes, PlaintextClients, ShortConnections
 from kwiresniff.analysis.doctor.observers.held_fetches import HeldFetches
+from kwiresniff.analysis.doctor.observers.hot_partitions import PartitionShares
 from kwiresniff.analysis.doctor.observers.idle_members import IdleMembers
 from kwiresniff.analysis.doctor.observers.lag import Lags
 from kwiresniff.analysis.doctor.observers.leaders import LeaderMoves
+from kwiresniff.analysis.doctor.observers.log_ranges import OutOfRange
 from kwiresniff.analysis.doctor.observers.metadata_requests import MetadataRequests
+from kwiresniff.analysis.doctor.observers.missing_topics import MissingTopics
+from kwiresniff.analysis.doctor.observers.open_transactions import OpenTransactions
 from kwiresniff.analysis.doctor.observers.opened_connections import OpenedConnections
 from kwiresniff.analysis.doctor.observers.path import LostData, PathTimes
 from kwiresniff.analysis.doctor.observers.patience import GivenUp
+from kwiresniff.analysis.doctor.observers.payloads import UnfitPayloads
 from kwiresniff.analysis.doctor.observers.polling import SilentMembers
 from kwiresniff.analysis.doctor.observers.queues import QueueTimes
+from kwiresniff.analysis.doctor.observers.quorum import QuorumSearches
 from kwiresniff.analysis.doctor.observers.rebalances import Rebalances
+from kwiresniff.analysis.doctor.observers.record_clocks import RecordClocks
 from kwiresniff.analysis.doctor.observers.replica_waits import WriteWaits
 from kwiresniff.analysis.doctor.observers.replicas import LeaderlessPartitions, MissingReplicas, RefusedWrites
 from kwiresniff.analysis.doctor.observers.rereads import Rereads
 from kwiresniff.analysis.doctor.observers.restores import Restores
 from kwiresniff.analysis.doctor.observers.segments import ResentSegments
+from kwiresniff.analysis.doctor.observers.share_deliveries import ShareDeliveries
+from kwiresniff.analysis.doctor.observers.shared_addresses import SharedAddresses
 from kwiresniff.analysis.doctor.observers.slow_answers import SlowAnswers
 from kwiresniff.analysis.doctor.observers.stalls import Silences
+from kwiresniff.analysis.doctor.observers.starts_at_end import StartsAtEnd
 from kwiresniff.analysis.doctor.observers.static_members import StaticMembers
+from kwiresniff.analysis.doctor.observers.streams_status import StreamsStatus
 from kwiresniff.analysis.doctor.observers.subscriptions import Subscriptions
 from kwiresniff.analysis.doctor.observers.throttling import Throttling
 from kwiresniff.analysis.doctor.observers.transfers import SlowTransfers
 from kwiresniff.analysis.doctor.observers.truncations import Truncations
 from kwiresniff.analysis.doctor.observers.unanswered import ClosedInstead, UnansweredRequests
+from kwiresniff.analysis.doctor.observers.unassigned import UnassignedGroups
 from kwiresniff.analysis.doctor.observers.uncommitted_starts import UncommittedStarts
 from kwiresniff.analysis.doctor.observers.undialled import UndialledBrokers
 from kwiresniff.analysis.doctor.observers.unread import UnreadPartitions
+from kwiresniff.analysis.doctor.observers.versions import RefusedVersions
 from kwiresniff.analysis.doctor.observers.writes import Writes
+from kwiresniff.analysis.doctor.observers.wrong_servers import DialledControllers, ForeignAnswers, ForeignRequests
 from kwiresniff.analysis.doctor.observers.zstd import UnknownZstd
-from kwiresniff.analysis.doctor.offsets import OffsetRule
-from kwiresniff.analysis.doctor.open_transactions import OpenTransactionRule
-from kwiresniff.analysis.doctor.partitions import HotPartitionRule
-from kwiresniff.analysis.doctor.quorum import QuorumRule
-from kwiresniff.analysis.doctor.rule import Rule
 from kwiresniff.analysis.doctor.selection import Kind
-from kwiresniff.analysis.doctor.shared_address import SharedAddressRule
-from kwiresniff.analysis.doctor.streams_status import StreamsStatusRule
-from kwiresniff.analysis.doctor.tls import TlsRule
-from kwiresniff.analysis.doctor.topics import TopicRule
-from kwiresniff.analysis.doctor.transactions import FencingRule
-from kwiresniff.analysis.doctor.versions import VersionRule
 from kwiresniff.analysis.late_names import renamer
 from kwiresniff.base.api_keys import API_VERSIONS, FETCH, METADATA, PRODUCE
 from kwiresniff.base.needs import Needs
@@ -137,7 +156,10 @@ OBSERVERS: Final[tuple[type[Observer], ...]] = (
     ClientLoads, Restores, MissingReplicas, LeaderlessPartitions, RefusedWrites, Silences, Writes, WriteWaits,
     ResentBatches, Recompression, Throttling, GivenUp, ClosedUnanswered, StaticMembers, UnknownZstd, SilentMembers,
     Rereads, Lags, Truncations, LeaderMoves, RequestSizes, ClusterChanges, UndialledBrokers, Subscriptions,
-    UnreadPartitions,
+    UnreadPartitions, UnauthenticatedClients, RefusedAuthentications, Addresses, SharedAddresses, ForeignAnswers,
+    ForeignRequests, DialledControllers, RefusedVersions, StreamsStatus, QuorumSearches, Damage, PartitionShares,
+    OutOfRange, FencedProducers, OpenTransactions, FailedHandshakes, PlaintextClients, ShortConnections,
+    MissingTopics, ErrorCodes, UnfitPayloads, StartsAtEnd, UnassignedGroups, ShareDeliveries, RecordClocks,
 )  # fmt: skip
 #: The causes that are weighed.
 CAUSES: Final[tuple[type[Cause], ...]] = (
@@ -148,19 +170,17 @@ CAUSES: Final[tuple[type[Cause], ...]] = (
     RepeatedBatches, Throttled, ShortTimeout, ConnectionLimit, UnevenLeaders, UnknownCodec, SilentApplication,
     FencedInstance, UnreadableRecord, SlowConsumer, SmallFetches, UncleanElection, LeaderChange, OldLeader,
     SingleCommits, SmallBatches, EmptyFetches, UnheardWrites, NoAcknowledgement, OldFormat, ClusterChanged,
-    UnreachableNode, SharedGroup, PartitionNotRead, HangingConsumer,
+    HotPartition, UnreachableNode, SharedGroup, PartitionNotRead, HangingConsumer, MissingSasl,
+    RefusedAuthentication, WrongListener, UnreachableBroker, SharedAddress, NotKafkaServer, NotKafkaClient,
+    ControllerDialled, UnsupportedVersion, NoTasks, QuorumElection, DamagedBatches, DamagedCapture,
+    OffsetOutOfRange, FencedProducer, OpenTransaction, PlaintextToTls, FailedHandshake, ClosedAfterHandshake,
+    DeletedTopic, UnknownTopic, AnsweredWithError, UnfitPayload, HeavyClients, SkippedRecords, NothingToRead,
+    ExpiredLock, ReturnedRecords, WrongClock,
 )  # fmt: skip
-#: All rules but the one for error codes that no other judges.
-RULES: Final[tuple[type[Rule], ...]] = (
-    ListenerRule, SharedAddressRule, ControllerListenerRule, NotKafkaRule, TlsRule, MissingSaslRule,
-    AuthenticationRule, VersionRule, TopicRule, FencingRule, OpenTransactionRule, OffsetRule, StreamsStatusRule,
-    HotPartitionRule, QuorumRule, DamageRule,
-)  # fmt: skip
-
 #: No wait or transfer for which an observer is called is shorter.
 LONG_NS: Final = 1_000_000_000
 
-#: How a plugin's observer, cause or rule is made; see ``kwiresniff.plugins``.
+#: How a plugin's observer or cause is made; see ``kwiresniff.plugins``.
 Maker: TypeAlias = Callable[[Context], Observer | Cause]
 #: What is called with exchanges that are selected, and the limit that they have to reach where there is one.
 _Taker: TypeAlias = tuple[int, Callable[[Exchange], None]]
@@ -197,9 +217,12 @@ class _Takers:
             for least_ns, take in self._waited:
                 if response.first_ns - request.last_ns >= least_ns:
                     take(exchange)
-        if response.last_ns - response.first_ns >= LONG_NS:
+        passed_ns = response.last_ns - response.first_ns
+        if request is not None and request.last_ns - request.first_ns > passed_ns:
+            passed_ns = request.last_ns - request.first_ns
+        if passed_ns >= LONG_NS:
             for least_ns, take in self._transferred:
-                if response.last_ns - response.first_ns >= least_ns:
+                if passed_ns >= least_ns:
                     take(exchange)
 
     def _select_of_records(self, exchange: Exchange) -> None:
@@ -229,12 +252,11 @@ class Doctor:
         context = Context(topic_name, clusters, None if beside is None else beside.context)
         self.context: Context = context
         self._endings = Endings()
-        makers: list[Maker] = [*OBSERVERS, *CAUSES, *RULES, *more]
+        makers: list[Maker] = [*OBSERVERS, *CAUSES, *more]
         made = [make(context) for make in makers]
         self._causes = [one for one in made if isinstance(one, Cause)]
         observers = [one for one in made if isinstance(one, Observer)]
-        codes = frozenset().union(*(one.judges for one in observers))
-        observers.append(ErrorRule(context, codes))
+        context.judged = frozenset().union(*(one.judges for one in observers))
         self._observers = observers
         self._on_failure = [one.failure for one in observers if _has(one, "failure")]
         self._on_connection = [one.connection for one in observers if _has(one, "connection")]
@@ -307,23 +329,16 @@ class Doctor:
         """The findings, the worst first, incidents before what follows from them, with all that led to them."""
         rename = renamer(self.context.topic_name)
         observations = [_renamed(one, rename) for observer in self._observers for one in observer.observations()]
-        rules = [one for one in self._observers if isinstance(one, Rule)]
-        findings = [_renamed_finding(finding, rename) for rule in rules for finding in rule.findings()]
-        return judged(self._causes, observations, findings)
+        return judged(self._causes, observations)
 
 
 def _renamed(one: Observation, rename: Callable[[Any], Any]) -> Observation:
     """An observation whose topic ids are replaced by names that became known later."""
-    return replace(one, **{name: rename(getattr(one, name)) for name in ("about", "text", "numbers")})
+    return replace(one, **{name: rename(getattr(one, name)) for name in ("about", "text", "numbers", "notes")})
 
 
-def _renamed_finding(finding: Finding, rename: Callable[[Any], Any]) -> Finding:
-    """A finding whose topic ids are replaced by names that became known later."""
-    parts = ("subject", "title", "details", "numbers", "scope")
-    return finding._replace(**{name: rename(getattr(finding, name)) for name in parts})
-
-
-#: Stands for the APIs that no rule names, of which an attacker can invent 65,536; no API has this key, which are INT16.
+#: Stands for the APIs that no observer names, of which an attacker can invent 65,536; no API has this key: they are
+#: INT16.
 _UNNAMED: Final = 1 << 16
 
 

@@ -12,10 +12,9 @@ from heapq import heapify, heappop, heappush, merge
 from itertools import islice
 from typing import NamedTuple, TypeAlias
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.cause import SEVERITIES, SYMPTOM, WASTE, Cause, Explanation
 from kwiresniff.analysis.doctor.evidence import MAX_EVIDENCE
 from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed
-from kwiresniff.analysis.doctor.rule import SEVERITIES, SYMPTOM, WASTE
 from kwiresniff.analysis.doctor.wording import listed
 from kwiresniff.results.findings import Finding
 
@@ -50,8 +49,8 @@ class Judgement(NamedTuple):
     rejected: list[Finding]
 
 
-def judged(causes: Iterable[Cause], observations: Iterable[Observation], findings: Iterable[Finding]) -> Judgement:
-    """Weighs causes against what was observed; ``findings`` are those of rules, which are judged already."""
+def judged(causes: Iterable[Cause], observations: Iterable[Observation]) -> Judgement:
+    """Weighs causes against what was observed."""
     observed = Observed(observations)
     weighed = [one for cause in causes for one in cause.weigh(observed) if one.explained]
     standing = [one for one in weighed if one.stands]
@@ -65,7 +64,7 @@ def judged(causes: Iterable[Cause], observations: Iterable[Observation], finding
     own = [_finding_of(one) for one in standing]
     rejected = [_finding_of(one) for one in weighed if not one.stands]
     rejected += [_beaten(one, winner_of[one]) for one in beaten]
-    return Judgement(arranged([*own, *left, *map(_weighted, findings)], beneath), rejected)
+    return Judgement(arranged([*own, *left], beneath), rejected)
 
 
 def _winners(explanations: Sequence[Explanation]) -> dict[Explanation, Explanation]:
@@ -116,7 +115,7 @@ def _finding_of(explanation: Explanation) -> Finding:
         subject=explanation.subject,
         title=explanation.title,
         remedy=explanation.remedy,
-        count=sum(one.count for one in explained if one.kind == explained[0].kind),
+        count=explanation.count,
         evidence=tuple(sorted(places, key=lambda place: place[1])[:MAX_EVIDENCE]),
         numbers=explanation.numbers,
         first_ns=min((one.first_ns for one in explained if one.first_ns), default=0),
@@ -157,16 +156,6 @@ def _left_over(one: Observation) -> Finding:
         rank=SYMPTOM,
         weight=one.harm.weight(),
     )
-
-
-def _weighted(finding: Finding) -> Finding:
-    """A finding of a rule with what it may have cost: each occurrence one request, failed, late or as good as not."""
-    count = finding.count
-    if finding.rank == WASTE or finding.severity == "info":
-        harm = Harm(bytes_wasted=count)
-    else:
-        harm = Harm(requests_failed=count) if finding.severity == "error" else Harm(requests_late=count)
-    return finding._replace(weight=harm.weight())
 
 
 def arranged(findings: list[Finding], beneath: dict[int, int] | None = None) -> list[Finding]:

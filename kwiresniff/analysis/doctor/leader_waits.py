@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from itertools import islice
 
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
 from kwiresniff.analysis.doctor.leader_table import Partition
-from kwiresniff.analysis.doctor.quorum import LEADER_CODES
+from kwiresniff.analysis.doctor.observers.quorum import LEADER_CODES
 from kwiresniff.analysis.followed_sessions import Followed, FollowedSessions
 from kwiresniff.analysis.late_names import ID_CHARS
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
@@ -25,19 +26,18 @@ _LEAST_LOG = 16
 _ASKED_AGAIN = 16
 
 
+@dataclass(slots=True, eq=False)
 class Wait:
     """A client that was sent away by ``broker``, and when it was served; -1 while it is not."""
 
-    __slots__ = ("broker", "case", "longest_ns", "recovered_ns", "stale_errors")
-
-    def __init__(self, case: Case, broker: str) -> None:
-        self.case = case
-        self.broker = broker
-        self.recovered_ns = -1
-        self.longest_ns = 0
-        self.stale_errors = 0
+    case: Case
+    broker: str
+    recovered_ns: int = -1
+    longest_ns: int = 0
+    stale_errors: int = 0
 
 
+@dataclass(slots=True, eq=False)
 class _Session:
     """What a fetch session is about: topics, each with how many members have its name, and partition numbers.
 
@@ -45,15 +45,12 @@ class _Session:
     the list of waits of its client that were compared with it, up to ``compared``.
     """
 
-    __slots__ = ("begun", "compared", "names", "numbers", "topics", "unnamed")
-
-    def __init__(self) -> None:
-        self.topics: dict[str, int] = {}
-        self.names: dict[str, str] = {}
-        self.unnamed: dict[str, None] = {}
-        self.numbers: dict[int, bool] = {}
-        self.begun: list[Partition] = []
-        self.compared = 0
+    topics: dict[str, int] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    unnamed: dict[str, None] = field(default_factory=dict)
+    numbers: dict[int, bool] = field(default_factory=dict)
+    begun: list[Partition] = field(default_factory=list)
+    compared: int = 0
 
     def add(self, member: str, name: str) -> None:
         """Adds a topic under its name."""

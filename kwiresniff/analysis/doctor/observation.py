@@ -62,8 +62,8 @@ class Observation:
     ``kind`` is a short snake_case name that its observer documents. ``about`` holds entities as ``kind:name``, with the
     kinds ``client``, ``host``, ``broker``, ``node``, ``topic``, ``partition``, ``group``, ``member``, ``connection``,
     ``user`` and ``producer``. It was seen ``count`` times from ``first_ns`` to ``last_ns``, with up to ``MAX_EVIDENCE``
-    packet references and times in ``evidence``. ``numbers`` is JSON-ready. ``text`` is one sentence that says what was
-    seen, without a cause.
+    packet references and times in ``evidence``. ``numbers`` is JSON-ready. ``notes`` are other names that came with it,
+    by their kinds. ``text`` is one sentence that says what was seen, without a cause.
     """
 
     kind: str
@@ -75,6 +75,11 @@ class Observation:
     harm: Harm = HARMLESS
     evidence: tuple[tuple[int, int], ...] = ()
     numbers: dict[str, Any] = field(default_factory=dict)
+    notes: dict[str, list[str]] = field(default_factory=dict)
+
+    def noted(self, kind: str) -> list[str]:
+        """The notes of one kind, in the order in which they came."""
+        return self.notes.get(kind, [])
 
     def named(self, kind: str) -> list[str]:
         """The names of the entities of one kind, in order."""
@@ -83,6 +88,12 @@ class Observation:
     def name(self, kind: str) -> str:
         """The name of its only entity of a kind, the first of several, or an empty text."""
         return next(iter(self.named(kind)), "")
+
+    @property
+    def subject(self) -> str:
+        """Whom a finding on it is about: its client, its group, or its broker."""
+        group = self.name("group")
+        return self.name("client") or (f"group {group}" if group else self.name("broker"))
 
 
 def observation_of(
@@ -105,6 +116,7 @@ def observation_of(
         harm=harm,
         evidence=tuple(case.evidence),
         numbers=numbers or {},
+        notes=case.notes(),
     )
 
 

@@ -12,8 +12,8 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from kwiresniff.base.api_keys import FETCH, PRODUCE
 
 #: What decides whether an exchange is selected: nothing; the time from the request to the response; the time from the
-#: first to the last byte of the response; ``throttle_time_ms`` of the response; the transactional id of a Produce, the
-#: isolation level of a Fetch; the version of a Fetch.
+#: first to the last byte of the request or response; ``throttle_time_ms`` of the response; the transactional id of a
+#: Produce, the isolation level of a Fetch; the version of a Fetch.
 Kind: TypeAlias = Literal["all", "waited", "transferred", "throttled", "transactional", "old fetches"]
 
 #: The APIs of which a kind leaves exchanges out, where it is not any.
@@ -48,7 +48,7 @@ def waited(least_ns: int) -> Selection:
 
 
 def transferred(least_ns: int) -> Selection:
-    """Exchanges whose response took so long from its first to its last byte, a second or more."""
+    """Exchanges whose request or response took so long from its first to its last byte, a second or more."""
     return Selection("transferred", least_ns)
 
 

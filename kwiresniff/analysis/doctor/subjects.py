@@ -14,9 +14,11 @@ Value = TypeVar("Value")
 
 
 class Subjects(dict[Subject, Value]):
-    """What is remembered by subject; ``most`` of them, each of ``entries`` numbers and texts within a budget."""
+    """What is remembered by subject; ``most`` of them (by default ``MAX_SUBJECTS``), each of ``entries`` numbers and
+    texts within a budget.
+    """
 
-    def __init__(self, budget: MemoryBudget, make: Callable[[], Value], entries: int, most: int = 0) -> None:
+    def __init__(self, budget: MemoryBudget, make: Callable[[], Value], entries: int, most: int | None = None) -> None:
         super().__init__()
         self._budget = budget
         self._make = make
@@ -29,7 +31,8 @@ class Subjects(dict[Subject, Value]):
         if found is None:
             names: tuple[str | int, ...] = (subject,) if isinstance(subject, str) else subject
             size = self._size + text_bytes(*(name for name in names if isinstance(name, str)))
-            if len(self) >= (self._most or MAX_SUBJECTS) or not self._budget.admit(size):
+            most = MAX_SUBJECTS if self._most is None else self._most
+            if len(self) >= most or not self._budget.admit(size):
                 return None
             found = self[subject] = self._make()
         return found

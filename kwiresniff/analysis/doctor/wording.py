@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+
+from kwiresniff.base.time_units import DAY_NS, SECOND_NS
 
 #: Names in a list that is read; what is more is counted.
 MAX_LISTED = 6
@@ -21,8 +22,9 @@ def duration(ns: int) -> str:
 
 
 def clock(ns: int) -> str:
-    """The time of day, to a millisecond, in UTC as everywhere."""
-    return datetime.fromtimestamp(ns // 1_000_000_000, UTC).strftime("%H:%M:%S") + f".{ns // 1_000_000 % 1000:03d}"
+    """The time of day, to a millisecond, in UTC as everywhere; of any year, as a damaged capture may have it."""
+    seconds, rest = divmod(ns % DAY_NS, SECOND_NS)
+    return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}.{rest // 1_000_000:03d}"
 
 
 def span(first_ns: int, last_ns: int) -> str:

@@ -11,7 +11,8 @@ from typing import Any
 
 from kwiresniff.analysis.filter.fields import Field, Getter, body_field, fields, unknown_step
 from kwiresniff.analysis.filter.literals import Test, asked_name, is_null, test
-from kwiresniff.analysis.filter.parser import AllOf, Comparison, Not, Tree, parse
+from kwiresniff.analysis.filter.parser import TEXT_OPERATORS, AllOf, Comparison, Not, Tree, parse
+from kwiresniff.analysis.filter.record_fields import RECORD_NAMES, record_field
 from kwiresniff.base.address_names import AddressNames
 from kwiresniff.base.depths import DEPTHS, Depth
 from kwiresniff.base.needs import Needs
@@ -50,6 +51,11 @@ class Filter:
         self._final = final
 
     @property
+    def reads_decoded(self) -> bool:
+        """Whether it looks at what plugins make of keys and values, so that they must be asked before ``matches``."""
+        return any(name.startswith("record.") or ".decoded" in name for name in self.field_names)
+
+    @property
     def needs(self) -> Needs:
         """The needs of ``matches``; topics and partitions may be those of a fetch session."""
         return Needs(self.depth, sessions=not self.field_names.isdisjoint(_OF_SESSIONS), digests=True)
@@ -76,11 +82,15 @@ def compile_filter(
     0-based position of the mistake and what would have been accepted there.
     """
     known = fields(topic_name, names_known, names)
-    listed = ", ".join([*known, "request.body.<path>", "response.body.<path>"])
-    tree = parse(text, lambda name: name in known or body_field(name) is not None, listed)
+    listed = ", ".join([*known, "request.body.<path>", "response.body.<path>", *RECORD_NAMES])
+    tree = parse(text, lambda name: name in known or _path_field(name) is not None, listed)
     compiler = _Compiler(known)
     early, final = compiler.compile(tree)
     return Filter(text, early, final, compiler.depth, frozenset(compiler.names), tuple(compiler.asked_names))
+
+
+def _path_field(name: str) -> Field | None:
+    return body_field(name) or record_field(name)
 
 
 class _Compiler:
@@ -103,7 +113,7 @@ class _Compiler:
 
     def _comparison(self, comparison: Comparison) -> tuple[Verdict, Verdict]:
         name = comparison.field.text
-        field = self._known.get(name) or body_field(name)
+        field = self._known.get(name) or _path_field(name)
         assert field is not None  # the parser has checked it
         self.names.add(name)
         if name not in self._known and (wrong := unknown_step(name)) is not None:
@@ -124,11 +134,16 @@ class _Compiler:
             null = operator.text in ("==", "!=", "in") and any(is_null(literal) for literal in literals)
             values = tuple(literal for literal in literals if not (null and is_null(literal)))
             one = test(name, field.kind, operator, values) if values else _never
-            if name in ("client", "broker") and field.kind == "host" and operator.text != "~":
+            looks_into_text = operator.text in TEXT_OPERATORS
+            if name in ("client", "broker") and field.kind == "host" and not looks_into_text:
                 self.asked_names.update(dict.fromkeys(filter(None, map(asked_name, values))))
-            decide = _some_or_none(one) if null else _some(one)
+            if field.kind == "record":
+                decide = _some(_null_or(one)) if null else _some(one)
+            else:
+                decide = _some_or_none(one) if null else _some(one)
             sessions = field.sessions(one) if field.sessions is not None and not null else None
-            self._need(_outcome_depth(values) if field.kind == "outcome" and operator.text != "~" else field.depth)
+            is_outcome = field.kind == "outcome" and not looks_into_text
+            self._need(_outcome_depth(values) if is_outcome else field.depth)
         early, final = decide(field.early), decide(field.final)
         if sessions is not None and field.named is not None:
             final = _any([decide(field.named), sessions])
@@ -172,6 +187,11 @@ def _some_or_none(one: Test) -> Callable[[Getter], Verdict]:
         return verdict
 
     return decide
+
+
+def _null_or(one: Test) -> Test:
+    """True for no value in a record, too."""
+    return lambda value: value is None or one(value)
 
 
 def _truth(get: Getter) -> Verdict:

@@ -20,17 +20,17 @@ from kwiresniff.analysis.body_entities import (
     session_topics,
 )
 from kwiresniff.analysis.filter.of_sessions import SessionPartitionTest, SessionTest
+from kwiresniff.analysis.filter.parser import MAX_NEAR
 from kwiresniff.base.address_names import AddressNames
-from kwiresniff.base.body_members import DECODED, UNKNOWN_TAGS
+from kwiresniff.base.body_members import BATCH_MEMBERS, DECODED, HEADER_MEMBERS, RECORD_MEMBERS, UNKNOWN_TAGS
 from kwiresniff.base.depths import Depth
 from kwiresniff.base.entities import RECORD_SETS
-from kwiresniff.model import Body, Direction, Exchange, Message, TopicNames
+from kwiresniff.model import OUTCOMES, Body, Direction, Exchange, Message, TopicNames
 from kwiresniff.schema.aliases import body_fields, fields_below, names_of, newer_paths
 
 Values = Sequence[Any]
 Getter = Callable[[Exchange], "Values | None"]
 
-OUTCOMES = ("ok", "error", "no_response_expected", "unanswered", "request_missing", "undecoded")
 #: Outcomes that are final before any body is decoded.
 _OUTCOMES_WITHOUT_RESPONSE = frozenset({"no_response_expected", "unanswered"})
 
@@ -240,11 +240,12 @@ _STEP = re.compile(r"\.([A-Za-z_0-9]+)|\[(\d*)\]")
 
 PathStep = str | int
 
-#: Names told of those that come near one that does not exist.
-MAX_NEAR = 3
-
 #: Names of fields with record sets, in 0.8 to 2.7 too, and of the records in a batch.
 _RECORD_SETS = RECORD_SETS | {"record_set"}
+
+
+_NOTHING: tuple[frozenset[str], ...] = (frozenset(),)
+_BELOW_RECORD_SETS = (BATCH_MEMBERS, RECORD_MEMBERS, HEADER_MEMBERS, *_NOTHING)
 
 
 class UnknownStep(NamedTuple):
@@ -261,15 +262,26 @@ class UnknownStep(NamedTuple):
 def unknown_step(name: str) -> UnknownStep | None:
     """The first step of the name of a ``body_field`` that no message of that side has, or had, in its place.
 
-    What stands below record sets, decoded bytes and tagged fields that no definition has is not in definitions.
+    What stands below decoded bytes, control records and tagged fields that no definition has is not checked.
     """
     match = _PATH.fullmatch(name)
     if match is None:
         return None
     fields = body_fields("request" if match[1] == "request" else "response")
+    in_records: tuple[frozenset[str], ...] = ()  # the names that the next steps may have, below a record set
     for found in _STEP.finditer(name, match.start(2)):
         step = found[1]
         if step is None:  # an index
+            continue
+        if in_records:
+            if step not in in_records[0]:
+                part = name[: found.start()].rpartition(".")[2]
+                into = (f"record.{part}{name[found.start() :]}",) if part in HEADER_MEMBERS else ()
+                near = into or tuple(get_close_matches(step, sorted(in_records[0]), n=MAX_NEAR))
+                return UnknownStep(step, found.start(1), name[: found.start()], near)
+            in_records = in_records[1:] if step in ("records", "headers") else _NOTHING
+            if step in ("control", "decoded"):
+                return None
             continue
         names = names_of(fields)
         if step == UNKNOWN_TAGS:
@@ -280,7 +292,7 @@ def unknown_step(name: str) -> UnknownStep | None:
             near = tuple(get_close_matches(step, sorted(names), n=MAX_NEAR))
             return UnknownStep(step, found.start(1), name[: found.start()], near)
         if any(field.type == "records" for field in fields if step in (field.name, *field.aliases)):
-            return None
+            in_records = _BELOW_RECORD_SETS
         fields = fields_below(fields, step)
     return None
 

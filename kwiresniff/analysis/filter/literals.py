@@ -13,11 +13,12 @@ from difflib import get_close_matches
 from ipaddress import ip_address
 from typing import Any
 
-from kwiresniff.analysis.filter.fields import OUTCOMES
 from kwiresniff.analysis.filter.lexer import Token
 from kwiresniff.analysis.filter.linear_search import MAX_SEARCHED_CHARS, search_function
+from kwiresniff.analysis.filter.parser import TEXT_OPERATORS
 from kwiresniff.analysis.parse_units import duration_ns, size_bytes, time_ns
 from kwiresniff.errors import FilterError, SchemaError
+from kwiresniff.model import OUTCOMES
 from kwiresniff.schema import API_NAMES, api_by_name, error, error_by_name
 
 Test = Callable[[Any], bool]
@@ -40,7 +41,10 @@ def test(field: str, kind: str, op: Token, values: tuple[Token, ...]) -> Test:
 
     ``!=`` is tested as ``==``; turning it round is left to the caller, because it is about all values of a field.
     """
-    if op.text == "~":
+    if kind == "record":  # what a record does not have passes no test
+        of_value = test(field, "any", op, values)
+        return lambda found: found is not None and of_value(found)
+    if op.text in TEXT_OPERATORS:
         return _search(kind, op, values[0])
     if op.text in _ORDER:
         return _ordered(field, kind, op, values[0])
@@ -86,6 +90,9 @@ def _ordered(field: str, kind: str, op: Token, value: Token) -> Test:
 def _search(kind: str, op: Token, value: Token) -> Test:
     if kind in ("duration", "size", "time"):
         raise FilterError(f"expected == != < <= > or >= beside a {kind}, not {op}", position=op.position)
+    text_of = _TEXT_OF.get(kind, _text)
+    if op.text == "contains":
+        return _containing(value.text, text_of)
     try:
         search = search_function(value.text)
     except (re.error, OverflowError) as error:
@@ -93,8 +100,13 @@ def _search(kind: str, op: Token, value: Token) -> Test:
         # A string token starts one column before its text.
         position = value.position + where + (value.kind == "string")
         raise FilterError(f"expected a regular expression ({error})", position=position) from None
-    text_of = _TEXT_OF.get(kind, _text)
     return lambda found: search(text_of(found))
+
+
+def _containing(wanted: str, text_of: Callable[[Any], str]) -> Test:
+    """Whether a text, or bytes, hold another anywhere."""
+    raw = wanted.encode()
+    return lambda found: raw in found if isinstance(found, bytes) else wanted in text_of(found)
 
 
 def _text(value: Any) -> str:

@@ -6,7 +6,7 @@
     all        := one ("and" one)*           also &&
     one        := "not" one | "(" expression ")" | comparison        also !
     comparison := field [operator value | ["not"] "in" "(" value ("," value)* ")"]
-    operator   := == != < <= > >= ~
+    operator   := == != < <= > >= ~ contains            also matches, which is ~
 
 A field on its own is true when it has a value that is not null, false, zero or empty.
 """
@@ -14,6 +14,7 @@ A field on its own is true when it has a value that is not null, false, zero or 
 from __future__ import annotations
 
 from collections.abc import Callable
+from difflib import get_close_matches
 
 from kwiresniff.analysis.filter.lexer import Token, tokens
 from kwiresniff.errors import FilterError
@@ -21,14 +22,21 @@ from kwiresniff.errors import FilterError
 #: Parentheses and nots inside each other. Python's own stack allows some hundreds of the frames this needs.
 MAX_NESTING = 50
 
+#: Names told of those that come near a field that does not exist.
+MAX_NEAR = 3
+
 OPERATORS = ("==", "!=", "<", "<=", ">", ">=", "~")
+#: Operators that are words, as in Wireshark's display filters, and what they are here.
+WORD_OPERATORS = {"contains": "contains", "matches": "~"}
+#: Operators that look into a text.
+TEXT_OPERATORS = frozenset(WORD_OPERATORS.values())
 _AND = frozenset({"and", "&&"})
 _OR = frozenset({"or", "||"})
 _NOT = frozenset({"not", "!"})
 
 
 class Comparison:
-    """``operator`` is one of ``OPERATORS``, ``in``, or ``exists`` without values."""
+    """``operator`` is one of ``OPERATORS``, ``contains``, ``in``, or ``exists`` without values."""
 
     __slots__ = ("field", "operator", "values")
 
@@ -141,12 +149,17 @@ class _Parser:
     def _comparison(self) -> Tree:
         field = self._peek
         if field.kind != "word" or not self._is_field(field.text):
-            raise self._expected(f"a field ({self._fields}), 'not' or '('")
+            near = get_close_matches(field.text, self._fields.split(", "), n=MAX_NEAR)
+            listed = f"near it: {', '.join(near)}; all: {self._fields}" if near else self._fields
+            raise self._expected(f"a field ({listed}), 'not' or '('")
         self._at += 1
         operator = self._peek
         if operator.kind == "op" and operator.text in OPERATORS:
             self._at += 1
             return Comparison(field, operator, (self._value(),))
+        if operator.kind == "word" and (known := WORD_OPERATORS.get(operator.text.lower())) is not None:
+            self._at += 1
+            return Comparison(field, Token("op", known, operator.position), (self._value(),))
         if operator.kind == "word" and operator.text.lower() == "in":
             self._at += 1
             return self._in(field, operator)
@@ -157,7 +170,7 @@ class _Parser:
             return Not(self._in(field, operator))
         if operator.kind == "end" or self._punctuation(")") or operator.text.lower() in _AND | _OR:
             return Comparison(field, Token("op", "exists", field.position), ())
-        raise self._expected(f"one of {' '.join(OPERATORS)}, 'in', 'and' or 'or'")
+        raise self._expected(f"one of {' '.join([*OPERATORS, *WORD_OPERATORS])}, 'in', 'and' or 'or'")
 
     def _in(self, field: Token, operator: Token) -> Comparison:
         if not self._punctuation("("):

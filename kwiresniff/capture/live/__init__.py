@@ -5,7 +5,6 @@ count. It ends by ``LiveCapture.stop``, a count of packets or a duration, and sa
 CaptureError, one line, for whatever keeps it from starting.
 """
 
-from kwiresniff.capture.live.decrypted import DecryptedLive, Decryption
 from kwiresniff.capture.live.interfaces import ANY, NetworkInterface, network_interfaces
 from kwiresniff.capture.live.live_capture import LiveCapture, open_live
 from kwiresniff.capture.live.savefiles import Rotation
@@ -13,8 +12,6 @@ from kwiresniff.capture.live.source import LiveOptions
 
 __all__ = [
     "ANY",
-    "DecryptedLive",
-    "Decryption",
     "LiveCapture",
     "LiveOptions",
     "NetworkInterface",

@@ -8,9 +8,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
+from kwiresniff.base.address_names import AddressNames
 from kwiresniff.base.fastint import u16, u32
+from kwiresniff.base.tls_secrets import TlsSecrets
 from kwiresniff.capture.choices import choices_of
 from kwiresniff.capture.file_problems import SnapReporter
+from kwiresniff.capture.keylog import KeyLog
 from kwiresniff.capture.link_layer import ETHERNET
 from kwiresniff.capture.live import bpf
 from kwiresniff.capture.live.capture_process import PROGRAMS, CaptureProcess, CaptureProcessError
@@ -27,17 +30,23 @@ class LiveCapture:
     """Iterates over the segments that pass, once, until it is stopped; has what ``CaptureSet`` has besides.
 
     ``packets`` and ``position`` are up to a batch behind while it goes on. ``on_pause`` is called whenever there is
-    nothing to do for a moment, every tenth of a second at the least. ``dropped`` counts the packets lost, as far as it
+    nothing to do for a moment, every tenth of a second at the least, ``on_secrets`` when TLS keys have come by then.
+    ``dropped`` counts the packets lost, as far as it
     is known, and includes those ``passed_over``: written into the file, but not decoded for lack of time. Both are
     final when the iteration ends.
     """
 
-    def __init__(self, source: PacketSource, options: LiveOptions) -> None:
+    def __init__(self, source: PacketSource, options: LiveOptions, names: AddressNames | None = None) -> None:
+        """``names`` are told in comments on packets that are written."""
+        self._names = names
         self.files = [", ".join(options.interfaces)]  # one stream of packets, however many they come from
         self.problems: list[Problem] = source.problems
         self.other_packets: dict[str, int] = {}
         self.total_bytes: int | None = None
         self.packets = 0
+        self.tls_secrets = TlsSecrets()
+        self.on_secrets: Callable[[], None] | None = None
+        self._key_log: KeyLog | None = None
         self.on_pause: Callable[[], None] | None = None
         self._kept = 0
         self._bytes = 0
@@ -68,15 +77,18 @@ class LiveCapture:
         """Writes the packets into files called ``name`` besides, of this mode and owner when they are new. To be called
         before the iteration. Raises CaptureError when they cannot be written."""
         link_type, snap_bytes = self._source.link_type, self._options.snap_bytes
-        self._packet_files = SavefileWriter(name, link_type, snap_bytes, rotation, time.time_ns(), mode, owner)
+        self._packet_files = SavefileWriter(
+            name, link_type, snap_bytes, rotation, time.time_ns(), mode, owner, self._names
+        )
+
+    def follow_key_log(self, path: str) -> bool:
+        """Reads TLS keys from a key log that grows while it goes on; whether it is there yet. Raises CaptureError when
+        something else is.
+        """
+        self._key_log = KeyLog(path, self.tls_secrets, growing=True)
+        return self._key_log.is_there
 
     def __iter__(self) -> Iterator[Segment]:
-        return filter(None, self.beats())
-
-    def beats(self) -> Iterator[Segment | None]:
-        """The segments, and None after each batch of packets and at every pause, ten times a second at the least, so
-        that the caller gets to work without traffic.
-        """
         options, files = self._options, self._packet_files
         decoder = LayerDecoder(self.other_packets, choices_of(options.decode_as))
         snap = SnapReporter(", ".join(options.interfaces), self.problems.append)
@@ -116,8 +128,9 @@ class LiveCapture:
                         if found[9]:
                             snap.cut(number, end - start)
                         yield found
-                yield None
             decoder.close()
+            if self._key_log is not None:
+                self._key_log.finish()
         finally:
             self.packets, self._bytes = number - self.passed_over, size
             if self._stopped:  # and not waited for
@@ -164,18 +177,23 @@ class LiveCapture:
     def _go_on(self) -> bool:
         now = time.monotonic()
         self._drops.poll(now)
+        if self._key_log is not None:
+            self._key_log.poll()
+            if self.on_secrets is not None:
+                self.on_secrets()
         if self.on_pause is not None:
             self.on_pause()
         return not self._stopped and (self._end_seconds is None or now < self._end_seconds)
 
 
-def open_live(options: LiveOptions, user: str | None = None) -> LiveCapture:
-    """Starts to capture; a program that does it for us does it as ``user``, when there is one.
+def open_live(options: LiveOptions, user: str | None = None, names: AddressNames | None = None) -> LiveCapture:
+    """Starts to capture; a program that does it for us does it as ``user``, when there is one. ``names`` are told in
+    comments on packets that are written.
 
     Raises CaptureError when an interface is not there, the user may not capture, or the filter is not understood.
     """
     check_names(options.interfaces)
-    return LiveCapture(_open_source(options, user), options)
+    return LiveCapture(_open_source(options, user), options, names)
 
 
 def _open_source(options: LiveOptions, user: str | None) -> PacketSource:

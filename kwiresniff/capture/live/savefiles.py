@@ -1,6 +1,7 @@
-"""Captured packets into pcap files that follow each other, named and bounded as tcpdump does it (-w, -C, -G, -W).
+"""Captured packets into files that follow each other, named and bounded as tcpdump does it (-w, -C, -G, -W).
 
-Source: tcpdump's manual page, and draft-ietf-opsawg-pcap for the format: nanosecond pcap in little-endian order.
+Source: tcpdump's manual page. The files are nanosecond pcap, or pcapng where their name ends so, with the names of
+processes in comments (``packet_comments``).
 """
 
 from __future__ import annotations
@@ -9,26 +10,26 @@ import contextlib
 import errno
 import os
 import stat
-import struct
 import time
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from kwiresniff import __version__
+from kwiresniff.base.address_names import AddressNames
+from kwiresniff.capture.live.packet_comments import NONE, PacketComments
+from kwiresniff.capture.packet_formats import PacketFormat, PcapFormat, PcapngFormat
 from kwiresniff.capture.paths import reason
 from kwiresniff.errors import CaptureError
 
-_MAGIC_NANOSECONDS = 0xA1B23C4D
-_file_header = struct.Struct("<IHHiIII")
-_record = struct.Struct("<IIII").pack
-_RECORD_BYTES = 16
+_PCAPNG = ".pcapng"
 #: Packets hold what others say to each other, passwords too.
 PRIVATE = 0o600
 #: The user id of root.
 _ROOT = 0
 _A_LINK = "it is a link, which is not followed; name the file itself"
 _NOT_OURS = "it is another user's, or has a second name, and could lead packets to them; name a new file"
-#: Pieces gathered before they are written, two for each packet.
-MAX_PARTS = 4096
+#: Packets gathered before they are written.
+MAX_PARTS = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +67,21 @@ class SavefileWriter:
         start_ns: int,
         mode: int = PRIVATE,
         owner: tuple[int, int] | None = None,
+        names: AddressNames | None = None,
     ) -> None:
         """``name`` is a strftime pattern when files rotate by time; ``start_ns`` is the time now.
 
         ``mode`` and ``owner`` (user and group; None is who we are) are those of files that are not there yet, whatever
-        the umask says.
+        the umask says. ``names`` are those that comments have.
         """
         self.full = False
         self._owner = owner
         self._mode = mode
         self._pattern = name
-        self._header = _file_header.pack(_MAGIC_NANOSECONDS, 2, 4, 0, 0, snap_bytes, link_type)
+        is_pcapng = name.endswith(_PCAPNG)
+        self._format: PacketFormat = PcapngFormat(f"kwiresniff {__version__}") if is_pcapng else PcapFormat()
+        self._header = self._format.begin() + self._format.interface(link_type, snap_bytes)
+        self._comments = PacketComments(names, link_type) if is_pcapng and names is not None else None
         self._rotation = rotation
         self._rotates = rotation.rotates
         self._parts: list[bytes] = []
@@ -96,11 +101,11 @@ class SavefileWriter:
             self._take_turns(timestamp_ns)
             if self.full:
                 return
-        seconds, fraction = divmod(timestamp_ns, 1_000_000_000)
-        size = end - start
-        # One write for many packets: two for each would cost more than all the rest.
-        self._parts += (_record(seconds, fraction, size, wire), buffer[start:end])
-        self._size += _RECORD_BYTES + size
+        comments, flags = NONE if self._comments is None else self._comments.of(buffer, start, end)
+        packet = self._format.packet(0, timestamp_ns, buffer[start:end], wire, comments, flags)
+        # One write for many packets: one for each would cost more than all the rest.
+        self._parts.append(packet)
+        self._size += len(packet)
         if len(self._parts) >= MAX_PARTS:
             self._write_out()
 
@@ -152,6 +157,8 @@ class SavefileWriter:
 
     def _next_file(self) -> None:
         self.close()
+        if self._comments is not None:
+            self._comments.begin()
         self._file, self._name = self._open()
         self._size = len(self._header)
 

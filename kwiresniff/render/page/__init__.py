@@ -1,4 +1,4 @@
-"""A report as one self-contained page: no script, nothing fetched from anywhere."""
+"""A report as one self-contained page: one script of its own, nothing fetched from anywhere."""
 
 from kwiresniff.render.page.html import check, page
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 from importlib import resources
 from importlib.util import find_spec
 from typing import Any, Final
 
-from kwiresniff.base.current_folder import outside_current_folder
 from kwiresniff.base.placeholders import NO_CLIENT_ID
 from kwiresniff.errors import ExportError
 from kwiresniff.model import file_index, packet_number
@@ -30,19 +31,17 @@ _MARK_CHARS: Final = 50
 #: Producers and consumers of a topic that are named.
 _PEOPLE: Final = 12
 
-_INSTALL: Final = 'a report needs jinja2 and matplotlib: pip install "kwiresniff[report]"'
+_INSTALL: Final = 'a report needs jinja2: pip install "kwiresniff[report]"'
 
 
 def check() -> None:
-    """Raises ExportError when the libraries that a page is made with are not installed."""
-    if find_spec("jinja2") is None or find_spec("matplotlib") is None:
+    """Raises ExportError when the library that a page is made with is not installed."""
+    if find_spec("jinja2") is None:
         raise ExportError(_INSTALL)
 
 
 def page(report: Report) -> str:
     """The report as HTML."""
-    with outside_current_folder():  # whose matplotlibrc would be taken for the user's
-        import matplotlib  # noqa: F401
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
@@ -66,8 +65,13 @@ def page(report: Report) -> str:
     }
     environment.filters |= filters
     environment.globals["place"] = lambda packet: _place(packet, report.files)
-    template = environment.from_string(resources.files(__package__).joinpath("report.html").read_text("utf-8"))
-    return template.render(report=report, plots=_drawn(report))
+    template, script = (_resource(f"report.{ending}") for ending in ("html", "js"))
+    allowed = b64encode(sha256(script.encode()).digest()).decode()
+    return environment.from_string(template).render(report=report, plots=_drawn(report), script=script, allowed=allowed)
+
+
+def _resource(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text("utf-8")
 
 
 def _drawn(report: Report) -> list[tuple[str, str]]:
@@ -75,13 +79,17 @@ def _drawn(report: Report) -> list[tuple[str, str]]:
     drawn: list[tuple[str, str]] = []
     if report.series:
         drawn += [
-            ("Exchanges", plots.rate_plot(report.series)),
-            ("Broker's own time, without queue and deliberate waits", plots.latency_plot(report.series)),
-            ("Traffic", plots.bytes_plot(report.series)),
+            ("Exchanges", plots.rate_plot(report.series, report.findings)),
+            (
+                "Broker's own time, without queue and deliberate waits",
+                plots.latency_plot(report.series, report.findings),
+            ),
+            ("Traffic", plots.bytes_plot(report.series, report.findings)),
         ]
     by_api = dict(report.stats).get("api", ())
     if any(row.broker is not None for row in by_api):
-        drawn.append(("Broker's own time by API", plots.api_plot(by_api)))
+        caption = "Broker's own time by API: median to 99th percentile, the dot is the maximum"
+        drawn.append((caption, plots.api_plot(by_api)))
     return drawn
 
 

@@ -7,7 +7,9 @@ import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.consumer.AcknowledgeType;
 import org.apache.kafka.clients.consumer.CloseOptions;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.KafkaShareConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
@@ -257,6 +259,70 @@ public class Incident {
             long end = System.currentTimeMillis() + forMs;
             while (System.currentTimeMillis() < end) {
                 consumer.poll(Duration.ofMillis(100));
+            }
+        }
+    }
+
+    /** A share consumer needs longer for what it acquires than the lock on it lasts. */
+    static void share_late() throws Exception {
+        Thread producing = run(() -> {
+            try (var producer = producer("dispatch", "linger.ms=0")) {
+                produce(producer, "parcels", 60, 200);
+            }
+        });
+        int[] done = new int[2];
+        worker("worker-slow", 14000, record -> {
+            Thread.sleep(700);
+            done[0]++;
+            return AcknowledgeType.ACCEPT;
+        }, done);
+        producing.join();
+        fact("worker-slow takes 700 ms for each record and acknowledges all of a batch together, which is longer than "
+            + "the lock lasts: it handled " + done[0] + " records, " + done[1] + " commits failed");
+    }
+
+    /** A record that every share consumer releases, until it is not delivered any more, and one that is rejected. */
+    static void share_poison() throws Exception {
+        Thread producing = run(() -> {
+            try (var producer = producer("dispatch", "linger.ms=0")) {
+                produce(producer, "parcels", 60, 100);
+            }
+        });
+        int[] done = new int[2];
+        worker("worker-strict", 9000, record -> {
+            int number = Integer.parseInt(record.key().substring(4));
+            if (number % 10 == 3) {
+                done[0]++;
+                return AcknowledgeType.RELEASE;
+            }
+            return number % 10 == 7 ? AcknowledgeType.REJECT : AcknowledgeType.ACCEPT;
+        }, done);
+        producing.join();
+        fact("worker-strict cannot handle one record in ten: it releases them, " + done[0] + " times in all, until they "
+            + "are not delivered any more; one in ten it rejects");
+    }
+
+    interface Work {
+        AcknowledgeType of(ConsumerRecord<String, String> record) throws Exception;
+    }
+
+    /** Acknowledges each record by what is made of it; counts the commits that failed in done[1]. */
+    static void worker(String clientId, long forMs, Work work, int[] done) throws Exception {
+        Map<String, Object> settings = settings(clientId, "group.id=workers", "fetch.max.wait.ms=400",
+            "share.acknowledgement.mode=explicit", "max.poll.records=10");
+        try (var consumer = new KafkaShareConsumer<>(settings, new StringDeserializer(), new StringDeserializer())) {
+            consumer.subscribe(List.of("parcels"));
+            long end = System.currentTimeMillis() + forMs;
+            while (System.currentTimeMillis() < end) {
+                for (var record : consumer.poll(Duration.ofMillis(200))) {
+                    consumer.acknowledge(record, work.of(record));
+                }
+                for (var failed : consumer.commitSync().values()) {
+                    if (failed.isPresent()) {
+                        done[1]++;
+                        System.out.println(failed.get());
+                    }
+                }
             }
         }
     }
@@ -735,6 +801,24 @@ public class Incident {
         try (var producer = producer("billing", "compression.type=zstd")) {
             produce(producer, "orders", 6, 10);
         }
+    }
+
+    /** The clock of one of two producers is five minutes behind: it says itself when its records were made. */
+    static void clock_behind() throws Exception {
+        Thread other = run(() -> {
+            try (var producer = producer("till", "linger.ms=0")) {
+                produce(producer, "readings", 50, 100);
+            }
+        });
+        try (var producer = producer("sensor", "linger.ms=0")) {
+            for (int i = 0; i < 50; i++) {
+                long late = System.currentTimeMillis() - 300_000;
+                producer.send(new ProducerRecord<>("readings", i % 2, late, "key-" + i, "value " + i));
+                Thread.sleep(100);
+            }
+        }
+        other.join();
+        fact("the clock of sensor is 300 s behind, that of till is right");
     }
 
     // -- transactions that end otherwise -----------------------------------------------------------------------

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observation, Observed
-from kwiresniff.analysis.doctor.rule import as_brokers, as_clients
 from kwiresniff.analysis.doctor.wording import counted, duration, listed, times
+from kwiresniff.results.findings import scope_of
 
 
 class RepeatedBatches(Cause):
@@ -21,11 +20,10 @@ class RepeatedBatches(Cause):
     capture nothing shows whether it stored both. A capture that has a connection twice shows one offset.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("records_doubled",)
-    explains: ClassVar[tuple[str, ...]] = ("batch_sent_again", "late_writes", "broker_silent")
+    codes = ("records_doubled",)
+    explains = ("batch_sent_again", "late_writes", "broker_silent")
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By client and topic."""
         for one in observed.of("batch_sent_again"):
             # Where the capture lacks anything of what brokers sent, the answers may be among it.
             if one.numbers["records_doubled"] or (one.numbers["given_up_ns"] and not self.context.gaps):
@@ -57,12 +55,11 @@ class RepeatedBatches(Cause):
         cause = (
             f" Then see why {listed([self.context.cluster.broker_text(one) for one in slow])} is slow." if slow else ""
         )
-        return Explanation(
-            code="records_doubled",
-            subject=client,
-            title=f"{gives_up} the same batch again, without idempotence: {times(numbers['sent_again'])} for "
+        return self.told(
+            one,
+            f"{gives_up} the same batch again, without idempotence: {times(numbers['sent_again'])} for "
             f"{topic}, {stored}",
-            remedy="Set enable.idempotence=true (with acks=all): the broker then recognises a batch that it has."
+            "Set enable.idempotence=true (with acks=all): the broker then recognises a batch that it has."
             f"{timeout}{cause}",
             explained=(one, *waits),
             supports=(one.text, *details),
@@ -73,9 +70,10 @@ class RepeatedBatches(Cause):
             details=tuple(details),
             severity="error" if doubled else "warning",
             explains={
-                **dict.fromkeys(("slow", "broker_stalled", "replica_wait"), as_brokers(*brokers)),
+                **dict.fromkeys(("slow", "broker_stalled", "replica_wait"), scope_of("broker", brokers)),
                 **dict.fromkeys(
-                    ("unanswered", "request_timeout", "metadata_storm", "connection_churn"), as_clients(client)
+                    ("unanswered", "request_timeout", "metadata_storm", "connection_churn"),
+                    scope_of("client", [client]),
                 ),
             },
         )

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import Final
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.cause import WASTE, Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.observers.metadata_requests import ALIKE
 from kwiresniff.analysis.doctor.observers.opened_connections import CONNECTIONS_PER_MINUTE, ENOUGH_CONNECTIONS
-from kwiresniff.analysis.doctor.rule import WASTE
 from kwiresniff.analysis.doctor.wording import counted, duration, listed
 from kwiresniff.base.time_units import MILLISECOND_NS
 
@@ -33,8 +32,8 @@ class MetadataStorm(Cause):
     asked on new connections each time is a symptom of those (`connection_churn`).
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("metadata_storm",)
-    explains: ClassVar[tuple[str, ...]] = ("metadata_requests",)
+    codes = ("metadata_storm",)
+    explains = ("metadata_requests",)
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
         """By why they ask; clients that do so at the same interval together."""
@@ -81,7 +80,7 @@ class MetadataStorm(Cause):
         )
 
     def _other(self, one: Observation, *, on_new: bool) -> Explanation:
-        numbers, client = one.numbers, one.name("client")
+        numbers = one.numbers
         if numbers["with_errors"] * 2 > one.count:
             why = f", and is answered with {listed(numbers['errors'])}"
             remedy = "It waits for a topic or a leader that is not there: create the topic, or mend its name."
@@ -97,12 +96,10 @@ class MetadataStorm(Cause):
                 "Its application asks: an admin client in a loop, partitionsFor or a list of topics for each message. "
                 "Ask seldom, and keep what was answered."
             )
-        return Explanation(
-            code="metadata_storm",
-            subject=client,
-            title=f"asks for metadata {numbers['per_second']:.0f} times a second, {one.count:,} times in all{why}",
-            remedy=remedy,
-            explained=(one,),
+        return self.told(
+            one,
+            f"asks for metadata {numbers['per_second']:.0f} times a second, {one.count:,} times in all{why}",
+            remedy,
             numbers={"per_second": numbers["per_second"]},
             severity="warning",
             rank=WASTE,
@@ -116,39 +113,37 @@ class ConnectionChurn(Cause):
     metadata are symptoms.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("connection_churn",)
-    explains: ClassVar[tuple[str, ...]] = ("connections_opened", "metadata_requests")
+    codes = ("connection_churn",)
+    explains = ("connections_opened", "metadata_requests")
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By client."""
-        for one in observed.of("connections_opened"):
-            numbers = one.numbers
-            is_short = numbers["mean_lifetime_ns"] * SHORT_PART < numbers["seen_ns"]
-            if not is_short or numbers["again"] < ENOUGH_CONNECTIONS or numbers["per_minute"] <= CONNECTIONS_PER_MINUTE:
-                continue
-            client, brokers = numbers["client"], numbers["brokers"]
-            per_broker = listed([f"{broker} {count}" for broker, count in brokers.items()])
-            asked = observed.about([f"client:{client}"], "metadata_requests")
-            each = _made_for(numbers)
-            yield Explanation(
-                code="connection_churn",
-                subject=client,
-                title=f"opens {numbers['per_minute']:.0f} connections a minute ({numbers['connections']:,} in "
-                f"{duration(numbers['seen_ns'])}; {per_broker}), each for "
-                f"{numbers['requests'] / numbers['connections']:.1f} requests{each}",
-                remedy="Keep one client for the life of the process: each new one costs a handshake with every broker "
-                "that it speaks to, ApiVersions, Metadata, and for a producer an id.",
-                explained=(one, *asked),
-                numbers={
-                    "client": client,
-                    "broker": max(brokers, key=lambda name: brokers[name]),
-                    "per_minute": numbers["per_minute"],
-                    "brokers": brokers,
-                    "new_producers": numbers["new_producers"],
-                },
-                severity="info" if client.partition(" ")[0].isdigit() else "warning",
-                rank=WASTE,
-            )
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        numbers = one.numbers
+        is_short = numbers["mean_lifetime_ns"] * SHORT_PART < numbers["seen_ns"]
+        if not is_short or numbers["again"] < ENOUGH_CONNECTIONS or numbers["per_minute"] <= CONNECTIONS_PER_MINUTE:
+            return None
+        client, brokers = numbers["client"], numbers["brokers"]
+        per_broker = listed([f"{broker} {count}" for broker, count in brokers.items()])
+        asked = observed.about([f"client:{client}"], "metadata_requests")
+        each = _made_for(numbers)
+        return self.told(
+            one,
+            f"opens {numbers['per_minute']:.0f} connections a minute ({numbers['connections']:,} in "
+            f"{duration(numbers['seen_ns'])}; {per_broker}), each for "
+            f"{numbers['requests'] / numbers['connections']:.1f} requests{each}",
+            "Keep one client for the life of the process: each new one costs a handshake with every broker "
+            "that it speaks to, ApiVersions, Metadata, and for a producer an id.",
+            subject=client,
+            explained=(one, *asked),
+            numbers={
+                "client": client,
+                "broker": max(brokers, key=lambda name: brokers[name]),
+                "per_minute": numbers["per_minute"],
+                "brokers": brokers,
+                "new_producers": numbers["new_producers"],
+            },
+            severity="info" if client.partition(" ")[0].isdigit() else "warning",
+            rank=WASTE,
+        )
 
 
 def _made_for(numbers: dict[str, int]) -> str:
@@ -169,36 +164,78 @@ class AskingClients(Cause):
     that is slow in just that time for another reason looks the same.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("request_load",)
-    explains: ClassVar[tuple[str, ...]] = ("client_load", "metadata_requests")
+    codes = ("request_load",)
+    explains = ("client_load", "metadata_requests")
+
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        numbers = one.numbers
+        hurts, metadata = bool(numbers["slowed"]), numbers["apis"].get("Metadata", 0)
+        if numbers["share"] == 1 or (not hurts and metadata * 2 > numbers["requests"]):
+            return None
+        clients = [name for name in one.about if name.startswith("client:")]
+        apis = [f"{api} ({count:,})" for api, count in numbers["apis"].items()]
+        many = f", from {numbers['instances']} instances" if numbers["instances"] > 1 else ""
+        hurt = [
+            f"Produce of {slowed['client']} waits {duration(slowed['during_ns'])} meanwhile instead of "
+            f"{duration(slowed['before_ns'])} (p50)"
+            for slowed in numbers["slowed"]
+        ]
+        return self.told(
+            one,
+            f"sends {numbers['share']:.0%} of all requests, {numbers['per_second']:,.0f} a second{many}: "
+            f"{listed(apis, 5)}{'; ' if hurt else ''}{listed(hurt, 3)}",
+            "What it asks changes nothing: let it ask at an interval (an exporter each 15 to 60 s), for the "
+            "groups and topics that it needs, and from one instance. A quota on request_percentage holds it back "
+            "until then.",
+            subject=numbers["subject"],
+            explained=(one, *observed.about(clients, "metadata_requests")),
+            numbers={name: value for name, value in numbers.items() if name != "subject"},
+            rank=WASTE if not hurt else 0,
+        )
+
+
+class HeavyClients(Cause):
+    """`byte_load` (warning): clients that are alike send and receive more than half of all bytes, and others wait for
+    their writes 5 ms longer meanwhile, and twice as long, than while they are idle: a bulk load, a backfill, a consumer
+    that reads a topic again from its beginning. A broker that is slow in just that time for another reason looks the
+    same.
+    """
+
+    codes = ("byte_load",)
+    explains = ("byte_load", "late_writes")
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
         """By clients that are alike."""
-        for one in observed.of("client_load"):
+        for one in observed.of("byte_load"):
             numbers = one.numbers
-            hurts, metadata = bool(numbers["slowed"]), numbers["apis"].get("Metadata", 0)
-            if numbers["share"] == 1 or (not hurts and metadata * 2 > numbers["requests"]):
-                continue  # a capture of this client alone; requests for metadata have a cause of their own
-            clients = [name for name in one.about if name.startswith("client:")]
-            apis = [f"{api} ({count:,})" for api, count in numbers["apis"].items()]
-            many = f", from {numbers['instances']} instances" if numbers["instances"] > 1 else ""
+            does, quota = ("writes", "producer") if numbers["mostly"] == "Produce" else ("reads", "consumer")
             hurt = [
                 f"Produce of {slowed['client']} waits {duration(slowed['during_ns'])} meanwhile instead of "
                 f"{duration(slowed['before_ns'])} (p50)"
                 for slowed in numbers["slowed"]
             ]
+            late = [each for each in observed.of("late_writes") if _is_within(each, one)]
             yield Explanation(
-                code="request_load",
+                code="byte_load",
                 subject=numbers["subject"],
-                title=f"sends {numbers['share']:.0%} of all requests, {numbers['per_second']:,.0f} a second{many}: "
-                f"{listed(apis, 5)}{'; ' if hurt else ''}{listed(hurt, 3)}",
-                remedy="What it asks changes nothing: let it ask at an interval (an exporter each 15 to 60 s), for the "
-                "groups and topics that it needs, and from one instance. A quota on request_percentage holds it back "
-                "until then.",
-                explained=(one, *observed.about(clients, "metadata_requests")),
-                numbers={name: value for name, value in numbers.items() if name != "subject"},
-                rank=WASTE if not hurt else 0,
+                title=f"{does} {numbers['bytes']:,} bytes, {numbers['byte_share']:.1%} of all that go to and from the "
+                f"brokers, {numbers['bytes_per_second']:,} a second, in {numbers['share']:.0%} of the requests; "
+                f"{listed(hurt, 3)}",
+                remedy=f"Hold it back with a quota ({quota}_byte_rate of its user or client id), let it work when "
+                "others do not, or give the brokers more disk and network. A consumer that reads old records also "
+                "takes the page cache from those that read new ones.",
+                explained=(one, *late),
+                doubt="The brokers may have been slow in just that time for another reason." if late else "",
+                numbers={name: value for name, value in numbers.items() if name not in ("subject", "mostly")},
+                severity="warning",
             )
+
+
+def _is_within(late: Observation, load: Observation) -> bool:
+    """Whether writes of a client that waits for another's load were late while that went on, for the most part."""
+    names = {name for name in late.named("client") for one in load.numbers["slowed"] if one["client"] in name}
+    both_ns = min(late.last_ns, load.last_ns) - max(late.first_ns, load.first_ns)
+    return bool(names) and 2 * both_ns >= late.last_ns - late.first_ns
 
 
 class LateFetches(Cause):
@@ -207,29 +244,24 @@ class LateFetches(Cause):
     How long is told by their own timestamps. Must not be seen: waits of consumers that take any record at once.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("late_fetches",)
-    explains: ClassVar[tuple[str, ...]] = ("held_fetches",)
+    codes = ("late_fetches",)
+    explains = ("held_fetches",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By client."""
-        for one in observed.of("held_fetches"):
-            numbers, client = one.numbers, one.name("client")
-            wait_ns = numbers["max_wait_ms"] * MILLISECOND_NS
-            reached = numbers["largest_bytes"] >= numbers["min_bytes"]
-            yield Explanation(
-                code="late_fetches",
-                subject=client,
-                title=f"lets the broker hold its fetches for up to {duration(wait_ns)} until there are "
-                f"{numbers['min_bytes']:,} bytes{'' if reached else ', which never come together'}: its records are "
-                f"{duration(numbers['mean_late_ns'])} late on average, {duration(numbers['longest_late_ns'])} at most",
-                remedy=f"Lower fetch.max.wait.ms ({numbers['max_wait_ms']}) and fetch.min.bytes "
-                f"({numbers['min_bytes']}) to what the application can wait for; by default the broker answers with "
-                "the first record.",
-                explained=(one,),
-                supports=(f"the largest answer had {numbers['largest_bytes']:,} bytes of records",),
-                numbers=dict(numbers),
-                severity="warning",
-            )
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        numbers = one.numbers
+        wait_ns = numbers["max_wait_ms"] * MILLISECOND_NS
+        reached = numbers["largest_bytes"] >= numbers["min_bytes"]
+        return self.told(
+            one,
+            f"lets the broker hold its fetches for up to {duration(wait_ns)} until there are "
+            f"{numbers['min_bytes']:,} bytes{'' if reached else ', which never come together'}: its records are "
+            f"{duration(numbers['mean_late_ns'])} late on average, {duration(numbers['longest_late_ns'])} at most",
+            f"Lower fetch.max.wait.ms ({numbers['max_wait_ms']}) and fetch.min.bytes "
+            f"({numbers['min_bytes']}) to what the application can wait for; by default the broker answers with "
+            "the first record.",
+            supports=(f"the largest answer had {numbers['largest_bytes']:,} bytes of records",),
+            severity="warning",
+        )
 
 
 class StateRestored(Cause):
@@ -237,8 +269,8 @@ class StateRestored(Cause):
     is new or lost. Until it has reached their end the task does no other work; that it stops there is no lag.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("state_restored",)
-    explains: ClassVar[tuple[str, ...]] = ("changelog_restored",)
+    codes = ("state_restored",)
+    explains = ("changelog_restored",)
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
         """By client, all its changelogs together."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import Final
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observation, Observed
-from kwiresniff.analysis.doctor.rule import as_brokers, as_clients
 from kwiresniff.analysis.doctor.wording import times
+from kwiresniff.results.findings import scope_of
 
 
 class ConnectionLimit(Cause):
@@ -20,15 +19,10 @@ class ConnectionLimit(Cause):
     the same where none of the host's connections is open.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("connections_refused",)
-    explains: ClassVar[tuple[str, ...]] = ("closed_without_answer",)
+    codes = ("connections_refused",)
+    explains = ("closed_without_answer",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By host and broker."""
-        for one in observed.of("closed_without_answer"):
-            yield self._explanation(one)
-
-    def _explanation(self, one: Observation) -> Explanation:
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
         host, broker, clients = one.name("host"), one.name("broker"), one.named("client")
         at_once, open_ = one.numbers["at_once"], one.numbers["open"]
         if at_once and not open_:
@@ -40,18 +34,17 @@ class ConnectionLimit(Cause):
         else:
             title = f"{times(one.count)} after a while: a limit on how many it may open a second"
             remedy = _RATE
-        return Explanation(
-            code="connections_refused",
-            subject=f"{host} → {broker}",
-            title=f"{self.context.cluster.broker_text(broker)} accepts connections of {host} and closes them without a "
+        return self.told(
+            one,
+            f"{self.context.cluster.broker_text(broker)} accepts connections of {host} and closes them without a "
             f"word, {title}",
-            remedy=remedy,
-            explained=(one,),
+            remedy,
+            subject=f"{host} → {broker}",
             supports=(one.text,),
             numbers={"broker": broker, "host": host, "open": open_ if at_once else None, "clients": clients},
             explains=dict.fromkeys(
                 ("closed_by_broker", "unanswered", "metadata_storm", "connection_churn"),
-                as_clients(*clients) | as_brokers(broker),
+                scope_of("client", clients) | scope_of("broker", [broker]),
             ),
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import Final
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observation, Observed
@@ -29,11 +29,10 @@ class UnreadableCodec(Cause):
     same, which is less likely the more members and partitions it happened to. Must not be seen: a member that went on.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("codec_not_supported",)
-    explains: ClassVar[tuple[str, ...]] = ("group_deserted", "left_at_first_records")
+    codes = ("codec_not_supported",)
+    explains = ("group_deserted", "left_at_first_records")
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By group."""
         left: dict[str, list[Observation]] = {}
         for one in observed.of("left_at_first_records"):
             left.setdefault(one.name("group"), []).append(one)
@@ -106,36 +105,33 @@ class DesertedGroup(Cause):
     looks the same.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("group_deserted",)
-    explains: ClassVar[tuple[str, ...]] = ("group_deserted",)
+    codes = ("group_deserted",)
+    explains = ("group_deserted",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By group."""
-        for one in observed.of("group_deserted"):
-            numbers = one.numbers
-            group, clients, records = numbers["group"], listed(numbers["members"]), numbers["records"]
-            vanished = listed(numbers["vanished"])
-            topics, patience_ns = listed(numbers["topics"]), numbers["patience_ns"]
-            how = f"{vanished} closed the connection without leaving" if vanished else f"{clients} left"
-            yield Explanation(
-                code="group_deserted",
-                subject=f"group {group}",
-                title=f"has no members since {clock(one.first_ns)}, when {how}; {counted(records, 'record')} were "
-                f"written to {topics} in the {duration(numbers['lasted_ns'])} since, and nobody consumes them",
-                remedy=f"See why {clients} ended, in its own log, and start it again before retention deletes what it "
-                "has not read.",
-                explained=(one,),
-                supports=(f"nobody joined for longer than the session timeout ({duration(patience_ns)})",)
-                if numbers["lasted_ns"] > patience_ns
-                else (),
-                contradicts=()
-                if numbers["lasted_ns"] > patience_ns
-                else (f"a member may be back within the session timeout ({duration(patience_ns)})",),
-                doubt="" if vanished else "It may have been stopped in order.",
-                numbers={"group": group, "topics": numbers["topics"][:100], "records": records},
-                severity="info" if records < MANY_RECORDS else "error" if vanished else "warning",
-                stands=numbers["lasted_ns"] > patience_ns,
-            )
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        numbers = one.numbers
+        group, clients, records = numbers["group"], listed(numbers["members"]), numbers["records"]
+        vanished = listed(numbers["vanished"])
+        topics, patience_ns = listed(numbers["topics"]), numbers["patience_ns"]
+        how = f"{vanished} closed the connection without leaving" if vanished else f"{clients} left"
+        return self.told(
+            one,
+            f"has no members since {clock(one.first_ns)}, when {how}; {counted(records, 'record')} were "
+            f"written to {topics} in the {duration(numbers['lasted_ns'])} since, and nobody consumes them",
+            f"See why {clients} ended, in its own log, and start it again before retention deletes what it "
+            "has not read.",
+            subject=f"group {group}",
+            supports=(f"nobody joined for longer than the session timeout ({duration(patience_ns)})",)
+            if numbers["lasted_ns"] > patience_ns
+            else (),
+            contradicts=()
+            if numbers["lasted_ns"] > patience_ns
+            else (f"a member may be back within the session timeout ({duration(patience_ns)})",),
+            doubt="" if vanished else "It may have been stopped in order.",
+            numbers={"group": group, "topics": numbers["topics"][:100], "records": records},
+            severity="info" if records < MANY_RECORDS else "error" if vanished else "warning",
+            stands=numbers["lasted_ns"] > patience_ns,
+        )
 
 
 class NoCommittedOffsets(Cause):
@@ -146,58 +142,55 @@ class NoCommittedOffsets(Cause):
     one that keeps its offsets elsewhere would not begin there.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("no_committed_offsets",)
-    explains: ClassVar[tuple[str, ...]] = ("uncommitted_starts",)
+    codes = ("no_committed_offsets",)
+    explains = ("uncommitted_starts", "starts_at_end")
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By group."""
-        for one in observed.of("uncommitted_starts"):
-            numbers, clients, topics = one.numbers, one.named("client"), one.named("topic")
-            group = numbers["group"]
-            is_short = numbers["longest_run_ns"] < COMMIT_INTERVAL_NS
-            contradicts = [
-                f"{client} left for being longer between polls than max.poll.interval.ms, before it could commit"
-                for each in observed.about([f"group:{group}"], "generations")
-                for client, *_ in (*each.numbers["overslept"], *each.numbers["returned"])
-            ]
-            refused = numbers["refused"]
-            commits = f"its commits are refused ({refused:,} of them)" if refused else "commits nothing"
-            if numbers["doubled"]:
-                what = (
-                    f"each of {numbers['starts']} starts reads {listed(topics)} again: {numbers['records']:,} records "
-                    f"were given for {numbers['existing']:,} different ones, {numbers['doubled']:,} of them a second "
-                    "time or more"
-                )
-            else:
-                what = (
-                    f"each of {numbers['starts']} starts begins at the end of {listed(topics)}: {numbers['skipped']:,} "
-                    "records that were written meanwhile were never read"
-                )
-            yield Explanation(
-                code="no_committed_offsets",
-                subject=f"group {group}",
-                title=f"has no committed offsets and {commits} ({listed(clients)}): {what}",
-                remedy="See what its commits are answered with. Until they succeed every start begins where "
-                "auto.offset.reset says."
-                if refused
-                else "Let it commit: enable.auto.commit=true, or a commit after each batch that was processed "
-                "(commitSync, commit()). Until then every start begins where auto.offset.reset says.",
-                explained=(one,),
-                supports=(
-                    f"OffsetFetch was answered with no offset {times(one.count)}",
-                    f"the longest run read for {duration(numbers['longest_run_ns'])}",
-                ),
-                contradicts=tuple(contradicts),
-                doubt="Each run may just end before its first commit (auto.commit.interval.ms is 5 s by default)."
-                if is_short
-                else "",
-                numbers=dict(numbers),
-                explains={
-                    "rebalances": scope_of("group", [group]),
-                    "no_progress": scope_of("group", [group]),
-                    "group_deserted": scope_of("group", [group]),
-                },
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        numbers, clients, topics = one.numbers, one.named("client"), one.named("topic")
+        group = numbers["group"]
+        is_short = numbers["longest_run_ns"] < COMMIT_INTERVAL_NS
+        contradicts = [
+            f"{client} left for being longer between polls than max.poll.interval.ms, before it could commit"
+            for each in observed.about([f"group:{group}"], "generations")
+            for client, *_ in (*each.numbers["overslept"], *each.numbers["returned"])
+        ]
+        refused = numbers["refused"]
+        commits = f"its commits are refused ({refused:,} of them)" if refused else "commits nothing"
+        if numbers["doubled"]:
+            what = (
+                f"each of {numbers['starts']} starts reads {listed(topics)} again: {numbers['records']:,} records "
+                f"were given for {numbers['existing']:,} different ones, {numbers['doubled']:,} of them a second "
+                "time or more"
             )
+        else:
+            what = (
+                f"each of {numbers['starts']} starts begins at the end of {listed(topics)}: {numbers['skipped']:,} "
+                "records that were written meanwhile were never read"
+            )
+        return self.told(
+            one,
+            f"has no committed offsets and {commits} ({listed(clients)}): {what}",
+            "See what its commits are answered with. Until they succeed every start begins where "
+            "auto.offset.reset says."
+            if refused
+            else "Let it commit: enable.auto.commit=true, or a commit after each batch that was processed "
+            "(commitSync, commit()). Until then every start begins where auto.offset.reset says.",
+            subject=f"group {group}",
+            explained=(one, *observed.about([f"group:{group}"], "starts_at_end")),
+            supports=(
+                f"OffsetFetch was answered with no offset {times(one.count)}",
+                f"the longest run read for {duration(numbers['longest_run_ns'])}",
+            ),
+            contradicts=tuple(contradicts),
+            doubt="Each run may just end before its first commit (auto.commit.interval.ms is 5 s by default)."
+            if is_short
+            else "",
+            explains={
+                "rebalances": scope_of("group", [group]),
+                "no_progress": scope_of("group", [group]),
+                "group_deserted": scope_of("group", [group]),
+            },
+        )
 
 
 class TooManyMembers(Cause):
@@ -206,26 +199,22 @@ class TooManyMembers(Cause):
     tasks) are left out. They may be kept in reserve on purpose.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("idle_members",)
-    explains: ClassVar[tuple[str, ...]] = ("idle_members",)
+    codes = ("idle_members",)
+    explains = ("idle_members",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By group."""
-        for one in observed.of("idle_members"):
-            numbers = one.numbers
-            yield Explanation(
-                code="idle_members",
-                subject=f"group {numbers['group']}",
-                title=f"{numbers['idle']} of {numbers['members']} members have nothing to do: there are "
-                f"{counted(numbers['partitions'], 'partition')} for them ({listed(one.named('client'))})",
-                remedy="More members than partitions add no speed, only rebalances and requests: run as many as there "
-                "are partitions, or add partitions where more are needed.",
-                explained=(one,),
-                doubt="They may be kept in reserve.",
-                numbers=dict(numbers),
-                severity="info",
-                stands=numbers["members"] > numbers["partitions"],
-            )
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        numbers = one.numbers
+        return self.told(
+            one,
+            f"{numbers['idle']} of {numbers['members']} members have nothing to do: there are "
+            f"{counted(numbers['partitions'], 'partition')} for them ({listed(one.named('client'))})",
+            "More members than partitions add no speed, only rebalances and requests: run as many as there "
+            "are partitions, or add partitions where more are needed.",
+            subject=f"group {numbers['group']}",
+            doubt="They may be kept in reserve.",
+            severity="info",
+            stands=numbers["members"] > numbers["partitions"],
+        )
 
 
 class UnknownCodec(Cause):
@@ -233,29 +222,25 @@ class UnknownCodec(Cause):
     ask for what is behind them. Must not be seen: that it does.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("zstd_not_known",)
-    explains: ClassVar[tuple[str, ...]] = ("stuck_at_zstd",)
+    codes = ("zstd_not_known",)
+    explains = ("stuck_at_zstd",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By client and topic."""
-        for one in observed.of("stuck_at_zstd"):
-            numbers = one.numbers
-            software = f" ({listed(numbers['software'])})" if numbers["software"] else ""
-            yield Explanation(
-                code="zstd_not_known",
-                subject=one.name("client"),
-                title=f"is given batches of {listed(numbers['partitions'])} in zstd, which clients that ask by "
-                f"{listed(numbers['versions'])} do not know{software}: it does not come past them",
-                remedy="Update the client: zstd came with Fetch v10 (Kafka 2.1). Or let its producers use another "
-                "compression.type; what is written stays in zstd until retention deletes it.",
-                explained=(one,),
-                numbers={
-                    "topic": one.name("topic"),
-                    "partitions": numbers["partitions"],
-                    "versions": numbers["versions"],
-                },
-                severity="error",
-            )
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        numbers = one.numbers
+        software = f" ({listed(numbers['software'])})" if numbers["software"] else ""
+        return self.told(
+            one,
+            f"is given batches of {listed(numbers['partitions'])} in zstd, which clients that ask by "
+            f"{listed(numbers['versions'])} do not know{software}: it does not come past them",
+            "Update the client: zstd came with Fetch v10 (Kafka 2.1). Or let its producers use another "
+            "compression.type; what is written stays in zstd until retention deletes it.",
+            numbers={
+                "topic": one.name("topic"),
+                "partitions": numbers["partitions"],
+                "versions": numbers["versions"],
+            },
+            severity="error",
+        )
 
 
 class SilentApplication(Cause):
@@ -264,22 +249,17 @@ class SilentApplication(Cause):
     nothing, errors, other partitions. That it falls behind is a symptom.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("not_polling",)
-    explains: ClassVar[tuple[str, ...]] = ("not_polling",)
+    codes = ("not_polling",)
+    explains = ("not_polling",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By client."""
-        for one in observed.of("not_polling"):
-            client = one.name("client")
-            yield Explanation(
-                code="not_polling",
-                subject=client,
-                title=one.text.removeprefix(f"{client} "),
-                remedy="Its application does not poll, or has paused its partitions, and nobody else reads them "
-                "meanwhile: look at what it does with records (a call that hangs, a deadlock, a batch that takes long; "
-                "a thread dump shows it). After max.poll.interval.ms the group takes its partitions away.",
-                explained=(one,),
-                numbers=dict(one.numbers),
-                severity="warning",
-                explains={"consumer_lag": scope_of("client", [client])},
-            )
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        client = one.name("client")
+        return self.told(
+            one,
+            one.text.removeprefix(f"{client} "),
+            "Its application does not poll, or has paused its partitions, and nobody else reads them "
+            "meanwhile: look at what it does with records (a call that hangs, a deadlock, a batch that takes long; "
+            "a thread dump shows it). After max.poll.interval.ms the group takes its partitions away.",
+            severity="warning",
+            explains={"consumer_lag": scope_of("client", [client])},
+        )

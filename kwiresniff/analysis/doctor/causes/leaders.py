@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import Final
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
-from kwiresniff.analysis.doctor.error_meanings import MEANINGS
+from kwiresniff.analysis.doctor.cause import ERROR, Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.observers.leaders import NOTICED_NS
-from kwiresniff.analysis.doctor.rule import ERROR, as_brokers, as_clients
 from kwiresniff.analysis.doctor.wording import duration, listed, span
 from kwiresniff.results.findings import scope_of
 
+#: An election of controllers takes a second or two. One that goes on for longer does not succeed.
+ELECTION_NS: Final = 10_000_000_000
 #: How often a client may be sent away before it is more than what happens when a leader moves.
 FEW: Final = 3
 
@@ -24,15 +24,10 @@ class LeaderChange(Cause):
     none.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("leader_change",)
-    explains: ClassVar[tuple[str, ...]] = ("leader_moved",)
+    codes = ("leader_change",)
+    explains = ("leader_moved",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By the node that led before."""
-        for one in observed.of("leader_moved"):
-            yield self._explanation(one)
-
-    def _explanation(self, one: Observation) -> Explanation:
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
         cluster, numbers = self.context.cluster, one.numbers
         cluster_id = one.name("node").rpartition("/")[0]
         old, new, needed = numbers["from_address"], numbers["to_addresses"], dict(numbers["needed"])
@@ -41,21 +36,20 @@ class LeaderChange(Cause):
         if numbers["without_ns"] > longest_ns:
             longest_ns = numbers["without_ns"]
             followed = f"; clients learned of it {duration(longest_ns)} after the old leader had gone"
-        noticed, went, clients = longest_ns > NOTICED_NS, numbers["went"], as_clients(*needed)
+        noticed, went, clients = longest_ns > NOTICED_NS, numbers["went"], scope_of("client", needed)
         left, topics = scope_of("left", [old] if old else []), scope_of("topic", one.named("topic"))
         brokers = [*new, old] if old else new
         # Until a follower that is gone has left the ISR, whatever waits for replicas waits for it, at every broker.
-        waiting = as_brokers(*(cluster.addresses(cluster_id) if went else brokers))
+        waiting = scope_of("broker", cluster.addresses(cluster_id) if went else brokers)
         before = cluster.node_text(cluster_id, numbers["from"])
         after = listed([cluster.node_text(cluster_id, node) for node in numbers["to"]])
         waited = [(client, ns) for client, ns in needed.items() if ns][:10]
         until = "until it was served by the new leader"
-        return Explanation(
-            code="leader_change",
+        return self.told(
+            one,
+            f"leader moved from {before} to {after}{span(one.first_ns, one.last_ns)}{followed}",
+            _REMEDY,
             subject=listed(numbers["partitions"]),
-            title=f"leader moved from {before} to {after}{span(one.first_ns, one.last_ns)}{followed}",
-            remedy=_REMEDY,
-            explained=(one,),
             supports=(one.text,),
             numbers={
                 "partitions": numbers["partitions"][:100],
@@ -74,9 +68,9 @@ class LeaderChange(Cause):
                 **(dict.fromkeys(("replica_wait", "slow_broker"), waiting) if noticed else {}),
                 **({"under_replicated": left} if noticed else {}),
                 **dict.fromkeys(("unanswered", "request_timed_out"), waiting),
-                **dict.fromkeys(("closed_by_broker", "not_coordinator"), as_brokers(*brokers)),
-                "broker_stalled": waiting if went else as_brokers(*new),
-                "broker_unreachable": as_brokers(*([old] if old else [])),
+                **dict.fromkeys(("closed_by_broker", "not_coordinator"), scope_of("broker", brokers)),
+                "broker_stalled": waiting if went else scope_of("broker", new),
+                "broker_unreachable": scope_of("broker", [old] if old else []),
                 "leader_not_available": topics,
                 **dict.fromkeys(("metadata_storm", "own_queue"), clients),
             },
@@ -91,35 +85,32 @@ class OldLeader(Cause):
     change that was seen.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("stale_metadata", "not_leader_or_follower")
-    explains: ClassVar[tuple[str, ...]] = ("asked_old_leader", "asked_wrong_broker")
+    codes = ("stale_metadata", "not_leader_or_follower")
+    explains = ("asked_old_leader", "asked_wrong_broker")
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
         """By client, those of followers together."""
         for one in observed.of("asked_old_leader"):
             client = one.name("client")
-            yield Explanation(
-                code="stale_metadata",
-                subject=client,
-                title=one.text,
-                remedy="Its metadata is stale: see whether its Metadata requests are answered and by whom, "
+            yield self.told(
+                one,
+                one.text,
+                "Its metadata is stale: see whether its Metadata requests are answered and by whom, "
                 "metadata.max.age.ms, and whether it refreshes on NOT_LEADER_OR_FOLLOWER.",
-                explained=(one,),
                 supports=(f"{one.numbers['errors']} answers said that the broker does not lead",),
-                numbers=dict(one.numbers),
                 severity="warning",
-                explains={"not_leader_or_follower": as_clients(client)},
+                explains={"not_leader_or_follower": scope_of("client", [client])},
             )
         for one in observed.of("asked_wrong_broker"):
             errors, client = one.numbers["errors"], "" if one.numbers["followers"] else one.name("client")
             who = "followers look for the leaders of their partitions"
             by_client = f"{listed(errors)}: asks brokers that do not lead the partition"
-            yield Explanation(
+            yield self.told(
+                one,
+                by_client if client else f"{who} ({listed(errors)})",
+                _ASKING if client else _FOLLOWING,
                 code="not_leader_or_follower",
                 subject=client or "replication",
-                title=by_client if client else f"{who} ({listed(errors)})",
-                remedy=MEANINGS["NOT_LEADER_OR_FOLLOWER"].remedy if client else _FOLLOWING,
-                explained=(one,),
                 supports=(one.text,),
                 numbers={
                     "error": errors[0] if errors else "",
@@ -130,6 +121,32 @@ class OldLeader(Cause):
             )
 
 
+class QuorumElection(Cause):
+    """`quorum_election` (warning when it lasts 10 s, else info): KRaft's controllers and brokers look for their
+    leader.
+    """
+
+    codes = ("quorum_election",)
+    explains = ("quorum_searched",)
+
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        errors, longest_ns = one.noted("errors"), one.numbers["longest_ns"]
+        return self.told(
+            one,
+            f"controllers and brokers look for the leader of the metadata quorum ({', '.join(errors)})",
+            "Normal while controllers start or elect. Lasting: look at their logs, and at kafka-metadata-quorum "
+            "describe --status.",
+            subject="metadata quorum",
+            severity="warning" if longest_ns > ELECTION_NS else "info",
+            rank=ERROR,
+            numbers={"errors": errors, "concerns": one.noted("clients"), "longest_ns": longest_ns},
+        )
+
+
+_ASKING: Final = (
+    "One or two after a leader moved are normal. Many: look for leaders that flap (broker restarts, ISR shrinking, "
+    "controller log), or a client whose metadata refreshes fail."
+)
 _FOLLOWING: Final = "Normal whenever leaders move. Lasting: see whether the ISR of their partitions shrinks."
 _REMEDY: Final = (
     "Planned (a restart, a reassignment, a preferred election): nothing to do. Else look why the old leader left: its "

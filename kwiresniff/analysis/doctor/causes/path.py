@@ -8,17 +8,13 @@ from typing import ClassVar, Final
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.observers.path import LONG_NS
-from kwiresniff.analysis.doctor.rule import as_brokers, as_clients
-from kwiresniff.analysis.doctor.wording import counted, duration, listed, times
+from kwiresniff.analysis.doctor.wording import counted, duration, listed
+from kwiresniff.results.findings import scope_of
 
 #: As between continents: every request that is waited for costs that.
 VERY_LONG_NS: Final = 100_000_000
 #: How much longer a path is than the others before it is one of its own.
 TIMES_LONGER: Final = 4
-#: So many slow transfers, of which one took so long, are trouble: a consumer that works for a while between two polls
-#: reads no sooner.
-OFTEN: Final = 3
-VERY_SLOW_NS: Final = 5_000_000_000
 #: Data in the smallest segment that a path may be too narrow for; IPv6 has 1,220 bytes of it at least (RFC 8200).
 LARGE_BYTES: Final = 1_000
 
@@ -27,7 +23,7 @@ class LongPath(Cause):
     """`long_path` (warning where it is 100 ms or more, or the path to one broker of a cluster is 4 times as long as to
     the others; else info): packets take 20 ms or more from a client's host to a broker and back. Seen must be the
     handshake of a connection, on the client's side of the path. A busy host looks the same in one handshake, so the
-    shortest of all counts.
+    shortest of all counts, and of one alone nothing is compared.
     """
 
     codes: ClassVar[tuple[str, ...]] = ("long_path",)
@@ -42,7 +38,7 @@ class LongPath(Cause):
             host, broker = path.name("host"), path.name("broker")
             others = self._others(observed, path)
             longest_ns = max((one.numbers["round_trip_ns"] for one in others), default=0)
-            alone = bool(others) and path_ns >= TIMES_LONGER * longest_ns
+            alone = bool(others) and path.count > 1 and path_ns >= TIMES_LONGER * longest_ns
             name = self.context.cluster.broker_text(broker)
             title = f"is {duration(path_ns)} there and back ({counted(path.count, 'handshake')})"
             if alone:
@@ -85,7 +81,7 @@ class NarrowPath(Cause):
     """
 
     codes: ClassVar[tuple[str, ...]] = ("path_mtu",)
-    explains: ClassVar[tuple[str, ...]] = ("data_lost", "retransmits", "unanswered")
+    explains: ClassVar[tuple[str, ...]] = ("data_lost", "unanswered")
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
         """By client's host and direction: what is narrow is mostly near the client, and all brokers are behind it."""
@@ -126,7 +122,7 @@ class NarrowPath(Cause):
             "1472. Let ICMP type 3 code 4 (IPv6: type 2) pass, or lower the MTU of the interfaces, or clamp the MSS.",
             explained=(
                 *lost,
-                *(one for one in observed.about(as_brokers(*brokers), "retransmits", "unanswered")
+                *(one for one in observed.about(scope_of("broker", brokers), "unanswered")
                   if one.about & {client for each in lost for client in each.about if client.startswith("client:")}),
             ),
             supports=(
@@ -146,7 +142,7 @@ class NarrowPath(Cause):
             },
             explains=dict.fromkeys(
                 ("retransmits", "unanswered", "slow", "request_timeout", "broker_stalled", "connection_churn"),
-                as_brokers(*brokers),
+                scope_of("broker", brokers),
             ),
         )  # fmt: skip
 
@@ -165,7 +161,6 @@ class BrokenPath(Cause):
     explains: ClassVar[tuple[str, ...]] = ("data_lost",)
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By client's host and broker."""
         for lost in observed.of("data_lost"):
             host, broker, times = lost.name("host"), lost.name("broker"), lost.numbers["retransmits"]
             name, longest = self.context.cluster.broker_text(broker), duration(lost.numbers["longest_ns"])
@@ -198,36 +193,7 @@ class BrokenPath(Cause):
                     "clients": lost.named("client"),
                 },
                 explains=dict.fromkeys(
-                    ("retransmits", "unanswered", "request_timeout", "broker_stalled", "slow"), as_brokers(broker)
+                    ("retransmits", "unanswered", "request_timeout", "broker_stalled", "slow"),
+                    scope_of("broker", [broker]),
                 ),
-            )
-
-
-class SlowTransfer(Cause):
-    """`slow_transfer` (warning from 3 on, of which one took 5 s; else info): a client takes long to receive responses
-    that have begun. Either the client does not read, or the path is narrow or loses packets: the traffic of one capture
-    point looks the same.
-    """
-
-    codes: ClassVar[tuple[str, ...]] = ("slow_transfer",)
-    explains: ClassVar[tuple[str, ...]] = ("slow_transfer",)
-
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By client and broker."""
-        for one in observed.of("slow_transfer"):
-            client, numbers = one.name("client"), one.numbers
-            grave = one.count >= OFTEN and numbers["longest_ns"] >= VERY_SLOW_NS
-            yield Explanation(
-                code="slow_transfer",
-                subject=client,
-                title=f"takes up to {duration(numbers['longest_ns'])} to receive a response of "
-                f"{self.context.cluster.broker_text(one.name('broker'))} once that has begun, {times(one.count)}: "
-                f"{numbers['bytes']:,} bytes at {numbers['bytes_per_second']:,} bytes a second",
-                remedy="The broker has answered by then. Either the client does not read (it works for long between "
-                "two reads, its process stands still: tcp.analysis.zero_window in Wireshark shows that), or the path "
-                "is narrow or loses packets: compare with other clients of the same broker.",
-                explained=(one,),
-                severity="warning" if grave else "info",
-                numbers=dict(numbers),
-                explains={"consumer_lag": as_clients(client)},
             )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import Final
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
-from kwiresniff.analysis.doctor.observation import Observed
-from kwiresniff.analysis.doctor.rule import as_clients
+from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.wording import duration, times
+from kwiresniff.results.findings import scope_of
 
 #: How long an API lets the broker wait, by the setting that says so.
 _SETTINGS: Final = {
@@ -26,27 +25,23 @@ class ShortTimeout(Cause):
     than a quarter are no timeout, but a client that is stopped or restarted.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("request_timeout",)
-    explains: ClassVar[tuple[str, ...]] = ("gave_up",)
+    codes = ("request_timeout",)
+    explains = ("gave_up",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By client and API."""
-        for one in observed.of("gave_up"):
-            client, numbers = one.name("client"), one.numbers
-            api, waited_ns, held_ns = numbers["api"], numbers["waited_ns"], numbers["held_ns"]
-            than = _SETTINGS.get(api, "what the broker takes")
-            yield Explanation(
-                code="request_timeout",
-                subject=client,
-                title=f"gives up on {api} after {duration(waited_ns)} and closes its connection, {times(one.count)}: "
-                f"the broker may take {duration(held_ns)}, and answers into closed connections",
-                remedy="request.timeout.ms of the client (socket.timeout.ms of librdkafka) must be longer than what it "
-                f"lets the broker wait: {than}.",
-                explained=(one,),
-                supports=(one.text, f"its shortest wait was {duration(numbers['least_ns'])}"),
-                numbers={"api": api, "waited_ns": waited_ns, "held_ns": held_ns},
-                severity="warning",
-                explains=dict.fromkeys(
-                    ("unanswered", "slow", "connection_churn", "metadata_storm"), as_clients(client)
-                ),
-            )
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        client, numbers = one.name("client"), one.numbers
+        api, waited_ns, held_ns = numbers["api"], numbers["waited_ns"], numbers["held_ns"]
+        than = _SETTINGS.get(api, "what the broker takes")
+        return self.told(
+            one,
+            f"gives up on {api} after {duration(waited_ns)} and closes its connection, {times(one.count)}: "
+            f"the broker may take {duration(held_ns)}, and answers into closed connections",
+            "request.timeout.ms of the client (socket.timeout.ms of librdkafka) must be longer than what it "
+            f"lets the broker wait: {than}.",
+            supports=(one.text, f"its shortest wait was {duration(numbers['least_ns'])}"),
+            numbers={"api": api, "waited_ns": waited_ns, "held_ns": held_ns},
+            severity="warning",
+            explains=dict.fromkeys(
+                ("unanswered", "slow", "connection_churn", "metadata_storm"), scope_of("client", [client])
+            ),
+        )

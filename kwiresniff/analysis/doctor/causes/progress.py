@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import Final
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
-from kwiresniff.analysis.doctor.observation import Observed
-from kwiresniff.analysis.doctor.rule import WASTE
+from kwiresniff.analysis.doctor.cause import INCIDENT, WASTE, Cause, Explanation
+from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.wording import duration
 from kwiresniff.results.findings import scope_of
 
@@ -22,29 +20,24 @@ class UnreadableRecord(Cause):
     not count.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("no_progress",)
-    explains: ClassVar[tuple[str, ...]] = ("read_again",)
+    codes = ("no_progress",)
+    explains = ("read_again",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By client and topic."""
-        for one in observed.of("read_again"):
-            client = one.name("client")
-            yield Explanation(
-                code="no_progress",
-                subject=client,
-                title=one.text.removeprefix(f"{client} "),
-                remedy="A record there, the first or one of those behind it, that the application cannot process: it "
-                "fails, and begins again with what is committed. Its log has the exception. Look at that record "
-                "(kwiresniff read -Y 'api == Fetch'); skip it by a commit behind it, or send it to a dead-letter "
-                "topic.",
-                explained=(one,),
-                numbers=dict(one.numbers),
-                severity="warning",
-                explains={
-                    "rebalances": scope_of("group", one.named("group")),
-                    **dict.fromkeys(_SYMPTOMS, scope_of("client", [client])),
-                },
-            )
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        client = one.name("client")
+        return self.told(
+            one,
+            one.text.removeprefix(f"{client} "),
+            "A record there, the first or one of those behind it, that the application cannot process: it "
+            "fails, and begins again with what is committed. Its log has the exception. Look at that record "
+            "(kwiresniff read -Y 'api == Fetch'); skip it by a commit behind it, or send it to a dead-letter "
+            "topic.",
+            severity="warning",
+            explains={
+                "rebalances": scope_of("group", one.named("group")),
+                **dict.fromkeys(_SYMPTOMS, scope_of("client", [client])),
+            },
+        )
 
 
 class SlowConsumer(Cause):
@@ -55,58 +48,50 @@ class SlowConsumer(Cause):
     of those.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("consumer_lag",)
-    explains: ClassVar[tuple[str, ...]] = ("lag_grows",)
+    codes = ("consumer_lag",)
+    explains = ("lag_grows",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By client and topic."""
-        for one in observed.of("lag_grows"):
-            numbers, group = one.numbers, one.name("group")
-            idle = observed.about((f"group:{name}" for name in one.named("group")), "idle_members")
-            more = (
-                "more members do not help, since some have nothing to do already: add partitions"
-                if idle
-                else "more members help up to the number of partitions"
-            )
-            yield Explanation(
-                code="consumer_lag",
-                subject=one.name("client"),
-                title=f"falls behind on {numbers['topic']}{f' (group {group})' if group else ''}: its lag grew from "
-                f"{numbers['lag_before']:,} to {numbers['lag']:,} records in {duration(one.last_ns - one.first_ns)}; "
-                f"{numbers['written_per_second']:.3g} records a second are written, it {numbers['by']} "
-                f"{numbers['read_per_second']:.3g}",
-                remedy="The consumer is slower than the producers, and reads older and older records until retention "
-                "deletes them before it comes to them. Look at what it does with each record, and at its machine; "
-                f"{more}. The broker is slow only where its own time says so (kwiresniff stats).",
-                explained=(one,),
-                supports=tuple(each.text for each in idle),
-                numbers={name: value for name, value in numbers.items() if name not in ("by", "each")},
-                details=tuple(numbers["each"]),
-                severity="warning",
-            )
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        numbers, group = one.numbers, one.name("group")
+        idle = observed.about((f"group:{name}" for name in one.named("group")), "idle_members")
+        more = (
+            "more members do not help, since some have nothing to do already: add partitions"
+            if idle
+            else "more members help up to the number of partitions"
+        )
+        return self.told(
+            one,
+            f"falls behind on {numbers['topic']}{f' (group {group})' if group else ''}: its lag grew from "
+            f"{numbers['lag_before']:,} to {numbers['lag']:,} records in {duration(one.last_ns - one.first_ns)}; "
+            f"{numbers['written_per_second']:.3g} records a second are written, it {numbers['by']} "
+            f"{numbers['read_per_second']:.3g}",
+            "The consumer is slower than the producers, and reads older and older records until retention "
+            "deletes them before it comes to them. Look at what it does with each record, and at its machine; "
+            f"{more}. The broker is slow only where its own time says so (kwiresniff stats).",
+            supports=tuple(each.text for each in idle),
+            numbers={name: value for name, value in numbers.items() if name not in ("by", "each")},
+            details=tuple(numbers["each"]),
+            severity="warning",
+        )
 
 
 class SmallFetches(Cause):
-    """`small_fetches` (warning): a consumer is given one record of less than 10 kB at a time, though the log has more,
-    in nine looks of ten for 4 s: `fetch.max.bytes` or `max.partition.fetch.bytes` are smaller than two records. Must
-    not be seen: that it reads committed records only, and waits for them.
+    """`small_fetches` (warning): a consumer is given one record of less than 10 kB at a time, or one batch, though the
+    log has more, in nine looks of ten for 4 s: `fetch.max.bytes` or `max.partition.fetch.bytes` are smaller than two of
+    them. A broker sends the first batch whatever its size. Of a consumer that reads committed records only, the log has
+    no more than those before the last stable offset.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("small_fetches",)
-    explains: ClassVar[tuple[str, ...]] = ("single_records",)
+    codes = ("small_fetches",)
+    explains = ("single_records",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By client and topic."""
-        for one in observed.of("single_records"):
-            yield Explanation(
-                code="small_fetches",
-                subject=one.name("client"),
-                title=one.text,
-                remedy="Raise fetch.max.bytes and max.partition.fetch.bytes: each record goes the way there and back. "
-                "How many records the application is given at once is max.poll.records.",
-                explained=(one,),
-                numbers=dict(one.numbers),
-                severity="warning",
-                rank=WASTE,
-                explains={"consumer_lag": scope_of("client", one.named("client"))},
-            )
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        return self.told(
+            one,
+            one.text,
+            "Raise fetch.max.bytes and max.partition.fetch.bytes: each goes the way there and back. "
+            "How many records the application is given at once is max.poll.records.",
+            severity="warning",
+            rank=INCIDENT if one.harm.records_unread else WASTE,
+            explains={"consumer_lag": scope_of("client", one.named("client"))},
+        )

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import ClassVar
-
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
-from kwiresniff.analysis.doctor.observation import Observed
+from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.observers.queues import LINGER_NS
 from kwiresniff.analysis.doctor.wording import duration
 
@@ -18,23 +15,18 @@ class OwnQueue(Cause):
     slow request is `slow` with it.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("own_queue",)
-    explains: ClassVar[tuple[str, ...]] = ("queued",)
+    codes = ("own_queue",)
+    explains = ("queued",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By client."""
-        for queue in observed.of("queued"):
-            queued_ns, broker_ns = queue.numbers["mean_queued_ns"], queue.numbers["mean_broker_ns"]
-            yield Explanation(
-                code="own_queue",
-                subject=queue.name("client"),
-                title=f"{'nothing is slow: ' * (broker_ns <= LINGER_NS)}Produce waits {duration(queued_ns)} on average "
-                f"behind the client's own requests, of which a broker serves one at a time on a connection, in "
-                f"{duration(broker_ns)}",
-                remedy="Nothing is to be mended at the brokers. For less delay send fewer and larger requests "
-                "(linger.ms, batch.size), or have fewer in flight (max.in.flight.requests.per.connection).",
-                explained=(queue,),
-                supports=(queue.text,),
-                severity="info",
-                numbers=dict(queue.numbers),
-            )
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        queued_ns, broker_ns = one.numbers["mean_queued_ns"], one.numbers["mean_broker_ns"]
+        return self.told(
+            one,
+            f"{'nothing is slow: ' * (broker_ns <= LINGER_NS)}Produce waits {duration(queued_ns)} on average "
+            f"behind the client's own requests, of which a broker serves one at a time on a connection, in "
+            f"{duration(broker_ns)}",
+            "Nothing is to be mended at the brokers. For less delay send fewer and larger requests "
+            "(linger.ms, batch.size), or have fewer in flight (max.in.flight.requests.per.connection).",
+            supports=(one.text,),
+            severity="info",
+        )

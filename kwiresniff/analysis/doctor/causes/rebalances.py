@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
-from kwiresniff.analysis.doctor.error_meanings import MEANINGS
+from kwiresniff.analysis.doctor.cause import ERROR, Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observation, Observed
-from kwiresniff.analysis.doctor.rule import ERROR
 from kwiresniff.analysis.doctor.wording import counted, duration, listed, times
 from kwiresniff.results.findings import scope_of
 
@@ -41,47 +38,45 @@ class RebalanceStorm(Cause):
     member comes and goes disturbs nobody else: what is told then is that.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("rebalances",)
-    explains: ClassVar[tuple[str, ...]] = ("generations", "long_rebalance", "member_removed", "uncommitted_starts")
+    codes = ("rebalances",)
+    explains = ("generations", "long_rebalance", "member_removed", "uncommitted_starts")
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By group."""
-        for one in observed.of("generations"):
-            numbers = one.numbers
-            if not _is_storm(one):
-                continue
-            group, case_ns, kind = one.name("group"), one.last_ns - one.first_ns, numbers["protocol"]
-            alone = numbers["largest"] == 1
-            came = f"{counted(numbers['joins'], 'join')}, {counted(numbers['leaves'], 'leave')}"
-            came += f", {numbers['removals']} removed" if numbers["removals"] else ""
-            word = "generations" if kind == "classic" else "epochs"
-            name = "the group" if kind == "classic" else f"the {kind} group"
-            title = (
-                f"its only member comes and goes: {came} in {duration(case_ns)}"
-                if alone
-                else f"{name} rebalances again and again: {one.count} {word} in {duration(case_ns)}; {came}"
-            )
-            reasons, remedy = _reasons(numbers, alone=alone)
-            yield Explanation(
-                code="rebalances",
-                subject=f"group {group}",
-                title="; ".join([title, *reasons]),
-                remedy=remedy,
-                explained=(one, *observed.about([f"group:{group}"], *_follows(numbers))),
-                supports=tuple(reasons),
-                numbers={
-                    "protocol": kind,
-                    "generations": one.count,
-                    "joins": numbers["joins"],
-                    "leaves": numbers["leaves"],
-                    "removals": numbers["removals"],
-                    "reasons": numbers["reasons"] or numbers["histories"],
-                    "members": numbers["members"],
-                },
-                details=tuple(numbers["histories"]),
-                severity="warning",
-                explains={"unanswered": scope_of("group", [group])},
-            )
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        numbers = one.numbers
+        if not _is_storm(one):
+            return None
+        group, case_ns, kind = one.name("group"), one.last_ns - one.first_ns, numbers["protocol"]
+        alone = numbers["largest"] == 1
+        came = f"{counted(numbers['joins'], 'join')}, {counted(numbers['leaves'], 'leave')}"
+        came += f", {numbers['removals']} removed" if numbers["removals"] else ""
+        word = "generations" if kind == "classic" else "epochs"
+        name = "the group" if kind == "classic" else f"the {kind} group"
+        title = (
+            f"its only member comes and goes: {came} in {duration(case_ns)}"
+            if alone
+            else f"{name} rebalances again and again: {one.count} {word} in {duration(case_ns)}; {came}"
+        )
+        reasons, remedy = _reasons(numbers, alone=alone)
+        return self.told(
+            one,
+            "; ".join([title, *reasons]),
+            remedy,
+            subject=f"group {group}",
+            explained=(one, *observed.about([f"group:{group}"], *_follows(numbers))),
+            supports=tuple(reasons),
+            numbers={
+                "protocol": kind,
+                "generations": one.count,
+                "joins": numbers["joins"],
+                "leaves": numbers["leaves"],
+                "removals": numbers["removals"],
+                "reasons": numbers["reasons"] or numbers["histories"],
+                "members": numbers["members"],
+            },
+            details=tuple(numbers["histories"]),
+            severity="warning",
+            explains={"unanswered": scope_of("group", [group])},
+        )
 
 
 def _follows(numbers: dict[str, Any]) -> tuple[str, ...]:
@@ -133,24 +128,21 @@ class LongRebalance(Cause):
     waited. That of a group that rebalances all the time is a symptom.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("long_rebalance",)
-    explains: ClassVar[tuple[str, ...]] = ("long_rebalance",)
+    codes = ("long_rebalance",)
+    explains = ("long_rebalance",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By group."""
-        for one in observed.of("long_rebalance"):
-            longest_ns = one.numbers["longest_ns"]
-            yield Explanation(
-                code="long_rebalance",
-                subject=f"group {one.name('group')}",
-                title=f"a rebalance took {duration(longest_ns)}{one.numbers['waited_for']}",
-                remedy="The whole group stands still until its slowest member polls again, or max.poll.interval.ms is "
-                "over: look at what that member does between two polls, or lower max.poll.records or the interval.",
-                explained=(one,),
-                numbers={"longest_ns": longest_ns},
-                severity="warning",
-                rank=ERROR,
-            )
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        longest_ns = one.numbers["longest_ns"]
+        return self.told(
+            one,
+            f"a rebalance took {duration(longest_ns)}{one.numbers['waited_for']}",
+            "The whole group stands still until its slowest member polls again, or max.poll.interval.ms is "
+            "over: look at what that member does between two polls, or lower max.poll.records or the interval.",
+            subject=f"group {one.name('group')}",
+            numbers={"longest_ns": longest_ns},
+            severity="warning",
+            rank=ERROR,
+        )
 
 
 class RemovedMember(Cause):
@@ -158,24 +150,21 @@ class RemovedMember(Cause):
     rebalances all the time it is a symptom.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("member_removed",)
-    explains: ClassVar[tuple[str, ...]] = ("member_removed",)
+    codes = ("member_removed",)
+    explains = ("member_removed",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By client and group."""
-        for one in observed.of("member_removed"):
-            errors, group, history = one.numbers["errors"], one.name("group"), one.numbers["history"]
-            yield Explanation(
-                code="member_removed",
-                subject=one.name("client"),
-                title=f"{listed(errors)}: acts on a membership that its group has given up, {times(one.count)}",
-                remedy=MEANINGS["UNKNOWN_MEMBER_ID"].remedy,
-                explained=(one,),
-                numbers={"error": errors[0] if errors else "", "concerns": [*one.numbers["apis"], f"group {group}"]},
-                details=(history,) if history else (),
-                severity="info" if one.count <= REBALANCES else "warning",
-                rank=ERROR,
-            )
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        errors, group, history = one.numbers["errors"], one.name("group"), one.numbers["history"]
+        return self.told(
+            one,
+            f"{listed(errors)}: acts on a membership that its group has given up, {times(one.count)}",
+            "The member was away longer than max.poll.interval.ms or session.timeout.ms: look at the time between its "
+            "polls, and at the timeline of the group (kwiresniff groups).",
+            numbers={"error": errors[0] if errors else "", "concerns": [*one.numbers["apis"], f"group {group}"]},
+            details=(history,) if history else (),
+            severity="info" if one.count <= REBALANCES else "warning",
+            rank=ERROR,
+        )
 
 
 class OutsideCommit(Cause):
@@ -184,26 +173,22 @@ class OutsideCommit(Cause):
     `group.id`. Must not be seen: that it was a member before.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("commit_from_outside",)
-    explains: ClassVar[tuple[str, ...]] = ("commit_from_outside",)
+    codes = ("commit_from_outside",)
+    explains = ("commit_from_outside",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By client and group."""
-        for one in observed.of("commit_from_outside"):
-            errors, group = one.numbers["errors"], one.name("group")
-            yield Explanation(
-                code="commit_from_outside",
-                subject=one.name("client"),
-                title=f"{listed(errors)}: commits offsets for group {group}, which has members, without being one of "
-                f"them, {times(one.count)}: none of it is stored",
-                remedy="Offsets of a group can be set from outside while it has no members: stop them first, or wait "
-                "until their sessions are over. A consumer that assigns its partitions itself needs a group.id of its "
-                "own.",
-                explained=(one,),
-                numbers={"error": errors[0], "group": group},
-                severity="warning",
-                rank=ERROR,
-            )
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        errors, group = one.numbers["errors"], one.name("group")
+        return self.told(
+            one,
+            f"{listed(errors)}: commits offsets for group {group}, which has members, without being one of "
+            f"them, {times(one.count)}: none of it is stored",
+            "Offsets of a group can be set from outside while it has no members: stop them first, or wait "
+            "until their sessions are over. A consumer that assigns its partitions itself needs a group.id of its "
+            "own.",
+            numbers={"error": errors[0], "group": group},
+            severity="warning",
+            rank=ERROR,
+        )
 
 
 class FencedInstance(Cause):
@@ -211,28 +196,25 @@ class FencedInstance(Cause):
     their group are symptoms.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("fenced_instance_id",)
-    explains: ClassVar[tuple[str, ...]] = ("fenced_instance",)
+    codes = ("fenced_instance_id",)
+    explains = ("fenced_instance",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By group and instance, with all that claim to be it."""
-        for one in observed.of("fenced_instance"):
-            numbers, group, clients = one.numbers, one.name("group"), one.numbers["clients"]
-            instance = numbers["group_instance_id"]
-            by = f"{listed(clients)} share" if len(clients) > 1 else f"{listed(clients)} is not alone with"
-            yield Explanation(
-                code="fenced_instance_id",
-                subject=f"group {group}",
-                title=f"{listed(numbers['errors'])}: {by} group.instance.id {instance or '(not in the request)'}; the "
-                f"one that joins throws the other out, {times(one.count)}",
-                remedy="Give each instance a group.instance.id of its own: two of them are alive with the same.",
-                explained=(one,),
-                numbers={
-                    "error": numbers["errors"][0],
-                    "group_instance_id": instance or None,
-                    "clients": clients,
-                    "concerns": [*numbers["apis"], f"group {group}"],
-                },
-                severity="error",
-                explains=dict.fromkeys(("rebalances", "member_removed"), scope_of("group", [group])),
-            )
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        numbers, group, clients = one.numbers, one.name("group"), one.numbers["clients"]
+        instance = numbers["group_instance_id"]
+        by = f"{listed(clients)} share" if len(clients) > 1 else f"{listed(clients)} is not alone with"
+        return self.told(
+            one,
+            f"{listed(numbers['errors'])}: {by} group.instance.id {instance or '(not in the request)'}; the "
+            f"one that joins throws the other out, {times(one.count)}",
+            "Give each instance a group.instance.id of its own: two of them are alive with the same.",
+            subject=f"group {group}",
+            numbers={
+                "error": numbers["errors"][0],
+                "group_instance_id": instance or None,
+                "clients": clients,
+                "concerns": [*numbers["apis"], f"group {group}"],
+            },
+            severity="error",
+            explains=dict.fromkeys(("rebalances", "member_removed"), scope_of("group", [group])),
+        )

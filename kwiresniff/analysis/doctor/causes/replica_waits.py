@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import Final
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observation, Observed
-from kwiresniff.analysis.doctor.rule import as_brokers, as_clients
 from kwiresniff.analysis.doctor.wording import clock, duration, listed, span, times
+from kwiresniff.results.findings import scope_of
 
 #: Fewer, and none of so long, is what a busy moment costs; of a broker that was seen to go less is enough.
 FEW: Final = 3
@@ -29,13 +28,11 @@ class ReplicaWait(Cause):
     it, `slow_broker` is told instead.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("replica_wait",)
-    explains: ClassVar[tuple[str, ...]] = ("writes_waited", "late_writes")
+    codes = ("replica_wait",)
+    explains = ("writes_waited", "late_writes")
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By the brokers that were waited for."""
-        for one in observed.of("writes_waited"):
-            yield self._explanation(one, late_writes_of(observed, one))
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        return self._explanation(one, late_writes_of(observed, one))
 
     def _explanation(self, one: Observation, late: list[Observation]) -> Explanation:
         cluster, numbers = self.context.cluster, one.numbers
@@ -57,16 +54,14 @@ class ReplicaWait(Cause):
         shared = "for a replica that they share, or each for its own disk; which, the capture does not show"
         waited = f"{listed(numbers['apis'])} waited up to {duration(longest_ns)} at {at}"
         when = f"{how_often}{span(one.first_ns, one.last_ns)}"
-        return Explanation(
-            code="replica_wait",
-            subject=listed([cluster.broker_text(address) for address in culprits]) or at,
-            title=f"{waited} for replicas on other brokers{when}: {'; '.join(why)}"
-            if why
-            else f"{waited}{when}, {shared}",
-            remedy="Writes with acks=all wait until a replica that is gone has left the ISR (broker.session.timeout.ms "
+        return self.told(
+            one,
+            f"{waited} for replicas on other brokers{when}: {'; '.join(why)}" if why else f"{waited}{when}, {shared}",
+            "Writes with acks=all wait until a replica that is gone has left the ISR (broker.session.timeout.ms "
             "of the controller, replica.lag.time.max.ms). See why its broker went or stood still: its log, pauses, "
             "disks. One that is stopped in order takes leave first, and nobody waits. The leader's RemoteTimeMs is "
             "what it waited for replicas, its LocalTimeMs what its own disk took.",
+            subject=listed([cluster.broker_text(address) for address in culprits]) or at,
             explained=(one, *late),
             supports=(one.text, *why),
             contradicts=() if gone else ("no broker closed its connections meanwhile",),
@@ -81,10 +76,10 @@ class ReplicaWait(Cause):
             },
             severity="warning" if grave else "info",
             explains={
-                "slow": as_brokers(*brokers, *culprits),
-                "request_timed_out": as_brokers(*brokers),
-                "own_queue": as_clients(*numbers["clients"]),
-                **dict.fromkeys(("broker_unreachable", "closed_by_broker", "unanswered"), as_brokers(*culprits)),
+                "slow": scope_of("broker", [*brokers, *culprits]),
+                "request_timed_out": scope_of("broker", brokers),
+                "own_queue": scope_of("client", numbers["clients"]),
+                **dict.fromkeys(("broker_unreachable", "closed_by_broker", "unanswered"), scope_of("broker", culprits)),
             },
         )
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import Final
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
-from kwiresniff.analysis.doctor.error_meanings import MEANINGS
 from kwiresniff.analysis.doctor.observation import Observation, Observed
-from kwiresniff.analysis.doctor.rule import as_brokers, as_clients
 from kwiresniff.analysis.doctor.wording import broker_says, counted, duration, listed, span
 from kwiresniff.results.findings import scope_of
 
 #: A follower may be behind for so long before it leaves the ISR (``replica.lag.time.max.ms``); a restart takes less.
 LAG_NS: Final = 30_000_000_000
+#: What clients meet at partitions without a leader.
+_WITHOUT_LEADER: Final = (
+    "leader_not_available", "kafka_storage_error", "not_leader_or_follower", "stale_metadata",
+    "coordinator_not_available", "not_coordinator", "request_timed_out", "metadata_storm",
+)  # fmt: skip
 
 
 class UnderReplicated(Cause):
@@ -26,15 +29,10 @@ class UnderReplicated(Cause):
     sync elsewhere, which is told as a doubt.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("under_replicated",)
-    explains: ClassVar[tuple[str, ...]] = ("under_replicated",)
+    codes = ("under_replicated",)
+    explains = ("under_replicated",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By cluster."""
-        for one in observed.of("under_replicated"):
-            yield self._explanation(one)
-
-    def _explanation(self, one: Observation) -> Explanation:
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
         cluster, numbers = self.context.cluster, one.numbers
         cluster_id = one.name("node").rpartition("/")[0]
         missing = [node for node, _ in numbers["missing"]]
@@ -60,13 +58,12 @@ class UnderReplicated(Cause):
             details.append(f"node {most[0]} leads {most[1]} of these {numbers['short']} partitions")
         addresses = [address for node in absent if (address := cluster.address(cluster_id, node))]
         be = "is" if numbers["short"] == 1 else "are"
-        return Explanation(
-            code="under_replicated",
-            subject=listed([texts[node] for node in missing]),
-            title=f"{numbers['short']} of {counted(numbers['of'], 'partition')} {be} under-replicated"
+        return self.told(
+            one,
+            f"{numbers['short']} of {counted(numbers['of'], 'partition')} {be} under-replicated"
             f"{span(one.first_ns, one.last_ns)}: {'; '.join(parts)}",
-            remedy=_FAILED if failed else _ABSENT if absent else _LAGGING,
-            explained=(one,),
+            _FAILED if failed else _ABSENT if absent else _LAGGING,
+            subject=listed([texts[node] for node in missing]),
             supports=(one.text,),
             doubt=_REASSIGNED if elsewhere and not absent and not failed else "",
             numbers={
@@ -81,24 +78,24 @@ class UnderReplicated(Cause):
             details=tuple(details),
             severity="warning" if grave else "info",
             scope=scope_of("left", addresses),
-            explains={"broker_unreachable": as_brokers(*addresses)},
+            explains={"broker_unreachable": scope_of("broker", addresses)},
         )
 
 
 class UnevenLeaders(Cause):
-    """`leader_imbalance` (warning): brokers that are there and in sync lead no partition, so that the others do all the
-    work of leaders.
+    """`leader_imbalance` (warning; info of fewer partitions): brokers that are there and in sync lead no partition, so
+    that the others do all the work of leaders.
 
     Seen must be Metadata of so many partitions that each of them would lead 3 or more if leaders were spread over the
-    replicas in sync. Of fewer partitions it is chance. Soon after a restart it is ordinary: the preferred leaders are
-    elected again within 5 minutes (``leader.imbalance.check.interval.seconds``), unless that is switched off.
+    replicas in sync, or of 2 or more of which it is the preferred leader, the first of the replicas. Soon after a
+    restart it is ordinary: the preferred leaders are elected again within 5 minutes
+    (``leader.imbalance.check.interval.seconds``), unless that is switched off.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("leader_imbalance",)
-    explains: ClassVar[tuple[str, ...]] = ("leads_none",)
+    codes = ("leader_imbalance",)
+    explains = ("leads_none",)
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By cluster."""
         clusters: dict[str, list[Observation]] = {}
         for one in observed.of("leads_none"):
             clusters.setdefault(one.name("node").rpartition("/")[0], []).append(one)
@@ -121,7 +118,7 @@ class UnevenLeaders(Cause):
             explained=tuple(idle),
             supports=tuple(one.text for one in idle),
             numbers={"nodes": nodes, "leads": leads, "preferred": preferred},
-            severity="warning",
+            severity="info" if all(one.numbers["by_chance"] for one in idle) else "warning",
         )
 
 
@@ -133,15 +130,10 @@ class OfflinePartition(Cause):
     log directory (KIP-112). A new topic, or one whose leader has just left, has none for a moment and is not this.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("partition_offline",)
-    explains: ClassVar[tuple[str, ...]] = ("no_leader",)
+    codes = ("partition_offline",)
+    explains = ("no_leader",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By the nodes that have the replicas."""
-        for one in observed.of("no_leader"):
-            yield self._explanation(one)
-
-    def _explanation(self, one: Observation) -> Explanation:
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
         numbers, clients = one.numbers, one.named("client")
         nodes, failed = numbers["nodes"], numbers["log_directory_failed"]
         cluster_id = one.name("node").rpartition("/")[0]
@@ -152,13 +144,12 @@ class OfflinePartition(Cause):
             why = f"their replicas are on {texts}, and none of those can lead"
         else:
             why = "which replicas they have is not told"
-        return Explanation(
-            code="partition_offline",
-            subject=listed(numbers["partitions"]),
-            title=f"no leader{span(one.first_ns, one.last_ns)}, for {duration(numbers['lasted_ns'])} at least: {why}; "
+        return self.told(
+            one,
+            f"no leader{span(one.first_ns, one.last_ns)}, for {duration(numbers['lasted_ns'])} at least: {why}; "
             "nobody can write to them or read them",
-            remedy=_FAILED if failed else _AWAY,
-            explained=(one,),
+            _FAILED if failed else _AWAY,
+            subject=listed(numbers["partitions"]),
             supports=(one.text,),
             numbers={
                 "partitions": numbers["partitions"],
@@ -167,17 +158,11 @@ class OfflinePartition(Cause):
                 "clients": clients,
             },
             explains={
-                **dict.fromkeys(
-                    (
-                        "leader_not_available", "kafka_storage_error", "not_leader_or_follower", "stale_metadata",
-                        "coordinator_not_available", "not_coordinator", "request_timed_out", "metadata_storm",
-                    ),
-                    as_clients(*clients),
-                ),
+                **dict.fromkeys(_WITHOUT_LEADER, scope_of("client", clients)),
                 "leader_change": scope_of("topic", one.named("topic")),
                 "under_replicated": scope_of("topic", one.named("topic")),
             },
-        )  # fmt: skip
+        )
 
 
 class NotEnoughReplicas(Cause):
@@ -189,15 +174,10 @@ class NotEnoughReplicas(Cause):
     Metadata nor silence shows which one left, none is named.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("not_enough_replicas",)
-    explains: ClassVar[tuple[str, ...]] = ("writes_refused",)
+    codes = ("not_enough_replicas",)
+    explains = ("writes_refused",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By topic."""
-        for one in observed.of("writes_refused"):
-            yield self._explanation(one)
-
-    def _explanation(self, one: Observation) -> Explanation:
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
         cluster, numbers = self.context.cluster, one.numbers
         topic, cluster_id, missing = numbers["topic"], numbers["cluster"], numbers["missing"]
         what = listed(numbers["partitions"]) or topic
@@ -210,13 +190,13 @@ class NotEnoughReplicas(Cause):
         clients = one.named("client")
         # Until the replica has left the ISR, writes wait for it instead of being refused, wherever they go.
         everywhere = [*one.named("broker"), *cluster.addresses(cluster_id)]
-        return Explanation(
-            code="not_enough_replicas",
-            subject=f"topic {topic}",
-            title=f"{listed(numbers['errors'])}: writes to {what} are refused{span(one.first_ns, one.last_ns)}, too "
+        return self.told(
+            one,
+            f"{listed(numbers['errors'])}: writes to {what} are refused{span(one.first_ns, one.last_ns)}, too "
             f"few replicas are in sync{left}",
-            remedy=MEANINGS["NOT_ENOUGH_REPLICAS"].remedy,
-            explained=(one,),
+            "Find the replicas that fell out of the ISR (disk, network, a broker that is down) before lowering "
+            "min.insync.replicas.",
+            subject=f"topic {topic}",
             supports=(one.text,),
             numbers={
                 "error": numbers["errors"][0] if numbers["errors"] else "",
@@ -229,9 +209,13 @@ class NotEnoughReplicas(Cause):
             details=tuple(broker_says(numbers["messages"])),
             scope=scope_of("left", addresses),
             explains={
-                **dict.fromkeys(("unanswered", "metadata_storm"), as_clients(*clients)),
-                **dict.fromkeys(("slow", "request_timed_out", "replica_wait", "slow_broker"), as_brokers(*everywhere)),
-                **dict.fromkeys(("broker_unreachable", "closed_by_broker", "broker_stalled"), as_brokers(*addresses)),
+                **dict.fromkeys(("unanswered", "metadata_storm"), scope_of("client", clients)),
+                **dict.fromkeys(
+                    ("slow", "request_timed_out", "replica_wait", "slow_broker"), scope_of("broker", everywhere)
+                ),
+                **dict.fromkeys(
+                    ("broker_unreachable", "closed_by_broker", "broker_stalled"), scope_of("broker", addresses)
+                ),
                 **dict.fromkeys(("leader_change", "under_replicated"), scope_of("left", addresses)),
             },
         )

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import ClassVar
-
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
-from kwiresniff.analysis.doctor.observation import Observed
+from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.wording import listed
 from kwiresniff.results.findings import scope_of
 
@@ -18,25 +15,22 @@ class SharedGroup(Cause):
     A consumer that changes its subscription while others have not yet looks the same for a moment.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("shared_group",)
-    explains: ClassVar[tuple[str, ...]] = ("subscriptions_differ",)
+    codes = ("shared_group",)
+    explains = ("subscriptions_differ",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By group."""
-        for one in observed.of("subscriptions_differ"):
-            group, kinds = one.numbers["group"], one.numbers["topics"]
-            said = [f"{listed(kind['clients'])} to {listed(kind['topics'])}" for kind in kinds]
-            storms = observed.about([f"group:{group}"], "rebalances")
-            yield Explanation(
-                code="shared_group",
-                subject=f"group {group}",
-                title=f"applications that have nothing in common share the group: {listed(said)}; each start and stop "
-                "of one rebalances the others",
-                remedy=f"Give each application a group.id of its own in place of {group}; set the offsets of the new "
-                "group to those that were committed before it starts.",
-                explained=(one,),
-                supports=tuple(each.text for each in storms),
-                numbers={"group": group, "subscriptions": kinds},
-                severity="warning" if storms else "info",
-                explains={"rebalances": scope_of("group", [group])} if storms else {},
-            )
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        group, kinds = one.numbers["group"], one.numbers["topics"]
+        said = [f"{listed(kind['clients'])} to {listed(kind['topics'])}" for kind in kinds]
+        storms = observed.about([f"group:{group}"], "rebalances")
+        return self.told(
+            one,
+            f"applications that have nothing in common share the group: {listed(said)}; each start and stop "
+            "of one rebalances the others",
+            f"Give each application a group.id of its own in place of {group}; set the offsets of the new "
+            "group to those that were committed before it starts.",
+            subject=f"group {group}",
+            supports=tuple(each.text for each in storms),
+            numbers={"group": group, "subscriptions": kinds},
+            severity="warning" if storms else "info",
+            explains={"rebalances": scope_of("group", [group])} if storms else {},
+        )

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import Final
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.cause import SYMPTOM, Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.observers.slow_answers import SLOW_NS
-from kwiresniff.analysis.doctor.rule import SYMPTOM
 
 #: Once or twice, and not for so long, is what happens when brokers start or make an internal topic.
 FEW: Final = 3
@@ -36,33 +34,30 @@ class SlowAnswer(Cause):
     path, a queue, a quota, a stalled broker, a slow disk or replica makes late is a symptom of that.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("slow",)
-    explains: ClassVar[tuple[str, ...]] = ("slow_answer",)
+    codes = ("slow",)
+    explains = ("slow_answer",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By broker, API and episode."""
-        for one in observed.of("slow_answer"):
-            numbers = one.numbers
-            title = f"{numbers['api']} takes the broker more than a second"
-            if numbers["is_cut"]:
-                title += ", unless it throttled the client: its responses are cut off in the capture"
-            remedy = _COMPARE
-            if numbers["api"] == "Produce":
-                remedy = _REPLICAS if numbers["is_replicated"] else _LEADER
-            told = ("api", "worst_ns", "of", "p50_ns", "p99_ns")
-            yield Explanation(
-                code="slow",
-                subject=one.name("broker"),
-                title=title,
-                remedy=remedy,
-                explained=(one,),
-                severity=_severity(one),
-                numbers={
-                    **{name: numbers[name] for name in told if name in numbers},
-                    "clients": one.named("client"),
-                },
-                rank=SYMPTOM,
-            )
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        numbers = one.numbers
+        title = f"{numbers['api']} takes the broker more than a second"
+        if numbers["is_cut"]:
+            title += ", unless it throttled the client: its responses are cut off in the capture"
+        remedy = _COMPARE
+        if numbers["api"] == "Produce":
+            remedy = _REPLICAS if numbers["is_replicated"] else _LEADER
+        told = ("api", "worst_ns", "of", "p50_ns", "p99_ns")
+        return self.told(
+            one,
+            title,
+            remedy,
+            subject=one.name("broker"),
+            severity=_severity(one),
+            numbers={
+                **{name: numbers[name] for name in told if name in numbers},
+                "clients": one.named("client"),
+            },
+            rank=SYMPTOM,
+        )
 
 
 def _severity(one: Observation) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.cluster import Cluster
 from kwiresniff.analysis.doctor.observation import Observation, Observed
-from kwiresniff.analysis.doctor.rule import as_brokers, as_clients
 from kwiresniff.analysis.doctor.wording import clock, counted, duration, listed, span
+from kwiresniff.results.findings import scope_of
 
 #: Writes that must be seen of what is compared with.
 ENOUGH: Final = 20
@@ -96,8 +96,8 @@ class SlowBroker(Cause):
     went. A path between brokers that is slow looks the same at the clients.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("slow_broker",)
-    explains: ClassVar[tuple[str, ...]] = ("late_writes", "broker_silent")
+    codes = ("slow_broker",)
+    explains = ("late_writes", "broker_silent")
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
         """By cluster and time, each node that took part in late writes."""
@@ -163,9 +163,10 @@ class SlowBroker(Cause):
             scope=frozenset([f"node:{trouble.cluster_id}/{node}", *([f"broker:{address}"] if address else [])]),
             explains={
                 **dict.fromkeys(
-                    ("slow", "replica_wait", "unanswered", "request_timed_out", "request_timeout"), as_brokers(*brokers)
+                    ("slow", "replica_wait", "unanswered", "request_timed_out", "request_timeout"),
+                    scope_of("broker", brokers),
                 ),
-                "own_queue": as_clients(*clients),
+                "own_queue": scope_of("client", clients),
             },
         )
 
@@ -202,11 +203,10 @@ class CostlyTopic(Cause):
     are not compared.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("recompression", "slow_topic")
-    explains: ClassVar[tuple[str, ...]] = ("recompressed", "late_writes")
+    codes = ("recompression", "slow_topic")
+    explains = ("recompressed", "late_writes")
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By topic."""
         troubles = list(_troubles(observed, self.context.cluster))
         recompressed = {one.name("topic"): one for one in observed.of("recompressed")}
         own = [(late, trouble) for trouble in troubles for late in trouble.own_topics()]
@@ -229,15 +229,15 @@ class CostlyTopic(Cause):
         topic, leader, others = late.name("topic"), late.numbers["leader"], trouble.other_topics(late)
         longest_ns, broker = late.numbers["longest_ns"], self.context.cluster.broker_text(leader)
         names = listed([other.name("topic") for other in others])
-        return Explanation(
-            code="slow_topic",
-            subject=f"topic {topic}",
-            title=f"{late.count} of {late.numbers['writes']} writes took {broker} up to {duration(longest_ns)}"
+        return self.told(
+            late,
+            f"{late.count} of {late.numbers['writes']} writes took {broker} up to {duration(longest_ns)}"
             f"{span(late.first_ns, late.last_ns)}, while {names} there is not late",
-            remedy=f"It is not the broker but what {topic} asks of it: compare its settings with those of {names} "
+            f"It is not the broker but what {topic} asks of it: compare its settings with those of {names} "
             "(kafka-configs --describe: compression.type, flush.messages, message.timestamp.type), the log directory "
             "that it lies in, and the size of its batches.",
-            explained=(late,),
+            code="slow_topic",
+            subject=f"topic {topic}",
             supports=(late.text, *[other.text for other in others]),
             doubt="" if late.numbers["nodes"] and late.numbers["acks"] else "its replicas are not in the capture",
             numbers={
@@ -247,7 +247,7 @@ class CostlyTopic(Cause):
                 "longest_ns": longest_ns,
                 "other_topics": [other.name("topic") for other in others],
             },
-            explains=dict.fromkeys(("slow", "replica_wait"), as_brokers(leader)),
+            explains=dict.fromkeys(("slow", "replica_wait"), scope_of("broker", [leader])),
         )
 
     def _explanation(self, one: Observation, own: list[tuple[Observation, _Trouble]]) -> Explanation:
@@ -266,13 +266,13 @@ class CostlyTopic(Cause):
             title += f"; {count} took it up to {duration(longest_ns)}"
             title += f", while {listed(list(others))} there is not late" if others else ""
         brokers = one.numbers["leaders"]
-        return Explanation(
-            code="recompression",
-            subject=f"topic {topic}",
-            title=title,
-            remedy=f"Set compression.type=producer for {topic}, or let its producers use what the topic has "
+        return self.told(
+            one,
+            title,
+            f"Set compression.type=producer for {topic}, or let its producers use what the topic has "
             f"(compression.type={codec}): then the broker stores batches as they come. A high level of compression "
             "(compression.zstd.level, compression.gzip.level) costs the most.",
+            subject=f"topic {topic}",
             explained=(one, *late),
             supports=(one.text, *[each.text for each in (*late, *others.values())]),
             contradicts=() if others or not late else ("no other topic was written there, to compare it with",),
@@ -282,7 +282,7 @@ class CostlyTopic(Cause):
                 "leaders": brokers,
                 "longest_ns": longest_ns,
             },
-            explains={"slow": as_brokers(*brokers)} if late else {},
+            explains={"slow": scope_of("broker", brokers)} if late else {},
         )
 
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import ClassVar
-
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.observers.stalls import AFTER_NS, SEVERE_NS
-from kwiresniff.analysis.doctor.rule import as_brokers, as_clients
 from kwiresniff.analysis.doctor.wording import duration, listed, span
 from kwiresniff.results.findings import scope_of
 
@@ -24,13 +20,11 @@ class StalledBroker(Cause):
     client of the broker is in the capture.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("broker_stalled",)
-    explains: ClassVar[tuple[str, ...]] = ("broker_silent", "late_writes")
+    codes = ("broker_stalled",)
+    explains = ("broker_silent", "late_writes")
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By time."""
-        for one in observed.of("broker_silent"):
-            yield self._explanation(one, [late for late in observed.of("late_writes") if _is_in(late, one)])
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        return self._explanation(one, [late for late in observed.of("late_writes") if _is_in(late, one)])
 
     def _explanation(self, one: Observation, waits: list[Observation]) -> Explanation:
         cluster, numbers = self.context.cluster, one.numbers
@@ -48,13 +42,13 @@ class StalledBroker(Cause):
             title = f"the broker stalled: it answered nothing{took},{when}{ended}"
         # With acks=all the other brokers wait for the replicas of one that stands still.
         nodes = {address for broker in silent for address in cluster.addresses(cluster.of(broker))}
-        everywhere = as_brokers(*silent, *waiting, *nodes)
-        return Explanation(
-            code="broker_stalled",
-            subject=listed(texts),
-            title=f"{title}; or its answers are among what the capture lost" if lossy else title,
-            remedy="The whole broker stood still, so it is not one request that is slow: look at its pauses of garbage "
+        everywhere = scope_of("broker", [*silent, *waiting, *nodes])
+        return self.told(
+            one,
+            f"{title}; or its answers are among what the capture lost" if lossy else title,
+            "The whole broker stood still, so it is not one request that is slow: look at its pauses of garbage "
             "collection, a disk that hung, CPU taken away (a stopped process, a paused virtual machine).",
+            subject=listed(texts),
             explained=(one, *waits),
             supports=(one.text,),
             numbers={
@@ -67,9 +61,9 @@ class StalledBroker(Cause):
             severity="info" if lossy else "error" if numbers["lasted_ns"] >= SEVERE_NS else "warning",
             explains={
                 **dict.fromkeys(("slow", "replica_wait", "unanswered", "request_timed_out"), everywhere),
-                **dict.fromkeys(("broker_unreachable", "long_rebalance"), as_brokers(*silent)),
+                **dict.fromkeys(("broker_unreachable", "long_rebalance"), scope_of("broker", silent)),
                 "leader_change": scope_of("left", silent),
-                "own_queue": as_clients(*numbers["clients"]),
+                "own_queue": scope_of("client", numbers["clients"]),
             },
         )
 

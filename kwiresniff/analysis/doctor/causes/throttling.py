@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import Final
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observation, Observed
-from kwiresniff.analysis.doctor.rule import as_brokers, as_clients
 from kwiresniff.analysis.doctor.wording import duration, listed
 from kwiresniff.base.time_units import MILLISECOND_NS
+from kwiresniff.results.findings import scope_of
 
 #: A client that loses so much of its time to a quota cannot do its work.
 MUCH: Final = 0.5
@@ -18,6 +17,11 @@ SEVERE_MS: Final = 1_000
 WINDOW_MS: Final = 1_000
 _MUTED: Final = "Its requests wait before the broker reads them"
 _HELD: Final = "The broker, which is older than Kafka 2.0, holds its responses back"
+#: What a client meets that is told to wait.
+_SYMPTOMS: Final = (
+    "unanswered", "broker_stalled", "request_timed_out", "closed_by_broker", "consumer_lag", "own_queue",
+    "throttling_quota_exceeded",
+)  # fmt: skip
 
 
 class Throttled(Cause):
@@ -28,31 +32,25 @@ class Throttled(Cause):
     broker; where the responses before are cut off, that is told with the slow requests.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("throttled",)
-    explains: ClassVar[tuple[str, ...]] = ("throttled",)
+    codes = ("throttled",)
+    explains = ("throttled",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By client and user."""
-        for one in observed.of("throttled"):
-            yield self._explanation(one)
-
-    def _explanation(self, one: Observation) -> Explanation:
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
         client, brokers, numbers = one.name("client"), one.named("broker"), one.numbers
         longest_ms, lost_ns = numbers["longest_ms"], numbers["lost_ns"]
         quotas = listed(numbers["quotas"])
-        if longest_ms <= WINDOW_MS and "request" not in quotas:
+        of_traffic = quotas in ("produce quota", "fetch quota") or len(numbers["quotas"]) > 1
+        if longest_ms <= WINDOW_MS and of_traffic and "request" not in quotas:
             quotas = f"{quotas} or the request quota"
         severe = lost_ns / numbers["seen_ns"] >= MUCH and longest_ms >= SEVERE_MS
         on = "its connections" if len(brokers) > 1 else "its connection"
-        return Explanation(
-            code="throttled",
-            subject=client,
-            title=f"is throttled by the {quotas} of user {numbers['user']} or its client id: {one.count} answers tell "
+        return self.told(
+            one,
+            f"is throttled by the {quotas} of user {numbers['user']} or its client id: {one.count} answers tell "
             f"it to wait, {duration(longest_ms * MILLISECOND_NS)} at most; on {on} it lost {duration(lost_ns)}",
-            remedy="Raise the quota of the user or client id (kafka-configs --describe --entity-type users, clients), "
+            "Raise the quota of the user or client id (kafka-configs --describe --entity-type users, clients), "
             f"or make the client send less. {_HELD if numbers['held_back'] else _MUTED}: brokers and disks are not "
             "slow.",
-            explained=(one,),
             supports=(one.text,),
             numbers={
                 **{name: numbers[name] for name in ("user", "longest_ms", "total_ms", "lost_ns", "quotas")},
@@ -60,13 +58,7 @@ class Throttled(Cause):
             },
             severity="error" if severe else "warning",
             explains={
-                "slow": as_brokers(*brokers),
-                **dict.fromkeys(
-                    (
-                        "unanswered", "broker_stalled", "request_timed_out", "closed_by_broker", "consumer_lag",
-                        "own_queue",
-                    ),
-                    as_clients(client),
-                ),
+                "slow": scope_of("broker", brokers),
+                **dict.fromkeys(_SYMPTOMS, scope_of("client", [client])),
             },
-        )  # fmt: skip
+        )

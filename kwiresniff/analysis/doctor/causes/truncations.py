@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import Final
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
-from kwiresniff.analysis.doctor.observation import Observed
+from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.wording import listed
 from kwiresniff.results.findings import scope_of
 
@@ -18,33 +17,33 @@ class UncleanElection(Cause):
     no loss; a topic that was deleted and created again looks the same.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("records_lost",)
-    explains: ClassVar[tuple[str, ...]] = ("log_went_back",)
+    codes = ("records_lost",)
+    explains = ("log_went_back",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By the brokers that led before and lead now."""
-        for one in observed.of("log_went_back"):
-            numbers = dict(one.numbers)
-            details = numbers.pop("details")
-            old, new = (self.context.cluster.broker_text(numbers[name]) for name in ("from_address", "to_address"))
-            yield Explanation(
-                code="records_lost",
-                subject=listed(numbers["partitions"]),
-                title=f"records that {old} had are gone, at least {numbers['lost_records']:,}: {new} was made leader "
-                "without them, and gives their offsets out again (an unclean leader election)",
-                remedy=_REMEDY,
-                explained=(one,),
-                supports=(one.text,),
-                numbers=numbers,
-                details=tuple(details),
-                explains=dict.fromkeys(
-                    (
-                        "leader_change", "under_replicated", "offset_out_of_range", "out_of_order_sequence_number",
-                        "unknown_producer_id",
-                    ),
-                    scope_of("topic", one.named("topic")),
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        numbers = dict(one.numbers)
+        details = numbers.pop("details")
+        old, new = (self.context.cluster.broker_text(numbers[name]) for name in ("from_address", "to_address"))
+        return self.told(
+            one,
+            f"records that {old} had are gone, at least {numbers['lost_records']:,}: {new} was made leader "
+            "without them, and gives their offsets out again (an unclean leader election)",
+            _REMEDY,
+            subject=listed(numbers["partitions"]),
+            supports=(one.text,),
+            numbers=numbers,
+            details=tuple(details),
+            explains=dict.fromkeys(
+                (
+                    "leader_change",
+                    "under_replicated",
+                    "offset_out_of_range",
+                    "out_of_order_sequence_number",
+                    "unknown_producer_id",
                 ),
-            )  # fmt: skip
+                scope_of("topic", one.named("topic")),
+            ),
+        )
 
 
 _REMEDY: Final = (

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import Final
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.cause import SYMPTOM, Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.observers.unanswered import CLUSTER_API_NAMES
-from kwiresniff.analysis.doctor.rule import SYMPTOM, as_clients
 from kwiresniff.analysis.doctor.wording import duration, listed, times
+from kwiresniff.results.findings import scope_of
 
 #: Requests that a broker passes on to the active controller (KIP-590), or that clients send it themselves.
 TO_CONTROLLER: Final = frozenset({
@@ -56,11 +56,10 @@ class Unanswered(Cause):
     where they show, this is a symptom of theirs.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("unanswered",)
-    explains: ClassVar[tuple[str, ...]] = ("unanswered",)
+    codes = ("unanswered",)
+    explains = ("unanswered",)
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By broker, API and episode."""
         cluster = self.context.cluster
         for one in observed.of("unanswered"):
             broker, api, longest_ns = one.name("broker"), one.numbers["api"], one.numbers["longest_ns"]
@@ -79,12 +78,11 @@ class Unanswered(Cause):
                 title += ": the broker closed other connections then, it was stopped or killed"
             if passed_on:
                 title += ", though the broker answered other requests: the controller does not"
-            yield Explanation(
-                code="unanswered",
+            yield self.told(
+                one,
+                title,
+                _CONTROLLER if passed_on else _SILENT,
                 subject=broker,
-                title=title,
-                remedy=_CONTROLLER if passed_on else _SILENT,
-                explained=(one,),
                 severity="info" if lossy else "warning" if api in CLUSTER_API_NAMES or went else "error",
                 numbers={"api": api, "clients": one.named("client"), "longest_ns": longest_ns},
                 rank=SYMPTOM,
@@ -97,15 +95,10 @@ class ClosedByBroker(Cause):
     does so; one that refuses a version, wants SASL or TLS, or has too many connections is told as that.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("closed_by_broker",)
-    explains: ClassVar[tuple[str, ...]] = ("closed_by_broker",)
+    codes = ("closed_by_broker",)
+    explains = ("closed_by_broker",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By client and broker."""
-        for one in observed.of("closed_by_broker"):
-            yield self._explanation(one)
-
-    def _explanation(self, one: Observation) -> Explanation:
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
         numbers, client, broker = one.numbers, one.name("client"), one.name("broker")
         requests, largest = numbers["requests"], numbers["largest_request_bytes"]
         large = largest >= MAX_REQUEST_BYTES
@@ -133,14 +126,12 @@ class ClosedByBroker(Cause):
                 f"traffic, {times(one.count)} ({listed(requests)} without an answer)"
             )
             remedy = _FORGOTTEN
-        return Explanation(
-            code="closed_by_broker",
-            subject=client,
-            title=title,
-            remedy=remedy,
-            explained=(one,),
+        return self.told(
+            one,
+            title,
+            remedy,
             severity="error" if large or again else "info" if numbers["cluster"] else "warning",
             numbers={"broker": broker, "requests": requests, "largest_request_bytes": largest},
             rank=SYMPTOM,
-            explains={"connection_churn": as_clients(client), "metadata_storm": as_clients(client)},
+            explains={"connection_churn": scope_of("client", [client]), "metadata_storm": scope_of("client", [client])},
         )

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import ClassVar
-
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
-from kwiresniff.analysis.doctor.observation import Observed
+from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.wording import clock, counted, duration, listed
 from kwiresniff.results.findings import scope_of
 
@@ -20,27 +17,23 @@ class PartitionNotRead(Cause):
     Must not be seen: an answer that lacks bytes, in which the records may have been.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("partition_not_read",)
-    explains: ClassVar[tuple[str, ...]] = ("partition_not_read",)
+    codes = ("partition_not_read",)
+    explains = ("partition_not_read",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By member."""
-        for one in observed.of("partition_not_read"):
-            numbers, client = one.numbers, one.name("client")
-            group, partitions = numbers["group"], listed(numbers["partitions"])
-            yield Explanation(
-                code="partition_not_read",
-                subject=f"group {group}",
-                title=f"{client} is assigned {partitions} and has not read from there since {clock(one.first_ns)}: "
-                f"{counted(numbers['records'], 'record')} wait in {duration(numbers['waiting_ns'])}, while it reads "
-                f"{counted(numbers['reading'], 'other partition')}",
-                remedy=f"See in {client} whether {partitions} is paused and never resumed (pause and resume of the "
-                "consumer), and what its threads for it do; the broker has the records and is not asked for them.",
-                explained=(one,),
-                supports=("it is given records of other partitions meanwhile, and its heartbeats go on",),
-                numbers=dict(numbers),
-                explains=dict.fromkeys(_SYMPTOMS, scope_of("group", [group])),
-            )
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        numbers, client = one.numbers, one.name("client")
+        group, partitions = numbers["group"], listed(numbers["partitions"])
+        return self.told(
+            one,
+            f"{client} is assigned {partitions} and has not read from there since {clock(one.first_ns)}: "
+            f"{counted(numbers['records'], 'record')} wait in {duration(numbers['waiting_ns'])}, while it reads "
+            f"{counted(numbers['reading'], 'other partition')}",
+            f"See in {client} whether {partitions} is paused and never resumed (pause and resume of the "
+            "consumer), and what its threads for it do; the broker has the records and is not asked for them.",
+            subject=f"group {group}",
+            supports=("it is given records of other partitions meanwhile, and its heartbeats go on",),
+            explains=dict.fromkeys(_SYMPTOMS, scope_of("group", [group])),
+        )
 
 
 class HangingConsumer(Cause):
@@ -50,24 +43,20 @@ class HangingConsumer(Cause):
     looks the same the first time.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("commits_stopped",)
-    explains: ClassVar[tuple[str, ...]] = ("commits_stopped",)
+    codes = ("commits_stopped",)
+    explains = ("commits_stopped",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By member."""
-        for one in observed.of("commits_stopped"):
-            numbers, client, group = one.numbers, one.name("client"), one.numbers["group"]
-            yield Explanation(
-                code="commits_stopped",
-                subject=f"group {group}",
-                title=f"{client} fetches on and commits nothing from {clock(one.first_ns)} on, for "
-                f"{duration(numbers['lasted_ns'])}: {counted(numbers['records'], 'record')} were given to it that it "
-                f"has not finished; before, it committed every {duration(numbers['gap_ns'])} at most",
-                remedy=f"See what {client} is doing (a thread dump): its library fetches ahead and sends heartbeats, "
-                "its application does not get on. After max.poll.interval.ms the group gives its partitions to others, "
-                "which begin at the last commit.",
-                explained=(one,),
-                supports=("it committed before, and its heartbeats and fetches go on",),
-                numbers=dict(numbers),
-                explains=dict.fromkeys(_SYMPTOMS, scope_of("group", [group])),
-            )
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        numbers, client, group = one.numbers, one.name("client"), one.numbers["group"]
+        return self.told(
+            one,
+            f"{client} fetches on and commits nothing from {clock(one.first_ns)} on, for "
+            f"{duration(numbers['lasted_ns'])}: {counted(numbers['records'], 'record')} were given to it that it "
+            f"has not finished; before, it committed every {duration(numbers['gap_ns'])} at most",
+            f"See what {client} is doing (a thread dump): its library fetches ahead and sends heartbeats, "
+            "its application does not get on. After max.poll.interval.ms the group gives its partitions to others, "
+            "which begin at the last commit.",
+            subject=f"group {group}",
+            supports=("it committed before, and its heartbeats and fetches go on",),
+            explains=dict.fromkeys(_SYMPTOMS, scope_of("group", [group])),
+        )

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import Final
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.cause import WASTE, Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observation, Observed
-from kwiresniff.analysis.doctor.rule import WASTE
-from kwiresniff.analysis.doctor.wording import times
+from kwiresniff.analysis.doctor.wording import listed, times
 from kwiresniff.results.findings import scope_of
 
 #: A member may commit so often in a second before it is waste.
@@ -25,6 +23,9 @@ EMPTY_PER_SECOND: Final = 20.0
 OFTEN_REFUSED: Final = 3
 #: Requests with messages of the old format above which their conversion is worth a warning.
 ENOUGH_OLD: Final = 100
+#: The part of a topic's bytes that one partition gets, and how many times its fair share that must be.
+HOT_SHARE: Final = 0.5
+HOT_TIMES: Final = 3.0
 
 _RAISE_WAIT: Final = "Raise fetch.max.wait.ms or fetch.min.bytes; a wait of 0 makes the consumer poll in a circle."
 _NOT_HELD: Final = (
@@ -41,24 +42,20 @@ def _per_second(count: int, one: Observation) -> float:
 class SingleCommits(Cause):
     """`commit_storm` (warning): a client commits more than 30 times a second, 100 times and more."""
 
-    codes: ClassVar[tuple[str, ...]] = ("commit_storm",)
-    explains: ClassVar[tuple[str, ...]] = ("commits",)
+    codes = ("commit_storm",)
+    explains = ("commits",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By client."""
-        for one in observed.of("commits"):
-            rate = _per_second(one.count, one)
-            yield Explanation(
-                code="commit_storm",
-                subject=one.name("client"),
-                title=f"commits offsets {rate:.0f} times a second, {one.count:,} times in all",
-                remedy="Commit after a batch or at an interval instead of after every record.",
-                explained=(one,),
-                numbers={"per_second": round(rate, 1), "groups": one.numbers["groups"]},
-                severity="warning",
-                rank=WASTE,
-                stands=rate > COMMITS_PER_SECOND,
-            )
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        rate = _per_second(one.count, one)
+        return self.told(
+            one,
+            f"commits offsets {rate:.0f} times a second, {one.count:,} times in all",
+            "Commit after a batch or at an interval instead of after every record.",
+            numbers={"per_second": round(rate, 1), "groups": one.numbers["groups"]},
+            severity="warning",
+            rank=WASTE,
+            stands=rate > COMMITS_PER_SECOND,
+        )
 
 
 class SmallBatches(Cause):
@@ -66,70 +63,56 @@ class SmallBatches(Cause):
     requests and more, of which there are more than 30 a second.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("small_batches",)
-    explains: ClassVar[tuple[str, ...]] = ("produces",)
+    codes = ("small_batches",)
+    explains = ("produces",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By client."""
-        for one in observed.of("produces"):
-            records, requests = one.numbers["records"], one.numbers["requests"]
-            rate = _per_second(requests, one)
-            yield Explanation(
-                code="small_batches",
-                subject=one.name("client"),
-                title=f"sends {records / requests:.1f} records in a request: {records:,} records in {requests:,} "
-                "requests",
-                remedy="Raise linger.ms (5 to 20 ms) and batch.size: requests, not bytes, are what brokers run out of.",
-                explained=(one,),
-                numbers=dict(one.numbers),
-                severity="warning" if rate > MANY_PRODUCES else "info",
-                rank=WASTE,
-                stands=rate > PRODUCES_PER_SECOND and records / requests < FEW_RECORDS,
-            )
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        records, requests = one.numbers["records"], one.numbers["requests"]
+        rate = _per_second(requests, one)
+        return self.told(
+            one,
+            f"sends {records / requests:.1f} records in a request: {records:,} records in {requests:,} requests",
+            "Raise linger.ms (5 to 20 ms) and batch.size: requests, not bytes, are what brokers run out of.",
+            severity="warning" if rate > MANY_PRODUCES else "info",
+            rank=WASTE,
+            stands=rate > PRODUCES_PER_SECOND and records / requests < FEW_RECORDS,
+        )
 
 
 class EmptyFetches(Cause):
     """`empty_fetches` (info): nine fetches in ten bring nothing, more than 20 a second."""
 
-    codes: ClassVar[tuple[str, ...]] = ("empty_fetches",)
-    explains: ClassVar[tuple[str, ...]] = ("empty_fetches",)
+    codes = ("empty_fetches",)
+    explains = ("empty_fetches",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By client."""
-        for one in observed.of("empty_fetches"):
-            whole, at_once = one.numbers["fetches"], one.numbers["at_once"]
-            held = f", though each may wait {one.numbers['longest_wait_ms']} ms: the broker answers at once"
-            yield Explanation(
-                code="empty_fetches",
-                subject=one.name("client"),
-                title=f"{one.count:,} of {whole:,} fetches bring nothing{held if at_once else ''}",
-                remedy=_NOT_HELD if at_once else _RAISE_WAIT,
-                explained=(one,),
-                numbers={"fetches": whole},
-                severity="info",
-                rank=WASTE,
-                stands=one.count / whole > EMPTY_FETCHES and _per_second(whole, one) > EMPTY_PER_SECOND,
-            )
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        whole, at_once = one.numbers["fetches"], one.numbers["at_once"]
+        held = f", though each may wait {one.numbers['longest_wait_ms']} ms: the broker answers at once"
+        return self.told(
+            one,
+            f"{one.count:,} of {whole:,} fetches bring nothing{held if at_once else ''}",
+            _NOT_HELD if at_once else _RAISE_WAIT,
+            numbers={"fetches": whole},
+            severity="info",
+            rank=WASTE,
+            stands=one.count / whole > EMPTY_FETCHES and _per_second(whole, one) > EMPTY_PER_SECOND,
+        )
 
 
 class NoAcknowledgement(Cause):
     """`acks_0` (info): records sent without acknowledgement."""
 
-    codes: ClassVar[tuple[str, ...]] = ("acks_0",)
-    explains: ClassVar[tuple[str, ...]] = ("unacknowledged_writes",)
+    codes = ("acks_0",)
+    explains = ("unacknowledged_writes",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By client."""
-        for one in observed.of("unacknowledged_writes"):
-            yield Explanation(
-                code="acks_0",
-                subject=one.name("client"),
-                title="produces without acknowledgement (acks=0)",
-                remedy="Records can be lost without anybody knowing. Use acks=all where they matter.",
-                explained=(one,),
-                severity="info",
-                rank=WASTE,
-            )
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        return self.told(
+            one,
+            "produces without acknowledgement (acks=0)",
+            "Records can be lost without anybody knowing. Use acks=all where they matter.",
+            severity="info",
+            rank=WASTE,
+        )
 
 
 class UnheardWrites(Cause):
@@ -137,45 +120,58 @@ class UnheardWrites(Cause):
     more, which is how it refuses them.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("acks_0_refused",)
-    explains: ClassVar[tuple[str, ...]] = ("closed_after_write", "unacknowledged_writes")
+    codes = ("acks_0_refused",)
+    explains = ("closed_after_write", "unacknowledged_writes")
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By client and broker."""
-        for one in observed.of("closed_after_write"):
-            client, broker = one.name("client"), one.name("broker")
-            yield Explanation(
-                code="acks_0_refused",
-                subject=client,
-                title=f"writes with acks=0, and {self.context.cluster.broker_text(broker)} closes the connection after "
-                f"it, {times(one.count)}: that is how it refuses what nobody waits for, and those records are lost",
-                remedy="Set acks=1 or all, and the answer says why: records larger than max.message.bytes, a right "
-                "that is missing, a partition that it does not lead.",
-                explained=(one,),
-                numbers=dict(one.numbers),
-                severity="error",
-                stands=one.count >= OFTEN_REFUSED,
-                explains=dict.fromkeys(("acks_0", "connection_churn"), scope_of("client", [client])),
-            )
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        client, broker = one.name("client"), one.name("broker")
+        return self.told(
+            one,
+            f"writes with acks=0, and {self.context.cluster.broker_text(broker)} closes the connection after "
+            f"it, {times(one.count)}: that is how it refuses what nobody waits for, and those records are lost",
+            "Set acks=1 or all, and the answer says why: records larger than max.message.bytes, a right "
+            "that is missing, a partition that it does not lead.",
+            severity="error",
+            stands=one.count >= OFTEN_REFUSED,
+            explains=dict.fromkeys(("acks_0", "connection_churn"), scope_of("client", [client])),
+        )
 
 
 class OldFormat(Cause):
     """`old_message_format` (warning from 100 requests on, else info): records in the format of before Kafka 0.11."""
 
-    codes: ClassVar[tuple[str, ...]] = ("old_message_format",)
-    explains: ClassVar[tuple[str, ...]] = ("old_messages",)
+    codes = ("old_message_format",)
+    explains = ("old_messages",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By client."""
-        for one in observed.of("old_messages"):
-            yield Explanation(
-                code="old_message_format",
-                subject=one.name("client"),
-                title="writes the message format of before Kafka 0.11",
-                remedy="Brokers convert them, at the cost of CPU and memory, and releases from 4.0 on refuse them: "
-                "move the client to one that writes batches of format 2 (Kafka 0.11).",
-                explained=(one,),
-                numbers={"concerns": [f"topic {topic}" for topic in one.numbers["topics"]]},
-                severity="warning" if one.count >= ENOUGH_OLD else "info",
-                rank=WASTE,
-            )
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        return self.told(
+            one,
+            "writes the message format of before Kafka 0.11",
+            "Brokers convert them, at the cost of CPU and memory, and releases from 4.0 on refuse them: "
+            "move the client to one that writes batches of format 2 (Kafka 0.11).",
+            numbers={"concerns": [f"topic {topic}" for topic in one.numbers["topics"]]},
+            severity="warning" if one.count >= ENOUGH_OLD else "info",
+            rank=WASTE,
+        )
+
+
+class HotPartition(Cause):
+    """`hot_partition` (warning): half of what a topic is sent goes to one partition, three times its share and more."""
+
+    codes = ("hot_partition",)
+    explains = ("partition_share",)
+
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        numbers, share = one.numbers, one.numbers["share"]
+        if share < HOT_SHARE or share * numbers["partitions"] < HOT_TIMES:
+            return None
+        return self.told(
+            one,
+            f"gets {share:.0%} of what is produced to {numbers['partitions']} partitions of {numbers['topic']} by "
+            f"{listed(numbers['clients'])}",
+            "Its leader carries most of the load of the topic: look at the keys of the records (one that most have, a "
+            "null or constant key, a partitioner of one's own).",
+            subject=numbers["partition"],
+            severity="warning",
+            numbers={name: value for name, value in numbers.items() if name != "topic"} | {"share": round(share, 3)},
+        )

@@ -10,11 +10,12 @@ from collections.abc import Iterator
 from typing import ClassVar, Final, NamedTuple, TypeAlias
 
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, clipped
+from kwiresniff.analysis.doctor.evidence import Case, clipped
 from kwiresniff.analysis.doctor.observation import Harm, Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.wording import counted, listed, span
-from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
+from kwiresniff.analysis.memory_budget import ENTRY_BYTES
 from kwiresniff.analysis.topic_parts import message_parts
 from kwiresniff.base.api_keys import FETCH, PRODUCE
 from kwiresniff.base.batch_layout import CODEC_NAMES
@@ -36,11 +37,12 @@ MAX_CLOSED = 20_000
 #: Consumers that are remembered of a partition, and ranges of offsets that were produced last.
 MAX_READERS = 6
 MAX_RANGES = 6
-#: What is remembered of a topic that has another codec as consumers get it, in bytes of memory.
-CODECS_BYTES: Final = 2_000
+#: What is remembered of a topic that has another codec as consumers get it, in names and numbers.
+CODECS_ENTRIES: Final = 20
 
 #: Client, topic and partition at a cluster.
 _Sender: TypeAlias = tuple[str, str, str, int]
+_Partition: TypeAlias = tuple[str, str, int]
 #: Checksum, bytes and records of a batch.
 _Batch: TypeAlias = tuple[int, int, int]
 
@@ -72,9 +74,11 @@ class ResentBatches(Observer):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._recent: dict[_Sender, dict[_Batch, list[_Sent]]] = {}
+        self._recent: Subjects[_Sender, dict[_Batch, list[_Sent]]] = Subjects(
+            context.budget, dict, 4 + 4 * MAX_BATCHES, MAX_PARTITIONS
+        )
         self._again: dict[tuple[_Sender, _Batch], list[_Sent]] = {}
-        self._readers: dict[tuple[str, str, int], dict[str, list[int]]] = {}
+        self._readers: Subjects[_Partition, dict[str, list[int]]] = Subjects(context.budget, dict, 8, MAX_PARTITIONS)
         #: When clients closed connections on which they had sent batches, 0 where they have not.
         self._closed: dict[int, int] = {}
 
@@ -118,12 +122,9 @@ class ResentBatches(Observer):
                 self._add(sender, (part.crc, part.all_bytes, part.records), sent)
 
     def _add(self, sender: _Sender, batch: _Batch, sent: _Sent) -> None:
-        recent = self._recent.get(sender)
+        recent = self._recent.of(sender)
         if recent is None:
-            size = (4 + 4 * MAX_BATCHES) * ENTRY_BYTES + text_bytes(sender[0], sender[2])
-            if len(self._recent) >= MAX_PARTITIONS or not self.context.budget.admit(size):
-                return
-            recent = self._recent[sender] = {}
+            return
         known = recent.get(batch)
         if known is None:
             if len(recent) >= MAX_BATCHES:
@@ -140,11 +141,9 @@ class ResentBatches(Observer):
             return
         client, cluster_id = self.context.client_of(exchange), self.context.cluster.of(exchange.connection.broker)
         for name, part in brought:
-            readers = self._readers.get((cluster_id, name, part.index))
+            readers = self._readers.of((cluster_id, name, part.index))
             if readers is None:
-                if len(self._readers) >= MAX_PARTITIONS or not self.context.budget.admit(8 * ENTRY_BYTES):
-                    continue
-                readers = self._readers[cluster_id, name, part.index] = {}
+                continue
             read = readers.get(client)
             if read is not None:
                 read[0], read[1] = min(read[0], part.first_offset), max(read[1], part.end_offset)
@@ -152,7 +151,6 @@ class ResentBatches(Observer):
                 readers[client] = [part.first_offset, part.end_offset]
 
     def observations(self) -> Iterator[Observation]:
-        """By client and topic."""
         found: dict[tuple[str, str, str], list[tuple[_Sender, _Batch, list[_Sent]]]] = {}
         for (sender, batch), sent in self._again.items():
             tries = self._tries(sent)
@@ -259,8 +257,12 @@ class Recompression(Observer):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._produced: dict[tuple[str, str, int], list[tuple[int, int, str]]] = {}
-        self._topics: dict[tuple[str, str], _Codecs] = {}
+        self._produced: Subjects[_Partition, list[tuple[int, int, str]]] = Subjects(
+            context.budget, list, 2 + MAX_RANGES, MAX_PARTITIONS
+        )
+        self._topics: Subjects[tuple[str, str], _Codecs] = Subjects(
+            context.budget, lambda: _Codecs(context.case()), CODECS_ENTRIES
+        )
 
     def exchange(self, exchange: Exchange) -> None:
         """Compares the batches of a Fetch with those of the Produce requests before."""
@@ -283,13 +285,10 @@ class Recompression(Observer):
                 if base >= 0:
                     self._add((cluster_id, clipped(self.context.topic_in(topic)), part.index), part, base)
 
-    def _add(self, key: tuple[str, str, int], part: PartitionDigest, base: int) -> None:
-        ranges = self._produced.get(key)
+    def _add(self, key: _Partition, part: PartitionDigest, base: int) -> None:
+        ranges = self._produced.of(key)
         if ranges is None:
-            size = (2 + MAX_RANGES) * ENTRY_BYTES + text_bytes(key[1])
-            if len(self._produced) >= MAX_PARTITIONS or not self.context.budget.admit(size):
-                return
-            ranges = self._produced[key] = []
+            return
         ranges.append((base, base + part.records, _codec_of(part)))
         del ranges[:-MAX_RANGES]
 
@@ -304,10 +303,9 @@ class Recompression(Observer):
                 if codecs is not None:
                     codecs.same += 1
                 continue
+            codecs = codecs or self._topics.of((cluster_id, topic))
             if codecs is None:
-                if len(self._topics) >= MAX_SUBJECTS or not self.context.budget.admit(CODECS_BYTES + text_bytes(topic)):
-                    return
-                codecs = self._topics[cluster_id, topic] = _Codecs(self.context.case())
+                return
             response = exchange.response
             assert response is not None
             codecs.case.add(response.first_packet, response.first_ns)

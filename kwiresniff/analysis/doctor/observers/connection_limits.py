@@ -12,8 +12,8 @@ from typing import ClassVar, Final
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import Ending
 from kwiresniff.analysis.doctor.evidence import client_text
-from kwiresniff.analysis.doctor.observation import Harm, Observation, observation_of
-from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.observation import Harm, Observation
+from kwiresniff.analysis.doctor.observer import CountingObserver
 from kwiresniff.analysis.doctor.wording import times
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES
 from kwiresniff.base.api_keys import API_VERSIONS
@@ -28,7 +28,7 @@ AT_ONCE_NS: Final = 200_000_000
 MAX_SERVED: Final = 5_000
 
 
-class ClosedUnanswered(Observer):
+class ClosedUnanswered(CountingObserver):
     """`closed_without_answer`: a broker that answers others closed new connections of a host after ApiVersions, without
     a byte, 3 times or more.
 
@@ -37,10 +37,10 @@ class ClosedUnanswered(Observer):
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("closed_without_answer",)
+    entities = ("host", "broker")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._cases = context.tally()
         self._served: dict[tuple[str, str], list[tuple[int, int]]] = {}
         self._held = 0
 
@@ -58,7 +58,7 @@ class ClosedUnanswered(Observer):
         fresh = connection.handshake_seen and not connection.bytes[1] and ending.first.api_key == API_VERSIONS
         if not fresh or ending.reason != "closed by broker":
             return
-        case = self._cases.case(host_of(connection.client), connection.broker)
+        case = self.cases.case(host_of(connection.client), connection.broker)
         case.add(ending.first.packet, connection.first_ns, until_ns=connection.closed_ns)
         case.note("clients", [client_text(connection.client_id, connection.client)])
         case.note("how", ["at once" if connection.closed_ns - connection.first_ns < AT_ONCE_NS else "later"])
@@ -66,17 +66,13 @@ class ClosedUnanswered(Observer):
     def observations(self) -> Iterator[Observation]:
         """By host and broker, where that broker answers others."""
         cluster = self.context.cluster
-        for host, broker, case in self._cases:
+        for host, broker, case in self.cases:
             alive = cluster.offer(broker) and cluster.last_answer_ns.get(broker, 0) > case.first_ns
             if case.count < OFTEN or not alive:
                 continue
             how = case.counts("how")
             at_once = how.get("at once", 0) > how.get("later", 0)
             open_ = sum(first <= case.first_ns <= last for first, last in self._served.get((host, broker), ()))
-            text = (
-                f"{cluster.broker_text(broker)} closed new connections of {host} without an answer {times(case.count)}"
-            )
-            about = [f"host:{host}", f"broker:{broker}"]
-            numbers = {"at_once": at_once, "open": open_}
-            harm = Harm(requests_failed=case.count)
-            yield observation_of("closed_without_answer", text, case, about, numbers, harm)
+            name, harm = cluster.broker_text(broker), Harm(requests_failed=case.count)
+            text = f"{name} closed new connections of {host} without an answer {times(case.count)}"
+            yield self.observed(host, broker, case, text, harm, at_once=at_once, open=open_)

@@ -134,7 +134,6 @@ class RequestSizes(Observer):
         self._count_produce(subject, packet, ns, batches > 0 and not sealed, records, body.get("acks"))
 
     def observations(self) -> Iterator[Observation]:
-        """By client."""
         for client, _, case in self._commits:
             if case.count >= ENOUGH_COMMITS:
                 groups = case.noted("groups")

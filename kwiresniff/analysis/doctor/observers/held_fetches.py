@@ -6,6 +6,7 @@ Late is what a record waited in a held fetch: from its own timestamp, or the req
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from kwiresniff.analysis.doctor.context import Context
@@ -31,16 +32,17 @@ ANY_BYTES = 1
 MAX_FETCHES = 200
 
 
+@dataclass(slots=True, eq=False)
 class _Held:
     """The held fetches of a client: what it asks for, what it got, and how late that was."""
 
-    __slots__ = ("case", "largest_bytes", "late_ns", "longest_ns", "max_wait_ms", "min_bytes", "records")
-
-    def __init__(self, case: Case) -> None:
-        self.case = case
-        self.min_bytes = self.max_wait_ms = 0
-        self.records = self.late_ns = self.longest_ns = 0
-        self.largest_bytes = 0
+    case: Case
+    min_bytes: int = 0
+    max_wait_ms: int = 0
+    records: int = 0
+    late_ns: int = 0
+    longest_ns: int = 0
+    largest_bytes: int = 0
 
 
 class HeldFetches(Observer):
@@ -82,7 +84,6 @@ class HeldFetches(Observer):
         known.largest_bytes = max(known.largest_bytes, sum(part.size_bytes for _, part in brought))
 
     def observations(self) -> Iterator[Observation]:
-        """By client."""
         for client, known in self._clients.items():
             if not known.records:
                 continue

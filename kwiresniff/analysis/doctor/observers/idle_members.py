@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import ClassVar
 
 from kwiresniff.analysis.doctor.context import Context
@@ -21,17 +22,16 @@ from kwiresniff.model import Body, Exchange
 MAX_MEMBERS = 10_000
 
 
+@dataclass(slots=True, eq=False)
 class _Member:
     """A member: how many partitions it was assigned last, and when; how long it had none."""
 
-    __slots__ = ("client", "idle_ns", "packet", "partitions", "seen_ns", "since_ns")
-
-    def __init__(self, client: str) -> None:
-        self.client = client
-        self.partitions = 0
-        self.since_ns = self.seen_ns = 0
-        self.packet = 0
-        self.idle_ns = 0
+    client: str
+    partitions: int = 0
+    since_ns: int = 0
+    seen_ns: int = 0
+    packet: int = 0
+    idle_ns: int = 0
 
 
 class IdleMembers(Observer):
@@ -86,7 +86,7 @@ class IdleMembers(Observer):
     def observations(self) -> Iterator[Observation]:
         """By group: the members that had nothing for the longest time."""
         for group_id, members in self._groups.items():
-            idle = [one for one in members.values() if one.idle_ns]
+            idle = [one for one in members.values() if one.idle_ns and not one.partitions]
             busy = [one for one in members.values() if one.partitions]
             if not idle or not busy:
                 continue
@@ -114,15 +114,21 @@ class IdleMembers(Observer):
 def _assigned(api_key: int, answer: Body) -> int | None:
     """How many partitions an answer assigns; None where it says nothing of it, or the group is no consumers'."""
     if api_key == SYNC_GROUP:
-        if not answer.get("assignment"):
-            return None
-        opened = answer.get(f"assignment{DECODED}")
-        data = opened.get("data") if isinstance(opened, dict) else None
-        topics = (data or {}).get("assigned_partitions")
-        # What an assignor of its own kind adds may be work of another sort: standby tasks of Kafka Streams.
-        if topics is None or (data or {}).get("user_data"):
-            return None
-        return sum(len(topic.get("partitions") or ()) for topic in topics)
+        return assigned_in(answer)
     assignment = answer.get("assignment") if api_key == CONSUMER_GROUP_HEARTBEAT else None
     topics = assignment.get("topic_partitions") if isinstance(assignment, dict) else None
     return None if topics is None else sum(len(topic.get("partitions") or ()) for topic in topics)
+
+
+def assigned_in(body: Body) -> int | None:
+    """How many partitions are in the assignment of a consumer, in an answer to SyncGroup or in one of what a leader
+    assigns; None where there is none, or it is no consumer's."""
+    if not body.get("assignment"):
+        return None
+    opened = body.get(f"assignment{DECODED}")
+    data = opened.get("data") if isinstance(opened, dict) else None
+    topics = (data or {}).get("assigned_partitions")
+    # What an assignor of its own kind adds may be work of another sort: standby tasks of Kafka Streams.
+    if topics is None or (data or {}).get("user_data"):
+        return None
+    return sum(len(topic.get("partitions") or ()) for topic in topics)

@@ -88,11 +88,12 @@ class _Reader:
 
 class Lags(Observer):
     """``lag_grows``: for 10 s and more what a consumer has not read was more all through the last third of the time
-    than ever in the first, and is 100 records or more at the end; ``single_records``: a consumer is given one record at
-    a time, though the log has more.
+    than ever in the first, and is 100 records or more at the end; ``single_records``: a consumer is given one record,
+    or one batch, at a time, though the log has more.
 
     Numbers of the first: ``lag_before``, ``lag``, ``written_per_second``, ``read_per_second``, ``by`` (what it commits
-    or fetches), ``group``, ``topic``, ``partitions``; of the second: ``topic``, ``max_bytes`` as it asks.
+    or fetches), ``group``, ``topic``, ``partitions``; of the second: ``topic``, ``max_bytes`` and
+    ``partition_max_bytes`` as it asks (0 where that is not known).
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("lag_grows", "single_records")
@@ -153,7 +154,6 @@ class Lags(Observer):
     # -- what is said -------------------------------------------------------------------------------------------
 
     def observations(self) -> Iterator[Observation]:
-        """By consumer and topic."""
         behind: dict[tuple[str, str], dict[int, list[Look]]] = {}
         for (client, topic, partition), reader in self._readers.items():
             looks = reader.looks()

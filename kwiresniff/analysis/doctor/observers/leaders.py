@@ -15,7 +15,7 @@ from kwiresniff.analysis.doctor.leader_table import TOGETHER_NS, Change, LeaderT
 from kwiresniff.analysis.doctor.leader_waits import LeaderWaits, Wait
 from kwiresniff.analysis.doctor.observation import HARMLESS, Harm, Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
-from kwiresniff.analysis.doctor.quorum import LEADER_CODES
+from kwiresniff.analysis.doctor.observers.quorum import LEADER_CODES
 from kwiresniff.analysis.doctor.wording import clock, duration, listed, span
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of

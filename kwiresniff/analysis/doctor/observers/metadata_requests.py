@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from kwiresniff.analysis.doctor.context import Context
@@ -24,31 +25,19 @@ ENOUGH_REQUESTS = 20
 ALIKE: Final = 1.25
 
 
+@dataclass(slots=True, eq=False)
 class _Client:
     """The Metadata requests of a client."""
 
-    __slots__ = (
-        "after_failures",
-        "answered",
-        "case",
-        "connections",
-        "first_on",
-        "gaps_ns",
-        "has_failed",
-        "last_ns",
-        "with_errors",
-    )
-
-    def __init__(self, case: Case) -> None:
-        self.case = case
-        self.gaps_ns: list[int] = []
-        self.connections: set[int] = set()
-        self.first_on = 0
-        self.last_ns = 0
-        self.with_errors = 0
-        self.after_failures = 0
-        self.has_failed = False
-        self.answered = 0
+    case: Case
+    gaps_ns: list[int] = field(default_factory=list)
+    connections: set[int] = field(default_factory=set)
+    first_on: int = 0
+    last_ns: int = 0
+    with_errors: int = 0
+    after_failures: int = 0
+    has_failed: bool = False
+    answered: int = 0
 
     def interval_ns(self) -> int:
         """The time between two requests where most have about the same and it fills the time; 0 where not."""
@@ -113,7 +102,6 @@ class MetadataRequests(Observer):
             known.case.note("failures", [name for _, _, name, _ in exchange.errors])
 
     def observations(self) -> Iterator[Observation]:
-        """By client."""
         for client, known in self._clients.items():
             case = known.case
             if case.count < ENOUGH_REQUESTS:

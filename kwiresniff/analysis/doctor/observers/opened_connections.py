@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from kwiresniff.analysis.doctor.context import Context
@@ -24,19 +25,17 @@ CONNECTIONS_PER_MINUTE: Final = 30.0
 _WORKS: Final = frozenset({PRODUCE, INIT_PRODUCER_ID, JOIN_GROUP})
 
 
+@dataclass(slots=True, eq=False)
 class _Client:
     """The connections of a client: how many it opened, to whom, and how many in place of one that had ended."""
 
-    __slots__ = ("again", "brokers", "case", "ended", "lasted_ns", "requests", "works")
-
-    def __init__(self, case: Case) -> None:
-        self.case = case
-        self.brokers: dict[str, int] = {}
-        self.ended: dict[str, int] = {}
-        self.again = 0
-        self.lasted_ns = 0
-        self.requests = 0
-        self.works: dict[int, int] = {}
+    case: Case
+    brokers: dict[str, int] = field(default_factory=dict)
+    ended: dict[str, int] = field(default_factory=dict)
+    again: int = 0
+    lasted_ns: int = 0
+    requests: int = 0
+    works: dict[int, int] = field(default_factory=dict)
 
 
 class OpenedConnections(Observer):
@@ -80,7 +79,6 @@ class OpenedConnections(Observer):
         known.ended[broker] = min(known.ended[broker], end_ns)
 
     def observations(self) -> Iterator[Observation]:
-        """By client."""
         for client, known in self._clients.items():
             case = known.case
             if case.count < ENOUGH_CONNECTIONS:

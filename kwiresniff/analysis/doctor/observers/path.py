@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import ClassVar, Final, NamedTuple
 
 from kwiresniff.analysis.doctor.context import Context
+from kwiresniff.analysis.doctor.endings import is_arriving
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_text
 from kwiresniff.analysis.doctor.observation import HARMLESS, Harm, Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
@@ -128,6 +129,8 @@ class LostData(Observer):
         elif (
             rest is not None
             and not _is_left(rest[0], connection)
+            and not (rest[0] == 1 and is_arriving(connection, rest[4], over_ns, rest[2]))
+            and (connection.closed_by or over_ns - connection.last_ns >= GAVE_UP_NS)
             and over_ns - rest[4] >= (GAVE_UP_NS if connection.closed_by else LATE_NS)
         ):
             side, size, present, packet, since_ns = rest

@@ -10,11 +10,9 @@ from typing import ClassVar, Final
 
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import Ending, patience_of
-from kwiresniff.analysis.doctor.errors import is_follower
-from kwiresniff.analysis.doctor.evidence import client_text
-from kwiresniff.analysis.doctor.network import is_node
-from kwiresniff.analysis.doctor.observation import Harm, Observation, observation_of
-from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.evidence import client_text, is_node
+from kwiresniff.analysis.doctor.observation import Harm, Observation
+from kwiresniff.analysis.doctor.observer import CountingObserver
 from kwiresniff.analysis.doctor.selection import Selection, waited
 from kwiresniff.analysis.doctor.wording import duration, times
 from kwiresniff.base.time_units import OVERRUN_NS
@@ -29,7 +27,7 @@ ALIKE: Final = 0.25
 MAX_CONNECTIONS: Final = 5_000
 
 
-class GivenUp(Observer):
+class GivenUp(CountingObserver):
     """`gave_up`: a client closed its connection before the answer came, or while the broker held it back on purpose, 3
     times or more after about the same wait.
 
@@ -38,12 +36,12 @@ class GivenUp(Observer):
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("gave_up",)
+    entities = ("client", "api")
     apis: ClassVar[frozenset[int] | None] = None
     selection: ClassVar[Selection] = waited(WAITED_NS)
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._cases = context.tally()
         self._waits: dict[int, tuple[str, int, int, int, int]] = {}
         self._least: dict[tuple[str, str], int] = {}
         self._held: dict[tuple[str, str], int] = {}
@@ -74,7 +72,7 @@ class GivenUp(Observer):
     def _count(self, connection: Connection, api: str, packet: int, requested_ns: int, held_ns: int) -> None:
         key = client_text(connection.client_id, connection.client), api
         waited_ns = connection.closed_ns - requested_ns
-        case = self._cases.case(*key)
+        case = self.cases.case(*key)
         case.add(packet, requested_ns, waited_ns, until_ns=connection.closed_ns)
         case.note("brokers", [connection.broker])
         case.note("clients", [key[0]])
@@ -83,16 +81,12 @@ class GivenUp(Observer):
 
     def observations(self) -> Iterator[Observation]:
         """By client and API; brokers among themselves are left out."""
-        for client, api, case in self._cases:
+        for client, api, case in self.cases:
             least_ns = self._least.get((client, api), 0)
-            if case.count < OFTEN or case.most - least_ns > ALIKE * case.most or is_node(client) or is_follower(case):
+            among_brokers = is_node(client) or "fetcher" in client.lower()
+            if case.count < OFTEN or case.most - least_ns > ALIKE * case.most or among_brokers:
                 continue
-            numbers = {
-                "api": api,
-                "waited_ns": case.most,
-                "least_ns": least_ns,
-                "held_ns": self._held.get((client, api), 0),
-            }
             text = f"{client} gave up on {api} {times(case.count)}, after {duration(case.most)} at most"
-            harm = Harm(requests_late=case.count, late_ns=case.total)
-            yield observation_of("gave_up", text, case, [f"client:{client}"], numbers, harm)
+            harm, held_ns = Harm(requests_late=case.count, late_ns=case.total), self._held.get((client, api), 0)
+            waits = {"waited_ns": case.most, "least_ns": least_ns, "held_ns": held_ns}
+            yield self.observed(client, api, case, text, harm, api=api, **waits)

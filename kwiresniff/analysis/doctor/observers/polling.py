@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from typing import ClassVar, Final
 
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped, is_replica
+from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped, is_replica, went_wrong
 from kwiresniff.analysis.doctor.observation import Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.wording import duration
-from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import (
     CONSUMER_GROUP_HEARTBEAT,
@@ -71,7 +71,7 @@ class SilentMembers(Observer):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._members: dict[str, _Member] = {}
+        self._members: Subjects[str, _Member] = Subjects(context.budget, _Member, 6, MAX_MEMBERS)
         self._on: dict[int, _Member] = {}
 
     def exchange(self, exchange: Exchange) -> None:
@@ -81,14 +81,10 @@ class SilentMembers(Observer):
             return
         client = self.context.client_of(exchange)
         member = self._members.get(client)
+        if member is None and api_key == FETCH:
+            member = self._members.of(client)
         if member is None:
-            if api_key != FETCH:
-                return
-            if len(self._members) >= MAX_MEMBERS or not self.context.budget.admit(
-                CONTAINER_BYTES + 6 * ENTRY_BYTES + text_bytes(client)
-            ):
-                return
-            member = self._members[client] = _Member()
+            return
         if api_key in (FETCH, OFFSET_COMMIT):
             self._polled(member, exchange)
         elif api_key in (HEARTBEAT, CONSUMER_GROUP_HEARTBEAT) and not _moves(exchange):
@@ -98,7 +94,9 @@ class SilentMembers(Observer):
 
     def failure(self, exchange: Exchange) -> None:
         """A fetch that was not answered, or that brought an error: what the client waits for is not its application."""
-        if exchange.api_key == FETCH and (member := self._members.get(client_of(exchange))) is not None:
+        if exchange.api_key != FETCH or (member := self._members.get(client_of(exchange))) is None:
+            return
+        if went_wrong(exchange) or exchange.outcome == "unanswered":
             member.ns = 0
 
     def connection(self, connection: Connection) -> None:
@@ -139,7 +137,6 @@ class SilentMembers(Observer):
         member.case.add(member.packet, member.ns, until_ns - member.ns, until_ns=until_ns)
 
     def observations(self) -> Iterator[Observation]:
-        """By client."""
         for client, member in self._members.items():
             case = self.context.case()
             if member.case is not None:

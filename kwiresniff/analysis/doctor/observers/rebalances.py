@@ -7,6 +7,7 @@ streams groups member epochs (KIP-848, KIP-932, KIP-1071). Where nobody gives a 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from kwiresniff.analysis.doctor.context import Context
@@ -43,40 +44,33 @@ _APIS: Final = frozenset({OFFSET_COMMIT, JOIN_GROUP, LEAVE_GROUP, SYNC_GROUP, HE
 ORDINARY = ("need to re-join with the given member-id", "group is already rebalancing", "rebalance failed due to")
 
 
+@dataclass(slots=True, eq=False)
 class Member:
     """A client in a group: members that are restarted get new ids, so they are known by the client's."""
 
-    __slots__ = (
-        "connection", "errors", "interval_ms", "joined", "last_ns", "leaving_id", "left", "left_ns", "overslept_ns",
-        "reasons", "removed", "returned", "silent_ns", "vanished_ns",
-    )  # fmt: skip
-
-    def __init__(self) -> None:
-        self.joined = 0
-        self.left = 0
-        self.removed = 0
-        self.returned = 0
-        self.silent_ns = 0
-        self.overslept_ns = 0
-        self.interval_ms = 0
-        self.left_ns = 0
-        self.last_ns = 0
-        self.leaving_id = ""
-        self.connection = 0
-        self.vanished_ns = 0
-        self.reasons: dict[str, None] = {}
-        self.errors: dict[str, None] = {}
+    joined: int = 0
+    left: int = 0
+    removed: int = 0
+    returned: int = 0
+    silent_ns: int = 0
+    overslept_ns: int = 0
+    interval_ms: int = 0
+    left_ns: int = 0
+    last_ns: int = 0
+    leaving_id: str = ""
+    connection: int = 0
+    vanished_ns: int = 0
+    reasons: dict[str, None] = field(default_factory=dict)
+    errors: dict[str, None] = field(default_factory=dict)
 
 
+@dataclass(slots=True, eq=False)
 class LastJoin:
     """The last member to join a rebalance: when it asked, and how long it waited."""
 
-    __slots__ = ("client", "requested_ns", "waited_ns")
-
-    def __init__(self, client: str, requested_ns: int, waited_ns: int) -> None:
-        self.client = client
-        self.requested_ns = requested_ns
-        self.waited_ns = waited_ns
+    client: str
+    requested_ns: int
+    waited_ns: int
 
 
 class Group:

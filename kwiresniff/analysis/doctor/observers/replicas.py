@@ -6,6 +6,7 @@ Metadata names a partition's leader, its replicas, those in sync, and those that
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from kwiresniff.analysis.doctor.context import Context
@@ -14,8 +15,8 @@ from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
 from kwiresniff.analysis.doctor.observation import Harm, Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.replica_table import Replicas
+from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.wording import clock, counted, duration, listed, span, times
-from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import DESCRIBE_TOPIC_PARTITIONS, METADATA
 from kwiresniff.model import Exchange
@@ -26,6 +27,8 @@ MAX_LEADERLESS: Final = 5_000
 LEADERLESS_NS: Final = 5_000_000_000
 #: So many partitions a broker would lead, if leaders were spread, before it says something that it leads none.
 FAIR: Final = 3
+#: Of so many it is the preferred leader, and leads none: they were moved, and were not spread like that.
+PREFERRED: Final = 2
 #: Partitions that an observation names.
 MAX_NAMED: Final = 100
 #: Errors by which a write is refused because of the ISR.
@@ -41,7 +44,7 @@ _Partition = tuple[str, str, int]
 class MissingReplicas(Observer):
     """`under_replicated`: partitions whose in-sync replicas are not all their replicas, when that was last said.
     `leads_none`: a broker leads no partition, though it would lead 3 or more if leaders were spread over the replicas
-    in sync.
+    in sync, or is the preferred leader of 2 or more.
 
     By cluster; the latter by node. Numbers of the former: ``partitions`` (names, up to 100), ``short``, ``of`` (how
     many of how many were described), ``missing`` (pairs of a node and the number of partitions in whose ISR it is
@@ -50,7 +53,7 @@ class MissingReplicas(Observer):
     (nodes that are in the list of brokers while their replicas are offline), ``least`` (replicas in sync of the
     partition with the fewest), ``leads`` (pairs of a node and how many of these partitions it leads). Of the latter:
     ``partitions`` (in which it is in sync), ``preferred`` (of which it is the preferred leader, the first of the
-    replicas), ``leads``.
+    replicas), ``leads``, ``by_chance`` (it would lead fewer than 3).
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("under_replicated", "leads_none")
@@ -124,30 +127,34 @@ class MissingReplicas(Observer):
         present, _ = self.context.replicas.brokers(cluster_id)
         for node in sorted(present):
             mine = [one for one in partitions if node in one.in_sync]
-            if node in leads or sum(1 / len(one.in_sync) for one in mine) < FAIR:
-                continue
             preferred = sum(one.all[0] == node for one in mine)
+            fair = sum(1 / len(one.in_sync) for one in mine)
+            if node in leads or (fair < FAIR and preferred < PREFERRED):
+                continue
             name = self.context.cluster.node_text(cluster_id, node)
             text = (
                 f"{name} led none of {len(mine)} partitions in which it was in sync ({preferred} as preferred leader)"
             )
-            numbers = {"partitions": len(mine), "preferred": preferred, "leads": [list(one) for one in leads.items()]}
+            numbers = {
+                "partitions": len(mine),
+                "preferred": preferred,
+                "leads": [list(one) for one in leads.items()],
+                "by_chance": fair < FAIR,
+            }
             case = self.context.case()
             for place in sorted({one.place for one in mine}, key=lambda each: each[1]):
                 case.add(*place)
             yield observation_of("leads_none", text, case, [f"node:{cluster_id}/{node}"], numbers)
 
 
+@dataclass(slots=True, eq=False)
 class _Leaderless:
     """A partition that has no leader: since when, and the replicas that are offline while their brokers are there."""
 
-    __slots__ = ("case", "over", "present", "replicas")
-
-    def __init__(self, case: Case) -> None:
-        self.case = case
-        self.replicas: tuple[int, ...] = ()
-        self.present: tuple[int, ...] = ()
-        self.over = False
+    case: Case
+    replicas: tuple[int, ...] = ()
+    present: tuple[int, ...] = ()
+    over: bool = False
 
 
 class LeaderlessPartitions(Observer):
@@ -162,7 +169,9 @@ class LeaderlessPartitions(Observer):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._leaderless: dict[_Partition, _Leaderless] = {}
+        self._leaderless: Subjects[_Partition, _Leaderless] = Subjects(
+            context.budget, lambda: _Leaderless(context.case()), 8, MAX_LEADERLESS
+        )
 
     def exchange(self, exchange: Exchange) -> None:
         """Notes which partitions have a leader."""
@@ -182,12 +191,8 @@ class LeaderlessPartitions(Observer):
                     if known is not None:
                         self._ends(key, known)
                     continue
-                if known is None:
-                    size = 8 * ENTRY_BYTES + text_bytes(key[1])
-                    if len(self._leaderless) >= MAX_LEADERLESS or not self.context.budget.admit(size):
-                        continue
-                    known = self._leaderless[key] = _Leaderless(self.context.case())
-                if not known.over:
+                known = self._leaderless.of(key)
+                if known is not None and not known.over:
                     known.case.add(packet, ns)
                     known.case.note("clients", [client_of(exchange)])
                     known.replicas = tuple(one.get("replica_nodes") or ())

@@ -89,9 +89,11 @@ class Rereads(Observer):
         elif exchange.api_key == OFFSET_COMMIT:
             ns = place_of(exchange)[1]
             for key, offset in self._offsets(client, (request.body if request is not None else None) or {}):
+                before = self.context.commits.of(key)
+                further = before is None or offset > before.offset
                 self.context.commits.commit(key, offset, ns)
                 reader = self._readers.get(key)
-                if reader is not None and offset > reader.target:
+                if reader is not None and further and offset > reader.target:
                     reader.returns = 0
         else:
             self._fetch(client, exchange)
@@ -164,7 +166,6 @@ class Rereads(Observer):
         return known.assignments if known is not None else 0
 
     def observations(self) -> Iterator[Observation]:
-        """By client and topic."""
         stuck: dict[tuple[str, str], dict[int, _Reader]] = {}
         for (client, topic, index), reader in self._readers.items():
             if reader.returns >= MANY_RETURNS:

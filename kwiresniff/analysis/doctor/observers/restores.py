@@ -11,8 +11,8 @@ from typing import ClassVar, Final
 
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import clipped
-from kwiresniff.analysis.doctor.observation import Observation, observation_of
-from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.observation import Observation
+from kwiresniff.analysis.doctor.observer import CountingObserver
 from kwiresniff.analysis.doctor.wording import counted, duration
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.topic_parts import message_parts
@@ -24,18 +24,18 @@ CHANGELOG: Final = "-changelog"
 MAX_PARTITIONS = 5_000
 
 
-class Restores(Observer):
+class Restores(CountingObserver):
     """``changelog_restored``: partitions of a Streams changelog that a consumer reads from offset 0.
 
-    Numbers: ``records``, ``partitions``, and of how many of them it has reached the end.
+    Numbers: ``topic``, ``records``.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("changelog_restored",)
+    entities = ("client", "topic")
     apis: ClassVar[frozenset[int] | None] = frozenset({FETCH})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._cases = context.tally()
         #: By client, topic and partition, how many records are still behind what was read.
         self._behind: dict[tuple[str, str, int], int] = {}
 
@@ -55,7 +55,7 @@ class Restores(Observer):
             ):
                 continue
             self._behind[key] = max(part.high_watermark - part.end_offset, 0)
-            case = self._cases.case(key[0], topic)
+            case = self.cases.case(key[0], topic)
             case.add(response.first_packet, response.first_ns, part.records, until_ns=response.last_ns)
 
     def _begins(self, exchange: Exchange, topic: str, index: int) -> bool:
@@ -68,14 +68,8 @@ class Restores(Observer):
         )
 
     def observations(self) -> Iterator[Observation]:
-        """By client and changelog."""
-        for client, topic, case in self._cases:
+        for client, topic, case in self.cases:
             behind = [left for (who, what, _), left in self._behind.items() if (who, what) == (client, topic)]
-            yield observation_of(
-                "changelog_restored",
-                f"{client} read {counted(case.total, 'record')} of {counted(len(behind), 'partition')} of {topic} from "
-                f"offset 0 in {duration(case.last_ns - case.first_ns)}",
-                case,
-                {f"client:{client}", f"topic:{topic}"},
-                {"topic": topic, "records": case.total, "partitions": len(behind), "at_end": behind.count(0)},
-            )
+            read = f"{counted(case.total, 'record')} of {counted(len(behind), 'partition')} of {topic}"
+            text = f"{client} read {read} from offset 0 in {duration(case.last_ns - case.first_ns)}"
+            yield self.observed(client, topic, case, text, topic=topic, records=case.total)

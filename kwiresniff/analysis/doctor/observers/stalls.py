@@ -7,6 +7,7 @@ that only wait for it are kept apart.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from kwiresniff.analysis.doctor.context import Context
@@ -46,18 +47,14 @@ _PROMPT: Final = frozenset({
 })  # fmt: skip
 
 
+@dataclass(slots=True, eq=False)
 class _Stall:
-    __slots__ = ("broker", "case", "first_ns", "last_ns", "over", "prompt")
-
-    def __init__(
-        self, broker: str, first_ns: int, last_ns: int, case: Case, *, prompt: bool = False, over: bool = True
-    ) -> None:
-        self.broker = broker
-        self.first_ns = first_ns
-        self.last_ns = last_ns
-        self.case = case
-        self.prompt = prompt
-        self.over = over
+    broker: str
+    first_ns: int
+    last_ns: int
+    case: Case
+    prompt: bool = False
+    over: bool = True
 
 
 class Silences(Observer):

@@ -59,7 +59,6 @@ class StaticMembers(Observer):
         case.note("errors", dict.fromkeys(names))
 
     def observations(self) -> Iterator[Observation]:
-        """By group and instance."""
         for group, instance, case in self._fenced:
             joined = self._joined.known(group, instance)
             others = joined.noted("clients") if joined is not None else []

@@ -50,7 +50,7 @@ class Subscriptions(Observer):
         request = exchange.request.body if exchange.request is not None else None
         if not request or exchange.errors:
             return
-        topics = _subscribed(exchange.api_key, request)
+        topics = subscribed_topics(exchange.api_key, request)
         if not topics:
             return
         group_id, client = clipped(field_text(request.get("group_id"))), self.context.client_of(exchange)
@@ -90,7 +90,7 @@ class Subscriptions(Observer):
             )
 
 
-def _subscribed(api_key: int, request: Body) -> frozenset[str]:
+def subscribed_topics(api_key: int, request: Body) -> frozenset[str]:
     """The topics that a member names; none where it is no consumer or says nothing new."""
     if api_key == CONSUMER_GROUP_HEARTBEAT:
         names = request.get("subscribed_topic_names") or ()

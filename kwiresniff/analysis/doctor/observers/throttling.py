@@ -1,4 +1,4 @@
-"""Quotas: who is told to wait, as which user, and how much time that costs (KIP-13, KIP-124, KIP-219)."""
+"""Quotas: who is told to wait, as which user, and how much time that costs (KIP-13, KIP-124, KIP-219, KIP-599)."""
 
 from __future__ import annotations
 
@@ -8,23 +8,29 @@ from typing import ClassVar, Final
 from kwiresniff.analysis.body_entities import throttle_ms_of
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, client_of
-from kwiresniff.analysis.doctor.observation import Harm, Observation, observation_of
-from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.observation import Harm, Observation
+from kwiresniff.analysis.doctor.observer import CountingObserver
 from kwiresniff.analysis.doctor.selection import THROTTLED, Selection
 from kwiresniff.analysis.doctor.wording import duration
 from kwiresniff.analysis.places import place_of
-from kwiresniff.base.api_keys import FETCH, PRODUCE
+from kwiresniff.base.api_keys import CREATE_PARTITIONS, CREATE_TOPICS, DELETE_TOPICS, FETCH, PRODUCE
 from kwiresniff.base.time_units import MILLISECOND_NS
 from kwiresniff.model import Connection, Exchange
 
 #: Connections whose mute is remembered.
 MAX_MUTED: Final = 10_000
-_QUOTAS: Final = {PRODUCE: "produce quota", FETCH: "fetch quota"}
+#: The kinds of quotas by the requests that they hold back; that on changes is of KIP-599.
+_MUTATIONS: Final = "controller mutation quota"
+_QUOTAS: Final = {
+    PRODUCE: "produce quota",
+    FETCH: "fetch quota",
+    **dict.fromkeys((CREATE_TOPICS, DELETE_TOPICS, CREATE_PARTITIONS), _MUTATIONS),
+}
 #: Who has not authenticated, as brokers call it.
 ANONYMOUS: Final = "ANONYMOUS"
 
 
-class Throttling(Observer):
+class Throttling(CountingObserver):
     """`throttled`: responses tell a client to wait because it exceeds a quota; the channel is muted for the
     ``throttle_time_ms`` of the response.
 
@@ -34,12 +40,12 @@ class Throttling(Observer):
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("throttled",)
+    entities = ("client", "user")
     apis: ClassVar[frozenset[int] | None] = None
     selection: ClassVar[Selection] = THROTTLED
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._throttled = context.tally()
         self._muted: dict[int, tuple[int, Case]] = {}
         self._costs: dict[int, int] = {}
 
@@ -50,7 +56,7 @@ class Throttling(Observer):
         if response is None or throttle_ns <= 0:
             return
         connection = exchange.connection
-        case = self._throttled.case(client_of(exchange), user_of(connection))
+        case = self.cases.case(client_of(exchange), user_of(connection))
         packet, ns = place_of(exchange)
         # Brokers of before KIP-219 held the response itself back, and nothing is muted.
         held_back = exchange.waiting == "throttled" and (exchange.held_ns or 0) >= throttle_ns
@@ -78,26 +84,28 @@ class Throttling(Observer):
             self._cost(case, -max(until_ns - (connection.closed_ns or self.context.end_ns), 0))
 
     def observations(self) -> Iterator[Observation]:
-        """By client and user."""
         end_ns = self.context.end_ns
-        for client, user, case in self._throttled:
+        for client, user, case in self.cases:
             over_ns = sum(max(until_ns - end_ns, 0) for until_ns, one in self._muted.values() if one is case)
             lost_ns = max(self._costs.get(id(case), 0) - over_ns, 0)
-            numbers = {
-                "user": user,
-                "longest_ms": case.most,
-                "total_ms": case.total,
-                "lost_ns": lost_ns,
-                "quotas": case.noted("quotas"),
-                "seen_ns": max(end_ns - case.first_ns, 1) * max(len(case.noted("brokers")), 1),
-                "held_back": bool(case.noted("held")),
-            }
             text = (
                 f"{case.count} answers told {client} to wait, {duration(case.most * MILLISECOND_NS)} at most; that "
                 f"cost it {duration(lost_ns)}"
             )
-            harm = Harm(requests_late=case.count, late_ns=lost_ns)
-            yield observation_of("throttled", text, case, [f"client:{client}", f"user:{user}"], numbers, harm)
+            yield self.observed(
+                client,
+                user,
+                case,
+                text,
+                Harm(requests_late=case.count, late_ns=lost_ns),
+                user=user,
+                longest_ms=case.most,
+                total_ms=case.total,
+                lost_ns=lost_ns,
+                quotas=case.noted("quotas"),
+                seen_ns=max(end_ns - case.first_ns, 1) * max(len(case.noted("brokers")), 1),
+                held_back=bool(case.noted("held")),
+            )
 
 
 def user_of(connection: Connection) -> str:

@@ -7,6 +7,7 @@ its consumers are given after each start, by the offsets of the batches.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import ClassVar
 
 from kwiresniff.analysis.doctor.context import Context
@@ -15,7 +16,7 @@ from kwiresniff.analysis.doctor.observation import Harm, Observation, observatio
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.wording import counted, listed, times
-from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, text_bytes
+from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.analysis.topic_parts import parts_of
 from kwiresniff.base.api_keys import FETCH, OFFSET_COMMIT, OFFSET_FETCH, TXN_OFFSET_COMMIT
@@ -28,16 +29,16 @@ MAX_CLIENTS = 5_000
 MAX_PARTITIONS = 5_000
 
 
+@dataclass(slots=True, eq=False)
 class _Partition:
     """How far a group has read a partition: ``first`` to ``end``; what was given again, and what was passed over."""
 
-    __slots__ = ("doubled", "end", "first", "is_fresh", "skipped", "starts")
-
-    def __init__(self) -> None:
-        self.first = self.end = -1
-        self.is_fresh = True
-        self.doubled = self.skipped = 0
-        self.starts = 0
+    first: int = -1
+    end: int = -1
+    is_fresh: bool = True
+    doubled: int = 0
+    skipped: int = 0
+    starts: int = 0
 
 
 class _Group:
@@ -45,10 +46,10 @@ class _Group:
 
     __slots__ = ("begun_ns", "case", "is_committed", "longest_ns", "partitions", "records", "refused")
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: Case, budget: MemoryBudget) -> None:
         self.case = case
         self.is_committed = False
-        self.partitions: dict[tuple[str, int], _Partition] = {}
+        self.partitions: Subjects[tuple[str, int], _Partition] = Subjects(budget, _Partition, 3, MAX_PARTITIONS)
         self.begun_ns = self.longest_ns = 0
         self.records = self.refused = 0
 
@@ -65,7 +66,9 @@ class UncommittedStarts(Observer):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._groups: Subjects[str, _Group] = Subjects(context.budget, lambda: _Group(context.case()), 8)
+        self._groups: Subjects[str, _Group] = Subjects(
+            context.budget, lambda: _Group(context.case(), context.budget), 8
+        )
         self._group_of: dict[str, _Group] = {}
 
     def exchange(self, exchange: Exchange) -> None:
@@ -117,12 +120,10 @@ class UncommittedStarts(Observer):
                 continue
             group.begun_ns = group.begun_ns or ns
             group.longest_ns = max(group.longest_ns, ns - group.begun_ns)
-            known = group.partitions.get((name, part.index))
+            known = group.partitions.of((name, part.index))
             if known is None:
-                size = CONTAINER_BYTES + 3 * ENTRY_BYTES + text_bytes(name)
-                if len(group.partitions) >= MAX_PARTITIONS or not self.context.budget.admit(size):
-                    return
-                known = group.partitions[name, part.index] = _Partition()
+                return
+            if known.end < 0:
                 group.case.note("topics", [name])
             _count(known, part)
             group.records += part.records

@@ -12,9 +12,9 @@ from typing import ClassVar, Final
 from kwiresniff.analysis.doctor.cluster import address_text
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, clipped
-from kwiresniff.analysis.doctor.listeners import numeric_address
 from kwiresniff.analysis.doctor.observation import Harm, Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.observers.addresses import numeric_address
 from kwiresniff.analysis.doctor.wording import counted, duration, listed
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import FIND_COORDINATOR, METADATA
@@ -76,7 +76,6 @@ class UndialledBrokers(Observer):
             self._tried.add((host_of(client), server))
 
     def observations(self) -> Iterator[Observation]:
-        """By client and address."""
         by_host: dict[str, set[str]] = {}
         for client, address, _ in self._named:
             by_host.setdefault(client.partition("\0")[2], set()).add(address)

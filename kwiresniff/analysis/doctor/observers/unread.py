@@ -12,7 +12,7 @@ from typing import ClassVar, Final
 
 from kwiresniff.analysis.body_entities import message_transactional_ids
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import clipped
+from kwiresniff.analysis.doctor.evidence import clipped, went_wrong
 from kwiresniff.analysis.doctor.observation import Harm, Observation
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
@@ -202,7 +202,7 @@ class UnreadPartitions(Observer):
         member = self._members.get(client)
         if member is None:
             return
-        if exchange.problems or exchange.errors:
+        if went_wrong(exchange):
             self._unsure.add(client)  # bounded by the members
         brought = self.context.brought(exchange)
         member.deliveries += bool(brought)

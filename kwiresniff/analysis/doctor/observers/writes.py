@@ -14,8 +14,9 @@ from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import MAX_NAMES, clipped
 from kwiresniff.analysis.doctor.observation import HARMLESS, Harm, Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.wording import duration, span
-from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
+from kwiresniff.analysis.memory_budget import ENTRY_BYTES
 from kwiresniff.analysis.places import place_of
 from kwiresniff.analysis.topic_parts import message_parts
 from kwiresniff.base.api_keys import PRODUCE
@@ -79,7 +80,7 @@ class Writes(Observer):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._logs: dict[tuple[str, str], _Log] = {}
+        self._logs: Subjects[tuple[str, str], _Log] = Subjects(context.budget, _Log, 6 + MAX_NODES, MAX_LOGS)
         self._late: list[_Late] = []
 
     def exchange(self, exchange: Exchange) -> None:
@@ -94,7 +95,7 @@ class Writes(Observer):
         acks = acks_of(exchange.request)
         for topic in message_parts(exchange.request):
             name = clipped(self.context.topic_in(topic))
-            log = self._log(connection.broker, name)
+            log = self._logs.of((connection.broker, name))
             if log is None:
                 continue
             partitions = tuple(part.index for part in topic.partitions[:MAX_NAMES])
@@ -113,13 +114,6 @@ class Writes(Observer):
                 client = self.context.client_of(exchange)
                 one = _Late(connection.broker, name, client, packet, took_ns, ns, partitions, nodes, acks)
                 self._late.append(one)
-
-    def _log(self, broker: str, topic: str) -> _Log | None:
-        log = self._logs.get((broker, topic))
-        size = (6 + MAX_NODES) * ENTRY_BYTES + text_bytes(broker, topic)
-        if log is None and len(self._logs) < MAX_LOGS and self.context.budget.admit(size):
-            log = self._logs[broker, topic] = _Log()
-        return log
 
     def _nodes(self, broker: str, topic: str, partitions: tuple[int, ...], acks: int) -> tuple[int, ...]:
         """The nodes that have to store a write, as far as they are known."""

@@ -10,8 +10,8 @@ from typing import ClassVar
 
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import client_of, clipped, is_replica
-from kwiresniff.analysis.doctor.observation import Harm, Observation, observation_of
-from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.observation import Harm, Observation
+from kwiresniff.analysis.doctor.observer import CountingObserver
 from kwiresniff.analysis.doctor.selection import Selection, fetches_before
 from kwiresniff.analysis.doctor.wording import listed
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
@@ -34,7 +34,7 @@ MAX_PARTITIONS = 2_000
 READ = 1 << 63
 
 
-class UnknownZstd(Observer):
+class UnknownZstd(CountingObserver):
     """``stuck_at_zstd``: a consumer that asks by versions from before zstd was given batches in it, and has not asked
     for what is behind them.
 
@@ -42,12 +42,12 @@ class UnknownZstd(Observer):
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("stuck_at_zstd",)
+    entities = ("client", "topic")
     apis: ClassVar[frozenset[int] | None] = frozenset({FETCH})
     selection: ClassVar[Selection] = fetches_before(ZSTD_SINCE)
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._cases = context.tally()
         # By client, topic and partition: behind which batch in zstd the client has to ask next, if it could read it.
         self._behind: dict[tuple[str, str, int], int] = {}
 
@@ -72,7 +72,7 @@ class UnknownZstd(Observer):
                 if len(self._behind) >= MAX_PARTITIONS or not self.context.budget.admit(size):
                     continue
                 self._behind[key] = part.end_offset
-            case = self._cases.case(client, name)
+            case = self.cases.case(client, name)
             case.add(*place_of(exchange))
             case.note("partitions", [f"{name}-{part.index}"])
             case.note("versions", [f"Fetch v{exchange.api_version}"])
@@ -81,8 +81,7 @@ class UnknownZstd(Observer):
                 case.note("software", [f"{software.get('name')} {software.get('version')}".strip()])
 
     def observations(self) -> Iterator[Observation]:
-        """By client and topic."""
-        for client, topic, case in self._cases:
+        for client, topic, case in self.cases:
             stuck = [
                 f"{topic}-{index}"
                 for (who, name, index), offset in self._behind.items()
@@ -91,14 +90,11 @@ class UnknownZstd(Observer):
             if not stuck or (case.count == 1 and self.context.end_ns - case.last_ns < LATER_NS):
                 continue
             versions = case.noted("versions")
-            yield observation_of(
-                "stuck_at_zstd",
-                f"{client} was given batches of {listed(stuck)} in zstd by {listed(versions)}, and has not asked for "
-                "what is behind them",
-                case,
-                {f"client:{client}", f"topic:{topic}"},
-                {"partitions": stuck[:100], "versions": versions, "software": case.noted("software")},
-                Harm(requests_failed=case.count),
+            text = f"{client} was given batches of {listed(stuck)} in zstd by {listed(versions)}, and asked for no more"
+            harm = Harm(requests_failed=case.count)
+            software = case.noted("software")
+            yield self.observed(
+                client, topic, case, text, harm, partitions=stuck[:100], versions=versions, software=software
             )
 
 

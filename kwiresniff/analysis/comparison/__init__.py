@@ -1,0 +1,1 @@
+"""Two captures compared: what changed, and what may be chance."""

@@ -1,0 +1,348 @@
+"""The program: what is on the screen, which keys there are, and what they do."""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections.abc import Callable
+from typing import ClassVar, Final
+
+from textual import on
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.events import Resize
+from textual.widgets import Footer, Static, TabbedContent, TabPane
+from textual.worker import get_current_worker
+
+from kwiresniff.browse.captures_model import CapturesModel
+from kwiresniff.browse.dialogs import HelpScreen, Question
+from kwiresniff.browse.exchanges_pane import ExchangesPane
+from kwiresniff.browse.line_view import LineView, text_of
+from kwiresniff.browse.messages import Indexed, Jobs, Reported, Saved
+from kwiresniff.browse.processes import Processes
+from kwiresniff.browse.selection import Order, Selection, rows_with_packets
+from kwiresniff.browse.tabs import FIELDS, doctor_blocks, equals, group_blocks, stats_blocks, topic_blocks
+from kwiresniff.browse.text_view import TextView
+from kwiresniff.browse.timeline_view import TimelineView
+from kwiresniff.model import packet_number
+from kwiresniff.render import format_units
+from kwiresniff.render.escape import escape
+from kwiresniff.render.theme import Span
+from kwiresniff.results.report import Report
+
+TABS: Final = ("exchanges", "timeline", "stats", "topics", "groups", "doctor")
+#: Columns from which bytes stand beside the tree, eight or sixteen a line.
+_HEX_FROM: Final = 110
+_WIDE_HEX_FROM: Final = 160
+#: Problems of the captures that are told as they come; Doctor has them all.
+_PROBLEMS_TOLD: Final = 3
+#: Seconds after which a program whose terminal is gone has seen that.
+_TERMINAL_S: Final = 2.0
+
+
+class BrowseApp(App[None]):
+    """Browses the captures of ``model``; ``check`` compiles a filter, ``expression`` is the one to begin with."""
+
+    TITLE = "kwiresniff"
+    ENABLE_COMMAND_PALETTE = False
+    CSS = """
+    #status { height: 1; background: $panel; padding: 0 1; }
+    TabbedContent { height: 1fr; }
+    TabPane { padding: 0; height: 1fr; }
+    ContentSwitcher { height: 1fr; }
+    Tabs { height: 2; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f", "filter", "Filter"),
+        Binding("slash", "search", "Search"),
+        Binding("e", "error(1)", "Error"),
+        Binding("E", "error(-1)", show=False),
+        Binding("c", "follow('connection')", "Conn"),
+        Binding("i", "follow('client_id')", "Client"),
+        Binding("t", "follow('topic')", "Topic"),
+        Binding("g", "follow('group')", "Group"),
+        Binding("o", "order", "Sort"),
+        Binding("O", "reverse", show=False),
+        Binding("v", "whole", "Fields"),
+        Binding("x", "hex", "Hex"),
+        Binding("s", "save", "Save"),
+        Binding("n", "again(1)", show=False),
+        Binding("N", "again(-1)", show=False),
+        Binding("b", "by", show=False),
+        Binding("d", "dark", show=False),
+        Binding("question_mark", "help", "Help"),
+        Binding("q", "quit", "Quit"),
+        Binding("escape", "previous", show=False),
+        *(Binding(str(at + 1), f"tab('{name}')", show=False) for at, name in enumerate(TABS)),
+    ]
+
+    def __init__(
+        self,
+        model: CapturesModel,
+        jobs: Jobs,
+        check: Callable[[str], object],
+        *,
+        expression: str = "",
+        dark: bool = True,
+    ) -> None:
+        super().__init__()
+        self.model = model
+        self.report: Report | None = None
+        self.reading = Processes(self, jobs.arguments)
+        self.exchanges = ExchangesPane(model, self.reading, jobs.find_matches, check, expression)
+        self._jobs = jobs
+        self._dark = dark
+        self._hex: bool | None = None
+        self._by = "api"
+        self._sought = ""
+
+    # -- the screen ---------------------------------------------------------------------------------------------
+
+    def compose(self) -> ComposeResult:
+        yield Static("", id="status")
+        with TabbedContent(id="tabs", initial="exchanges"):
+            with TabPane("Exchanges", id="exchanges"):
+                yield self.exchanges
+            with TabPane("Timeline", id="timeline"):
+                yield TimelineView(self.model.index, "timeline-view")
+            for name in TABS[2:]:
+                with TabPane(name.capitalize(), id=name):
+                    yield TextView(f"{name}-view", "reading the captures ...")
+        yield Footer(compact=True)
+
+    def on_mount(self) -> None:
+        self.theme = "textual-dark" if self._dark else "textual-light"
+        self.exchanges.list.focus()
+        self.reading.start("index", self._jobs.read_index, self._take_part)
+        if not self.is_headless:
+            self.set_interval(_TERMINAL_S, self._leave_with_terminal)
+
+    def _leave_with_terminal(self) -> None:
+        """Ends the program when its terminal is gone, which nobody else may tell it."""
+        if not os.isatty(0):
+            self.exit()
+
+    def on_unmount(self) -> None:
+        self.reading.stop_all()
+
+    def on_resize(self, event: Resize) -> None:
+        self._lay_out(event.size.width)
+
+    def _lay_out(self, width: int) -> None:
+        shown = self._hex if self._hex is not None else width >= _HEX_FROM
+        self.exchanges.set_class(shown, "with-hex")
+        self.exchanges.set_class(shown and width >= _WIDE_HEX_FROM, "with-wide-hex")
+
+    @property
+    def selection(self) -> Selection:
+        """What is listed."""
+        return self.exchanges.selection
+
+    @property
+    def tab(self) -> str:
+        """The tab that is shown."""
+        return self.query_one("#tabs", TabbedContent).active
+
+    @on(ExchangesPane.Relisted)
+    def _relisted(self) -> None:
+        if not self.query("#tabs"):  # the program is ending
+            return
+        if self.tab == "timeline":
+            self._draw_timeline()
+        self._status()
+
+    def _status(self) -> None:
+        progress, total, files = self.model.progress, len(self.model.index), self.model.files
+        name = files[0].rpartition("/")[2] if len(files) == 1 else f"{len(files)} captures"
+        listed = len(self.selection)
+        count = format_units.count(total, "exchange")
+        spans: list[Span] = [("title", escape(name)), ("value", count if listed == total else f"{listed:,} of {count}")]
+        spans.append(("key", self.selection.label))
+        spans.append(("dim", "filtering ..." if self.exchanges.is_filtering else ""))
+        spans.append(("dim", "" if progress.done else f"reading {progress.fraction:.0%}"))
+        if self.model.index.left_out:
+            spans.append(("warn", f"{self.model.index.left_out:,} more found no room: narrow it with -Y"))
+        if progress.problem_count:
+            spans.append(("warn", format_units.count(progress.problem_count, "problem")))
+        line: list[Span] = []
+        for span in spans:
+            line += [span, ("", "  ")] if span[1] else []
+        self.query_one("#status", Static).update(text_of(line))
+
+    # -- what reading processes send ----------------------------------------------------------------------------
+
+    def _take_part(self, message: Indexed) -> None:
+        self.model.take(message)
+        self.exchanges.take_part()
+        if message.done or self.tab == "timeline":
+            self._draw_timeline(whole=True)
+        if message.done:
+            self.reading.start("report", self._jobs.make_report, self._take_report)
+            for problem in self.model.problems[:_PROBLEMS_TOLD]:
+                self.notify(problem, severity="warning", markup=False)
+        self._status()
+
+    def _take_report(self, message: Reported) -> None:
+        report = self.report = message.report
+        self.query_one("#doctor-view", TextView).show_blocks(doctor_blocks(report), "no findings")
+        self.query_one("#topics-view", TextView).show_blocks(topic_blocks(report), "no topic was named")
+        self.query_one("#groups-view", TextView).show_blocks(group_blocks(report), "nothing about groups")
+        self._draw_stats()
+        severe = any(one.severity == "error" for one in report.findings)
+        tab = self.query_one("#tabs", TabbedContent).get_tab("doctor")
+        tab.label = f"Doctor {len(report.findings)}" + ("!" if severe else "")
+
+    def _draw_stats(self) -> None:
+        if self.report is not None:
+            note = f"nothing to count by {self._by}"
+            blocks = stats_blocks(self.report, self._by) if dict(self.report.stats).get(self._by) else []
+            self.query_one("#stats-view", TextView).show_blocks(blocks, note)
+
+    def _draw_timeline(self, *, whole: bool = False) -> None:
+        self.query_one("#timeline-view", TimelineView).show_rows(self.selection.rows, whole=whole)
+
+    # -- what leads to exchanges --------------------------------------------------------------------------------
+
+    def show_filter(self, expression: str) -> None:
+        """Lists what a filter lets through."""
+        self.action_tab("exchanges")
+        self.exchanges.show_filter(expression)
+
+    def show_packets(self, packets: tuple[int, ...], label: str) -> None:
+        """Lists the exchanges that lie in some packets, which are looked for in a thread."""
+
+        def find() -> None:
+            rows = rows_with_packets(self.model.index, packets)
+            if not get_current_worker().is_cancelled:
+                self.call_from_thread(take, rows)
+
+        def take(rows: list[int]) -> None:
+            if rows:
+                self.action_tab("exchanges")
+                self.exchanges.show_rows(rows, label)
+                return
+            numbers = ", ".join(str(packet_number(packet)) for packet in packets)
+            text = f"no exchange lies in packets {numbers}" if numbers else "this has no packets as evidence"
+            self.notify(text, severity="warning", markup=False)
+
+        self.run_worker(find, group="packets", exclusive=True, thread=True)
+
+    @on(LineView.Chosen, "TextView")
+    def _chosen_line(self, event: LineView.Chosen) -> None:
+        target = event.view.target if isinstance(event.view, TextView) else None
+        if target is not None and target.filter:
+            self.show_filter(target.filter)
+        elif target is not None:
+            self.show_packets(target.packets, target.label)
+
+    @on(TimelineView.Picked)
+    def _picked(self, event: TimelineView.Picked) -> None:
+        first, last = (format_units.instant(ns, 9) for ns in event.span)
+        slice_of_time = f'time >= "{first}" and time < "{last}"'
+        expression = self.exchanges.expression
+        self.show_filter(f"({expression}) and {slice_of_time}" if expression else slice_of_time)
+
+    # -- keys ---------------------------------------------------------------------------------------------------
+
+    def action_tab(self, name: str) -> None:
+        self.query_one("#tabs", TabbedContent).active = name
+
+    @on(TabbedContent.TabActivated)
+    def _tab_activated(self, event: TabbedContent.TabActivated) -> None:
+        name = event.pane.id
+        if name == "timeline":
+            self._draw_timeline()
+        if name != "exchanges":
+            self.query_one(f"#{name}-view").focus()
+        elif not self.exchanges.has_focus_within:
+            self.exchanges.list.focus()
+
+    def action_filter(self) -> None:
+        self.action_tab("exchanges")
+        self.query_one("#filter").focus()
+
+    def action_previous(self) -> None:
+        if self.tab == "exchanges" and self.exchanges.list.has_focus:
+            self.exchanges.show_previous()
+        else:
+            self.action_tab("exchanges")
+            self.exchanges.list.focus()
+
+    def action_follow(self, field: str) -> None:
+        row = self.exchanges.list.row
+        if row is None:
+            return
+        index = self.model.index
+        topics, groups = index.names_of(row)
+        found: str | None
+        if field == "connection":
+            found = str(index.connection.get(row))
+        elif field == "client_id":
+            found = self.exchanges.list.cells.client_id(row)
+        else:
+            found = next(iter(topics if field == "topic" else groups), None)
+        if found is None:
+            self.notify(f"this exchange names no {field}", severity="warning")
+        else:
+            self.show_filter(equals(field, found))
+
+    def action_order(self) -> None:
+        self.exchanges.sort_by_next()
+
+    def action_reverse(self) -> None:
+        order = self.selection.order
+        self.exchanges.sort(Order(order.name, not order.reverse))
+
+    def action_error(self, step: int) -> None:
+        self.action_tab("exchanges")
+        self.exchanges.find_error(step)
+
+    def action_search(self) -> None:
+        def search(text: str | None) -> None:
+            if text:
+                self._sought = text.lower()
+                self.action_again(1)
+
+        self.push_screen(Question("Search for", self._sought), search)
+
+    def action_again(self, step: int) -> None:
+        if self._sought:
+            self.action_tab("exchanges")
+            self.exchanges.find_text(self._sought, step)
+
+    def action_whole(self) -> None:
+        self.exchanges.toggle_whole()
+
+    def action_hex(self) -> None:
+        self._hex = not self.exchanges.has_class("with-hex")
+        self._lay_out(self.size.width)
+
+    def action_by(self) -> None:
+        names = list(FIELDS)
+        self._by = names[(names.index(self._by) + 1) % len(names)]
+        self.action_tab("stats")
+        self._draw_stats()
+
+    def action_save(self) -> None:
+        rows = array("I", self.selection.rows)
+
+        def save(path: str | None) -> None:
+            if path:
+                self.reading.start("save", self._jobs.save_rows, self._saved, rows.tobytes(), path)
+
+        what = f"Save {format_units.count(len(rows), 'exchange')} as JSON lines to"
+        self.push_screen(Question(what, "exchanges.jsonl"), save)
+
+    def _saved(self, message: Saved) -> None:
+        text = f"{format_units.count(message.exchanges, 'exchange')} in {escape(message.path)}"
+        self.notify(text, markup=False)
+
+    def action_dark(self) -> None:
+        self.theme = "textual-light" if self.theme == "textual-dark" else "textual-dark"
+
+    async def action_quit(self) -> None:
+        self.reading.stop_all()
+        self.exit()
+
+    def action_help(self) -> None:
+        self.push_screen(HelpScreen())

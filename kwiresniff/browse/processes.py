@@ -1,0 +1,55 @@
+"""The reading processes of the program, each of which is followed by a thread that gives its messages to the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from textual.app import App
+from textual.worker import get_current_worker
+
+from kwiresniff.index.background import Background, Failed, Work
+
+
+class Processes:
+    """One process for each name. ``arguments`` are what the work of all of them begins with."""
+
+    def __init__(self, app: App[Any], arguments: tuple[Any, ...]) -> None:
+        self._app = app
+        self._arguments = arguments
+        self._running: dict[str, Background] = {}
+
+    def start(self, name: str, work: Work, take: Callable[[Any], None], *arguments: Any) -> None:
+        """Has a process do ``work``, and gives ``take`` what it sends; work of the same name is given up."""
+        self.stop(name)
+        running = self._running[name] = Background(work, *self._arguments, *arguments)
+
+        def follow() -> None:
+            worker = get_current_worker()
+            while True:
+                try:
+                    message = running.receive()
+                except EOFError:
+                    return
+                if not worker.is_cancelled:
+                    self._app.call_from_thread(use, message)
+
+        def use(message: object) -> None:
+            if self._running.get(name) is not running:  # given up, as all are when the program ends
+                return
+            if isinstance(message, Failed):
+                self._app.notify(message.reason, title=name, severity="error", timeout=20, markup=False)
+            else:
+                take(message)
+
+        self._app.run_worker(follow, group=name, exclusive=True, thread=True, exit_on_error=False)
+
+    def stop(self, name: str) -> None:
+        """Ends a process; nothing more is taken from it."""
+        if (old := self._running.pop(name, None)) is not None:
+            old.stop()
+
+    def stop_all(self) -> None:
+        """Ends all of them."""
+        for name in list(self._running):
+            self.stop(name)

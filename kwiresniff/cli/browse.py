@@ -1,0 +1,87 @@
+"""``kwiresniff browse``: a full-screen program over captures."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from kwiresniff.browse.captures_model import CapturesModel
+from kwiresniff.browse.messages import Jobs
+from kwiresniff.capture import open_captures, with_decryption
+from kwiresniff.capture.packet_places import PacketPlaces
+from kwiresniff.cli import browse_jobs
+from kwiresniff.cli.browse_jobs import checked_filter
+from kwiresniff.cli.event_output import dissection_of
+from kwiresniff.cli.event_source import EventSource
+from kwiresniff.cli.options import ReadOptions, capture_command
+from kwiresniff.errors import KwiresniffError
+from kwiresniff.index import ExchangeIndex, ExchangeReader
+from kwiresniff.index.exchange_reader import WHOLE
+from kwiresniff.session import Analyzer
+
+
+@capture_command("browse")
+def command(captures: tuple[str, ...], options: ReadOptions) -> int:
+    """Browse captures: exchanges, the tree and the bytes of each, statistics, topics, groups, findings.
+
+    A full-screen program, for which the extra "browse" is needed; ? in it shows the keys. -Y is the filter that it
+    begins with.
+    """
+    if not sys.stdin.isatty() or not sys.stdout.isatty() or os.environ.get("TERM", "dumb") == "dumb":
+        raise click.UsageError("browse needs a terminal that can move the cursor; without one, use read or stats")
+    if "-" in captures:
+        raise click.UsageError("browse reads a capture more than once: write standard input to a file first")
+    try:
+        from kwiresniff.browse.app import BrowseApp
+    except ImportError as error:
+        raise KwiresniffError(f'browse needs textual ({error}); pip install "kwiresniff[browse]"') from error
+    if options.filter is not None:
+        checked_filter(options.filter)
+    model, jobs = model_of(captures, options._replace(filter=None))
+    app = BrowseApp(model, jobs, checked_filter, expression=options.filter or "", dark=_is_dark())
+    app.run()
+    return 0
+
+
+def model_of(captures: tuple[str, ...], options: ReadOptions) -> tuple[CapturesModel, Jobs]:
+    """What the program shows, and what its reading processes do. Raises what is wrong with captures and options."""
+    source = EventSource(captures, options, WHOLE)  # never read: it has the plugins, and the names of topics
+    topics, index, places = source.analyzer.topics, ExchangeIndex(), PacketPlaces()
+
+    def whole() -> tuple[object, Analyzer]:
+        analyzer = Analyzer(WHOLE, show_secrets=options.show_secrets, ports=options.port)
+        analyzer.topics.restore(topics.saved())
+        return with_decryption(open_captures(captures, decode_as=options.decode_as), options.keylog), analyzer
+
+    reader = ExchangeReader(
+        index,
+        open_captures(captures, decode_as=options.decode_as),
+        places,
+        topics,
+        whole,  # type: ignore[arg-type]
+        show_secrets=options.show_secrets,
+    )
+    jobs = Jobs(
+        browse_jobs.index_captures,
+        browse_jobs.filter_captures,
+        browse_jobs.report_captures,
+        browse_jobs.save_exchanges,
+        (captures, options),
+    )
+    return CapturesModel(
+        source.files,
+        index,
+        places,
+        topics,
+        reader,
+        lambda exchange, which, folded: dissection_of(source, exchange, which, folded=folded),
+        shows_bytes=source.redactor is None,
+    ), jobs
+
+
+def _is_dark() -> bool:
+    """Whether the terminal is dark, as far as it says (COLORFGBG, ``foreground;background``)."""
+    background = os.environ.get("COLORFGBG", "").rpartition(";")[2]
+    return background not in ("7", "15")

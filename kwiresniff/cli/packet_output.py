@@ -1,0 +1,109 @@
+"""``-w`` of ``kwiresniff read``: the packets of the chosen exchanges into a capture file."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+
+import click
+
+from kwiresniff.analysis.doctor import Doctors
+from kwiresniff.base.flows import host_of
+from kwiresniff.base.needs import Needs
+from kwiresniff.cli.collect import end, read_through
+from kwiresniff.cli.event_source import EventSource
+from kwiresniff.cli.options import ReadOptions
+from kwiresniff.cli.outcomes import INTERRUPTED
+from kwiresniff.cli.redact_key import redact_key
+from kwiresniff.cli.spool import readable_twice
+from kwiresniff.identity.addresses import AddressBook
+from kwiresniff.model import Connection, Event, Exchange
+from kwiresniff.packets import Anonymous, Context, Selection, Source, write_packets
+from kwiresniff.packets.anonymous import FrameKeeper, FrameSpool, Pseudonyms
+from kwiresniff.packets.writing import check_target
+from kwiresniff.render.format_units import count
+
+#: Names of topics and groups are in digests; what changes the content of a fetch session has to be seen.
+NEEDS = Needs("bodies", sessions=True, digests=True) | Doctors.NEEDS
+#: What is written anew needs all of every frame.
+NEEDS_OF_FRAMES = Needs("records", sessions=True) | Doctors.NEEDS
+
+
+def write_exchanges(
+    captures: Sequence[str], options: ReadOptions, path: str, *, anonymise: bool = False, key_file: str | None = None
+) -> int:
+    """Writes the packets of the exchanges that the options choose; returns the exit code. ``key_file`` has the key of
+    the pseudonyms with ``anonymise``.
+    """
+    if path == "-" and sys.stdout.isatty():
+        raise click.UsageError("-w - writes packets to standard output, which is a terminal: pipe it, or name a file")
+    with ExitStack() as stack:
+        names = [readable_twice(one, stack) for one in captures]
+        selection = Selection()
+        context, addresses = Context(selection), AddressBook()
+        anonymous = _anonymous(key_file, stack) if anonymise else None
+        frames = FrameKeeper(anonymous.pseudonyms, anonymous.frames) if anonymous is not None else None
+
+        def see(event: Event) -> None:
+            doctor.add(event)
+            if isinstance(event, Exchange):
+                context.on_exchange(event)
+                addresses.exchange(event)
+                if frames is not None:
+                    frames.keep(event)
+            elif isinstance(event, Connection):
+                context.on_connection(event)
+                if frames is not None:
+                    frames.forget(event)
+
+        def take(exchange: Exchange) -> None:
+            context.add(exchange)
+            selection.choose(exchange)
+
+        needs = NEEDS if anonymous is None else NEEDS_OF_FRAMES
+        source = EventSource(names, options, needs, all_views=True, witness=see)
+        doctor = Doctors(source.topic_name, clusters=source.clusters)
+        check_target(source.files, path)
+        finished, messages = read_through(source, take)
+        if not finished:
+            return INTERRUPTED
+        for finding in doctor.findings():
+            for one in (finding, *finding.symptoms):
+                selection.add_finding(one, named=not anonymise)
+        origin = Source(
+            source.files, options.decode_as, list(_names(selection, source, addresses)), _key_lines(selection, source)
+        )
+        written = write_packets(origin, selection, path, anonymous)
+        told = f"{count(selection.exchanges, 'exchange')} in {count(written.packets, 'packet')}, written to {path}"
+        return end(source, finished, messages, told=told)
+
+
+def _anonymous(key_file: str | None, stack: ExitStack) -> Anonymous:
+    key = redact_key(key_file, None)
+    pseudonyms = Pseudonyms(None if key is None else key.encode("utf-8", "surrogateescape"))
+    return Anonymous(pseudonyms, FrameSpool(stack.enter_context(tempfile.TemporaryFile())))
+
+
+def _names(selection: Selection, source: EventSource, addresses: AddressBook) -> Iterator[tuple[str, str]]:
+    """The hosts of the chosen connections with their names; those of processes and pods are not of a host."""
+    seen: set[tuple[str, str]] = set()
+    for chosen in selection.connections.values():
+        broker, client = chosen.connection.broker, chosen.connection.client
+        found = [(host_of(client), one.name) for one in source.names.of_address(host_of(client))]
+        found += [(host_of(broker), one.name) for one in (*source.names.of(broker), *addresses.broker_names(broker))]
+        for host, name in found:
+            if "/" not in name and (host, name) not in seen:
+                seen.add((host, name))
+                yield host, name
+
+
+def _key_lines(selection: Selection, source: EventSource) -> bytes:
+    """The lines of key logs with which the chosen connections are decrypted."""
+    lines: dict[str, None] = {}
+    for chosen in selection.connections.values():
+        session = chosen.connection.tls_session
+        if session is not None:
+            lines.update(dict.fromkeys(source.captures.tls_secrets.lines(*session)))
+    return "".join(f"{line}\n" for line in lines).encode()

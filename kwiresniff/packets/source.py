@@ -1,0 +1,78 @@
+"""The captures that packets are copied from, or looked at again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+
+from kwiresniff.base.packet_references import PACKET_BITS
+from kwiresniff.capture.choices import choices_of
+from kwiresniff.capture.input_stream import Stream
+from kwiresniff.capture.packet_decoder import LayerDecoder
+from kwiresniff.capture.packet_records import PacketRecord, PacketRecords
+from kwiresniff.errors import CaptureError
+from kwiresniff.model import Segment
+
+#: Memory of IP fragments that wait to be known as wanted; what is older is left out.
+MAX_FRAGMENT_BYTES = 8 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where packets are copied from: capture files in the order of reading, how they are decoded, what is known.
+
+    ``names`` are addresses with their names; ``key_lines`` are the lines of TLS key logs
+    that the packets need.
+    """
+
+    files: Sequence[str]
+    decode_as: Sequence[str] = ()
+    names: Iterable[tuple[str, str]] = ()
+    key_lines: bytes = b""
+
+
+def segments_of(source: Source) -> Iterator[tuple[PacketRecord, Segment]]:
+    """The packets of TCP with their segments, numbered by their references. Fragments of a datagram come together, when
+    its last one has come. Raises CaptureError.
+    """
+    for index, file in enumerate(source.files):
+        with closing(open_stream(file)) as stream:
+            decoder = LayerDecoder({}, choices_of(source.decode_as))
+            records = PacketRecords(stream)
+            yield from _decoded(records, decoder, index << PACKET_BITS)
+
+
+def open_stream(file: str) -> Stream:
+    """A capture file at its start. Raises CaptureError."""
+    try:
+        return Stream(file, open(file, "rb", buffering=0))
+    except OSError as error:
+        raise CaptureError(f"{file}: {error.strerror or error}") from None
+
+
+def _decoded(records: PacketRecords, decoder: LayerDecoder, reference: int) -> Iterator[tuple[PacketRecord, Segment]]:
+    """Packets with their segments; the fragments of a datagram come together, when its last one has come."""
+    held: dict[int, PacketRecord] = {}
+    held_bytes = 0
+    other = decoder.other
+    for record in records:
+        fragments = other.get("ip_fragment", 0)
+        data = record.data
+        number = record.number = reference + record.number
+        missing = max(0, record.wire - len(data))
+        segment = decoder.segment(number, record.timestamp_ns, record.interface.link_type, data, 0, len(data), missing)
+        if segment is None:
+            if other.get("ip_fragment", 0) > fragments:
+                held[number] = record
+                held_bytes += len(data)
+                while held_bytes > MAX_FRAGMENT_BYTES:
+                    held_bytes -= len(held.pop(next(iter(held))).data)
+            continue
+        if segment[6] is not data:
+            for packet in decoder.fragments_of_last():
+                fragment = held.pop(packet, None)
+                if fragment is not None:
+                    held_bytes -= len(fragment.data)
+                    yield fragment, segment
+        yield record, segment

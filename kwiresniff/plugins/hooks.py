@@ -1,0 +1,145 @@
+"""What a plugin registers: the object that its ``register`` is given, and what becomes of each function."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import IO, Any, NamedTuple
+
+from kwiresniff.errors import PluginError
+from kwiresniff.model import Body, Exchange, Problem
+from kwiresniff.plugins.timing import MAX_SLOW_CALLS
+
+#: One odd record must not silence a plugin; a plugin that is simply broken should not cost time for long.
+MAX_FAILURES = 10
+
+#: The kinds of hooks that are given keys and values in plain, so that what they say of an error may quote them.
+SEE_VALUES = ("value decoder", "redactor")
+#: The kinds of hooks that take part in an examination of ``doctor``.
+EXAMINERS = ("doctor observer", "doctor cause")
+
+#: ``decode(topic, part, data, headers)``: ``part`` is ``key`` or ``value``, ``headers`` the record's headers as
+#: ``{"key": ..., "value": ...}`` dicts. Returns anything with a JSON form, a ``Decoded``, or None when the bytes are
+#: not its kind; raises ``DoesNotFit``. An object may have a method ``learn(topic, key, value)`` as well, which is
+#: called with the records of the topic ``_schemas`` in the capture.
+ValueDecoder = Callable[[str | None, str, bytes, Sequence[Body]], Any]
+#: ``redact(topic, part, data)``: with ``--redact``, returns what may be shown of what a decoder made of a key or value,
+#: or None for nothing.
+ValueRedactor = Callable[[str | None, str, Any], Any]
+#: ``annotate(exchange)``: returns None or an iterable of notes; a str or dict becomes one of the exchange's
+#: ``notes``, a ``Problem`` one of its ``problems``.
+Annotator = Callable[[Exchange], "Iterable[str | Body | Problem] | None"]
+#: ``make(context)``: returns an object like ``kwiresniff.analysis.doctor.Observer``, ``Cause`` or ``Rule``, best of a
+#: class derived from it.
+DoctorMaker = Callable[[Any], Any]
+
+
+#: ``make(out, files)``: ``out`` is a binary stream, ``files`` the names of the captures. Returns an object with methods
+#: ``on_exchange``, ``on_connection``, ``on_attempt``, ``on_problem`` and ``close``, as far as it wants them.
+ExporterMaker = Callable[[IO[bytes], Sequence[str]], Any]
+
+
+class Hook:
+    """One registered function and how it has done so far."""
+
+    def __init__(
+        self, plugin: str, kind: str, name: str, summary: str, function: Callable[..., Any], *, isolated: bool = False
+    ) -> None:
+        self.plugin = plugin
+        self.kind = kind
+        self.name = name
+        self.summary = summary
+        self.function = function
+        self.isolated = isolated
+        self.failures = 0
+        self.overflows = 0  # answers that were too much
+        self.calls = 0
+        self.slow_calls = 0
+        self.is_named = False  # for the time it takes on average
+        self.seconds = 0.0
+
+    @property
+    def enabled(self) -> bool:
+        return self.failures < MAX_FAILURES and self.slow_calls < MAX_SLOW_CALLS
+
+    def __str__(self) -> str:
+        return f"plugin {self.plugin}: {self.kind} {self.name}"
+
+
+class PluginOptions(NamedTuple):
+    """What the user says about keys and values: ``--schemas`` and ``--value-format``, as they were given."""
+
+    schemas: tuple[str, ...] = ()
+    value_formats: tuple[str, ...] = ()
+
+    @property
+    def places(self) -> list[str]:
+        """Where schemas come from, without the user and password of a URL."""
+        return [re.sub(r"//[^/]*@", "//", place) for place in self.schemas]
+
+
+NO_OPTIONS = PluginOptions()
+
+
+class Plugin:
+    """A loaded plugin: where it came from and what it adds. ``source`` is by what another process loads it again."""
+
+    def __init__(self, name: str, origin: str, source: tuple[str, str] | None = None) -> None:
+        self.name = name
+        self.origin = origin
+        self.source = source
+        self.hooks: list[Hook] = []
+
+
+class Hooks:
+    """What ``register`` is given. Its methods return the function, so they serve as decorators too; ``options`` are
+    what the user says about keys and values.
+    """
+
+    def __init__(self, plugin: Plugin, options: PluginOptions = NO_OPTIONS) -> None:
+        self.options = options
+        self._plugin = plugin
+
+    def value_decoder(self, function: ValueDecoder, name: str = "", *, isolated: bool = False) -> ValueDecoder:
+        """Adds a decoder of record keys and values; the first one that returns something wins.
+
+        One that is ``isolated`` runs in a process of its own: for libraries that hostile bytes may crash or hang.
+        """
+        self._add("value decoder", function, name, isolated=isolated)
+        return function
+
+    def redactor(self, function: ValueRedactor, name: str = "") -> ValueRedactor:
+        """Adds a function that says what ``--redact`` leaves of decoded values, of which it leaves nothing without one;
+        each is given what the one before has left.
+        """
+        self._add("redactor", function, name)
+        return function
+
+    def annotator(self, function: Annotator, name: str = "") -> Annotator:
+        """Adds a function that is shown every exchange before it is printed."""
+        self._add("annotator", function, name)
+        return function
+
+    def exporter(self, suffix: str, function: ExporterMaker) -> ExporterMaker:
+        """Adds a format to ``export``: by the ending of a file's name, or by ``-o``. Raises PluginError for a name that
+        has other than small letters and digits.
+        """
+        if not re.fullmatch(r"[a-z0-9]+", suffix):
+            raise PluginError(f"exporter {suffix!r}: a format is named by small letters and digits, without a dot")
+        self._add("exporter", function, suffix)
+        return function
+
+    def doctor_observer(self, function: DoctorMaker, name: str = "") -> DoctorMaker:
+        """Adds an observer to ``doctor``: a class, of which one object is made for each examination."""
+        self._add("doctor observer", function, name)
+        return function
+
+    def doctor_cause(self, function: DoctorMaker, name: str = "") -> DoctorMaker:
+        """Adds a cause to ``doctor``, which weighs what observers saw: a class as with ``doctor_observer``."""
+        self._add("doctor cause", function, name)
+        return function
+
+    def _add(self, kind: str, function: Callable[..., Any], name: str, *, isolated: bool = False) -> None:
+        summary = (function.__doc__ or "").strip().partition("\n")[0]
+        name = name or getattr(function, "__name__", type(function).__name__)
+        self._plugin.hooks.append(Hook(self._plugin.name, kind, name, summary, function, isolated=isolated))

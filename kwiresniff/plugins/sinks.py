@@ -1,0 +1,136 @@
+"""Sinks that have plugins learn schemas, decode records and comment on exchanges."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from kwiresniff.analysis.body_entities import record_sets
+from kwiresniff.analysis.redact import Redactor
+from kwiresniff.analysis.sinks import chain
+from kwiresniff.base.api_keys import FETCH, PRODUCE
+from kwiresniff.model import Body, Connection, Direction, Exchange, ForwardingSink, Message, Sink, TopicNames
+from kwiresniff.plugins.misfits import Misfits
+from kwiresniff.plugins.running import Plugins
+
+#: The topic in which the Schema Registry keeps schemas (``kafkastore.topic`` by default).
+SCHEMAS_TOPIC: Final = "_schemas"
+#: What must be decoded for that, whatever the user has asked for.
+LEARNED_FROM: Final = frozenset({PRODUCE, FETCH})
+
+
+def chain_with_plugins(
+    sink: Sink,
+    plugins: Plugins,
+    topic_name: TopicNames,
+    *,
+    decodes: bool,
+    decodes_first: bool = False,
+    matches: Callable[[Exchange], bool] | None = None,
+    connections: set[int] | None = None,
+    redactor: Redactor | None = None,
+    all_views: bool = False,
+) -> Sink:
+    """The sinks in front of ``sink``, see ``kwiresniff.analysis.sinks.chain``, those of plugins among them.
+
+    ``decodes`` says whether records are read and decoders are to be asked, ``decodes_first`` whether that is for
+    ``matches``. Without plugins there are no sinks of theirs.
+    """
+    if plugins.loaded:
+        sink = AnnotatingSink(sink, plugins)
+    sink = chain(
+        sink,
+        matches=matches,
+        connections=connections,
+        redactor=redactor,
+        all_views=all_views,
+        decoding=(lambda next: DecodingSink(next, plugins, topic_name)) if decodes else None,
+        decodes_first=decodes_first,
+        redacting=(lambda next: RedactingSink(next, plugins, topic_name)) if plugins.redactors else None,
+    )
+    return LearningSink(sink, plugins, topic_name) if decodes and plugins.learners else sink
+
+
+class LearningSink(ForwardingSink):
+    """Shows decoders that learn the records with schemas: stands before a filter, which need not want them."""
+
+    def __init__(self, next: Sink, plugins: Plugins, topic_name: TopicNames) -> None:
+        super().__init__(next)
+        self._plugins = plugins
+        self._topic_name = topic_name
+
+    def on_exchange(self, exchange: Exchange) -> None:
+        if exchange.api_key in LEARNED_FROM:
+            for message in (exchange.request, exchange.response):
+                if message is not None and message.body is not None:
+                    for topic, _, batches in record_sets(message.body, self._topic_name):
+                        if topic == SCHEMAS_TOPIC and isinstance(batches, list):
+                            self._learn(topic, batches)
+        self.next.on_exchange(exchange)
+
+    def _learn(self, topic: str, batches: list[Body]) -> None:
+        for batch in batches:
+            for record in batch.get("records") or ():
+                key, value = record.get("key"), record.get("value")
+                if isinstance(key, bytes | None) and isinstance(value, bytes | None):
+                    self._plugins.learn(topic, key, value)
+
+
+class DecodingSink(ForwardingSink):
+    """Has plugins decode records; what does not fit the schema that it names becomes problems of the exchange."""
+
+    def __init__(self, next: Sink, plugins: Plugins, topic_name: TopicNames) -> None:
+        super().__init__(next)
+        self._plugins = plugins
+        self._topic_name = topic_name
+
+    def on_exchange(self, exchange: Exchange) -> None:
+        misfits = Misfits(exchange, self._topic_name, hides_values=self._plugins.hides_values)
+        self._decode("request", exchange.request, misfits)
+        self._decode("response", exchange.response, misfits)
+        exchange.problems.extend(misfits.problems())
+        self.next.on_exchange(exchange)
+
+    def _decode(self, side: Direction, message: Message | None, misfits: Misfits) -> None:
+        if message is not None and message.body is not None:
+            for topic, holder, batches in record_sets(message.body, self._topic_name):
+                misfits.begin(side, topic, holder)
+                self._plugins.decode_records(topic, batches, misfits)
+
+
+class RedactingSink(ForwardingSink):
+    """Has plugins say what ``--redact`` leaves of decoded values: stands before that."""
+
+    def __init__(self, next: Sink, plugins: Plugins, topic_name: TopicNames) -> None:
+        super().__init__(next)
+        self._plugins = plugins
+        self._topic_name = topic_name
+
+    def on_exchange(self, exchange: Exchange) -> None:
+        for message in (exchange.request, exchange.response):
+            if message is not None and message.body is not None:
+                for topic, _, batches in record_sets(message.body, self._topic_name):
+                    self._plugins.redact_records(topic, batches)
+        self.next.on_exchange(exchange)
+
+
+class AnnotatingSink(ForwardingSink):
+    """Has plugins comment on exchanges, and passes on what went wrong with plugins."""
+
+    def __init__(self, next: Sink, plugins: Plugins) -> None:
+        super().__init__(next)
+        self._plugins = plugins
+
+    def on_exchange(self, exchange: Exchange) -> None:
+        self._plugins.annotate(exchange)
+        self.next.on_exchange(exchange)
+        self.report()
+
+    def on_connection(self, connection: Connection) -> None:
+        self.next.on_connection(connection)
+        self.report()
+
+    def report(self) -> None:
+        """Passes on what went wrong with plugins since."""
+        for problem in self._plugins.take_problems():
+            self.next.on_problem(problem)

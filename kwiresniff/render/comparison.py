@@ -1,0 +1,147 @@
+"""What changed between two captures, the worst first, in blocks of lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TextIO
+
+from kwiresniff.render import format_units
+from kwiresniff.render.escape import escape
+from kwiresniff.render.line_wrapping import Chunk, pad, wrap
+from kwiresniff.render.terminal import glyphs_for, printable
+from kwiresniff.render.theme import SEVERITY_KINDS, Paint, Span
+from kwiresniff.results.comparison import Change, Comparison, Side
+
+_MARK: Final = 8
+#: Names in a list before the rest is only counted.
+_MAX_LISTED: Final = 8
+
+_IN_UNIT: Final[dict[str, Callable[[Any], str]]] = {
+    "ns": format_units.duration,
+    "ms": lambda value: format_units.duration(int(value) * 1_000_000),
+    "bytes": format_units.size,
+    "per_second": lambda value: f"{value:,.3g}/s",
+    "bytes_per_second": lambda value: f"{format_units.size(round(value))}/s",
+    "per_minute": lambda value: f"{value:,.3g} a minute",
+    "share": lambda value: f"{100 * value:.3g} %",
+    "count": lambda value: f"{value:,}",
+    "text": lambda value: escape(str(value)),
+}
+
+
+class ComparisonWriter:
+    """Writes a comparison to ``out``; ``width`` None is a pipe, where no line is broken. With ``doubts`` also the
+    differences that may be chance.
+    """
+
+    def __init__(self, out: TextIO, width: int | None, color: bool, *, doubts: bool = False) -> None:
+        self._out = out
+        self._width = width
+        self._paint = Paint(color, glyphs_for(out))
+        self._doubts = doubts
+
+    def write(self, comparison: Comparison) -> None:
+        """Both sides, the changes, and how much was compared."""
+        for label, side in (("before", comparison.before), ("after", comparison.after)):
+            self._line([("name", pad(label, _MARK))], _side(side))
+        for change in comparison.changes:
+            self._out.write("\n")
+            self._change(change, (SEVERITY_KINDS[change.severity], change.severity))
+        if self._doubts and comparison.doubtful:
+            self._out.write("\n")
+            self._line([], [[("title", "Too little to tell from chance:")]])
+            for change in comparison.doubtful:
+                self._change(change, ("dim", "maybe"))
+        self._out.write("\n")
+        self._line([], [[("" if comparison.changes else "good", self._verdict(comparison))]])
+
+    def _verdict(self, comparison: Comparison) -> str:
+        counted = [
+            format_units.count(comparison.compared[section], noun, plural)
+            for section, noun, plural in (
+                ("latency", "latency", "latencies"),
+                ("errors", "error", ""),
+                ("throughput", "rate", ""),
+                ("clients", "client", ""),
+                ("groups", "group", ""),
+                ("findings", "finding", ""),
+            )
+            if comparison.compared[section]
+        ]
+        count = format_units.count(len(comparison.changes), "change") if comparison.changes else "no change"
+        text = f"{count} beyond noise; compared: {', '.join(counted) or 'nothing'}"
+        if comparison.doubtful and not self._doubts:
+            many = format_units.count(len(comparison.doubtful), "difference")
+            text += f"; {many} with too little to tell from chance (-v)"
+        return text
+
+    def _change(self, change: Change, mark: Span) -> None:
+        head: list[Chunk] = [[("ident", escape(change.subject))]]
+        if change.measure:
+            head.append([("value", escape(change.measure))])
+        head.append([("title", change.what)])
+        head.append([("value", self._values(change))])
+        self._line([(mark[0], mark[1]), ("", " " * (_MARK - len(mark[1])))], head)
+        if said := _certainty(change):
+            self._fact([[("dim", said)]])
+        if change.note:
+            self._fact([[("value", escape(change.note))]])
+        for part in change.parts:
+            self._fact([[("ident", escape(part.subject))], [("value", part.measure)], [("value", self._values(part))]])
+        if change.same:
+            names = [[("dim", escape(name))] for name in change.same[:_MAX_LISTED]]
+            if len(change.same) > _MAX_LISTED:
+                names.append([("dim", f"and {len(change.same) - _MAX_LISTED:,} more")])
+            self._fact([[("name", "as before:")], *names])
+
+    def _values(self, change: Change) -> str:
+        word = _IN_UNIT[change.unit]
+        if change.before is None or change.after is None:
+            return word(change.after if change.before is None else change.before)
+        text = f"{word(change.before)} {self._paint.glyphs.arrow} {word(change.after)}"
+        if change.unit != "text" and change.before and change.after:
+            low, high = sorted((change.before, change.after))
+            text += f" ({high / low:,.3g} times)" if change.after > change.before else f" (1/{high / low:,.3g})"
+        return text
+
+    def _fact(self, chunks: list[Chunk]) -> None:
+        self._line([("", " " * _MARK)], chunks)
+
+    def _line(self, lead: Sequence[Span], chunks: list[Chunk]) -> None:
+        taken = _MARK if lead else 0
+        for number, line in enumerate(wrap(chunks, None if self._width is None else self._width - taken)):
+            front = list(lead) if not number else [("", " " * taken)]
+            self._out.write(printable(self._paint.spans([*front, *line]), self._out).rstrip() + "\n")
+
+
+def _side(side: Side) -> list[Chunk]:
+    chunks: list[Chunk] = [[("ident", escape(side.name))]]
+    if len(side.files) > 1:
+        chunks.append([("value", format_units.count(len(side.files), "file"))])
+    chunks.append([("value", format_units.count(side.exchanges, "exchange"))])
+    if side.exchanges:
+        since = f"{format_units.date(side.first_ns)} {format_units.clock(side.first_ns, 3)}"
+        chunks.append([("dim", f"{since} for {format_units.duration(max(side.last_ns - side.first_ns, 0))}")])
+    return chunks
+
+
+def _certainty(change: Change) -> str:
+    """How large the effect is, and how sure."""
+    parts = []
+    if change.greater is not None:
+        share = change.greater if change.what != "faster" else 1 - change.greater
+        longer = "less" if change.what == "faster" else "longer"
+        parts.append(f"of 100 pairs, one before and one after, {round(100 * share)} took {longer} after")
+    if change.counts is not None:
+        parts.append(f"{change.counts[0]:,} before, {change.counts[1]:,} after")
+    if change.chance is not None:
+        parts.append(in_words(change.chance))
+    return "; ".join(parts)
+
+
+def in_words(chance: float) -> str:
+    """A probability that like captures differ so much, in words."""
+    for limit, words in ((1e-6, "1 of a million"), (1e-4, "1 of 10,000"), (1e-3, "1 of 1,000"), (1e-2, "1 of 100")):
+        if chance < limit:
+            return f"fewer than {words} like captures differ so much"
+    return f"{chance:.0%} of like captures differ so much"

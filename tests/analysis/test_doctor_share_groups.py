@@ -1,0 +1,73 @@
+"""Share groups whose members do not get done with their records (KIP-932)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kwiresniff.analysis.doctor.observers import share_deliveries
+from kwiresniff.model import Exchange
+from tests.support.exchanges import START_NS, exchange
+from tests.support.incidents import SECOND, codes, findings
+
+RELEASE, REJECT = 2, 3
+
+
+def topic(**part: Any) -> list[dict[str, Any]]:
+    return [{"topic_id": "id-1", "partitions": [{"partition_index": 0, "error_code": 0, **part}]}]
+
+
+def acquired(at_s: float, deliveries: int, first: int = 7, last: int = 7) -> Exchange:
+    """A member is given records, for two seconds."""
+    records = [{"first_offset": first, "last_offset": last, "delivery_count": deliveries}]
+    response = {"acquisition_lock_timeout_ms": 2_000, "responses": topic(acquired_records=records)}
+    request = {"group_id": "workers", "member_id": "m", "topics": []}
+    return exchange("ShareFetch", 78, 1, request=request, response=response, start_ns=START_NS + round(at_s * SECOND))
+
+
+def acknowledged(at_s: float, kind: int = 1, *, refused: bool = False) -> Exchange:
+    """It says what became of record 7."""
+    batches = [{"first_offset": 7, "last_offset": 7, "acknowledge_types": [kind]}]
+    request = {"group_id": "workers", "member_id": "m", "topics": topic(acknowledgement_batches=batches)}
+    response = {"responses": topic(**({"error_code": 121} if refused else {}))}
+    errors = [("responses[0].partitions[0].error_code", 121, "INVALID_RECORD_STATE", False)] if refused else []
+    return exchange(
+        "ShareAcknowledge", 79, 1, request=request, response=response, start_ns=START_NS + round(at_s * SECOND),
+        errors=errors, outcome="error" if refused else "ok",
+    )  # fmt: skip
+
+
+def test_acknowledgements_after_the_end_of_the_lock_are_told_with_both_times() -> None:
+    """5 s after the acquisition, where the lock lasts 2 s."""
+    (found,) = findings(acquired(0, 1), acknowledged(5, refused=True))
+    assert (found.code, found.severity, found.subject) == ("share_lock_expired", "warning", "group workers")
+    assert found.numbers["lock_ms"] == 2_000 and "longer than the lock on them lasts (2 s)" in found.title
+    (early,) = findings(acquired(0, 1), acknowledged(1, refused=True))
+    assert "longer than" not in early.title
+    assert codes(acquired(0, 1), acknowledged(1)) == []
+
+
+def test_a_record_that_is_released_until_nobody_gets_it_is_told() -> None:
+    """Three deliveries are no accident, two are."""
+    events = [event for count in (1, 2, 3) for event in (acquired(count, count), acknowledged(count + 0.5, RELEASE))]
+    (found,) = findings(*events)
+    assert (found.code, found.severity) == ("share_redelivery", "warning")
+    assert (found.numbers["deliveries"], found.numbers["released"], found.numbers["records"]) == (3, 3, 1)
+    assert "orders-0 from 7" in found.title
+    assert codes(*events[:4]) == []
+    (found,) = findings(*events, acknowledged(9, REJECT))
+    assert "rejected 1 record" in found.title
+
+
+def test_what_is_beyond_a_limit_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two groups the second; how long a batch was held that is not remembered."""
+    late = [acquired(0, 1), acknowledged(5, refused=True)]
+    monkeypatch.setattr(share_deliveries, "MAX_ACQUIRED", 0)
+    (found,) = findings(*late)
+    assert found.numbers["longest_ns"] == 0
+    monkeypatch.setattr(share_deliveries, "MAX_GROUPS", 1)
+    other = acquired(0, 1)
+    assert other.request is not None and other.request.body is not None
+    other.request.body["group_id"] = "other"
+    assert codes(other, *late) == []

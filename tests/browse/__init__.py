@@ -1,0 +1,1 @@
+"""Tests of ``kwiresniff.browse``, each in a terminal that is not there."""

@@ -1,0 +1,210 @@
+"""From a cold start to the packets of the cause, on recorded incidents; and the keys."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kwiresniff.browse.details import MAX_HEX_BYTES
+from kwiresniff.browse.hex_view import HexView
+from kwiresniff.browse.tree_view import TreeView
+from kwiresniff.cli.options import ReadOptions
+from tests.support.browsing import Browsing, browse
+from tests.support.capture_files import metadata_v0, save
+from tests.support.command import Run
+from tests.support.paths import CAPTURES
+
+INCIDENTS = CAPTURES / "incidents"
+
+
+def test_the_finding_about_a_fenced_producer_leads_to_the_answer_that_tells_it() -> None:
+    """Packet 78, as the doctor's evidence says and the broker's log has it: INVALID_PRODUCER_EPOCH of a Produce."""
+
+    async def script(user: Browsing) -> None:
+        await user.read()
+        assert len(user.listed()) > 10
+        await user.press("6")
+        assert "was fenced by payments-new" in user.text("#doctor-view")
+        await user.press("enter")
+        await user.until(lambda: len(user.listed()) == 1)
+        assert "Produce" in user.listed()[0] and "INVALID_PRODUCER_EPOCH" in user.listed()[0]
+        await user.until(lambda: "error_code 47" in user.tree())
+        assert "packet 78" in user.tree()
+        await user.press("escape")
+        await user.until(lambda: len(user.listed()) > 10)
+
+
+@pytest.mark.slow
+def test_escape_goes_back_to_what_was_listed_before_step_by_step() -> None:
+    """A filter is typed there again, and what other lists lead to is not mixed up with it."""
+
+    async def script(user: Browsing) -> None:
+        await user.read()
+        user.app.show_filter("api == InitProducerId")
+        await user.until(lambda: 0 < len(user.listed()) < 10 and not user.app.exchanges.is_filtering)
+        count = len(user.listed())
+        await user.press("6", "enter")
+        await user.until(lambda: len(user.listed()) == 1)
+        assert "payments-tx" in user.app.selection.label
+        assert user.app.exchanges.expression == ""
+        await user.press("escape")
+        await user.until(lambda: len(user.listed()) == count)
+        assert user.app.exchanges.expression == "api == InitProducerId"
+        await user.press("escape")
+        await user.until(lambda: len(user.listed()) > 10)
+        assert user.app.exchanges.expression == ""
+
+    browse(INCIDENTS / "fenced.pcap.xz", script)
+
+
+@pytest.mark.slow
+def test_a_topic_that_is_missing_is_found_by_its_errors_and_followed() -> None:
+    """The client asks for it nine times (its own log); e goes to the first, t lists all that name it."""
+
+    async def script(user: Browsing) -> None:
+        await user.read()
+        await user.press("e")
+        await user.until(lambda: "UNKNOWN_TOPIC_OR_PARTITION" in user.tree())
+        await user.press("t")
+        await user.until(lambda: len(user.listed()) == 9)
+        assert all("orders" in line for line in user.listed())
+
+    browse(INCIDENTS / "missing-topic.pcap.xz", script)
+
+
+@pytest.mark.slow
+def test_a_throttled_producer_is_seen_in_the_order_of_latencies() -> None:
+    """The longest wait is that in the muted channel: 3.52 s, as throttle_time_ms of the answer before says."""
+
+    async def script(user: Browsing) -> None:
+        await user.read()
+        await user.press("o")
+        await user.until(lambda: user.app.selection.order.name == "latency")
+        first = user.listed()[0]
+        assert "Produce" in first and "loader" in first
+        await user.press("c", "2")
+        await user.until(lambda: "exchanges" in user.text("#timeline-view"))
+
+    browse(INCIDENTS / "produce-quota.pcap.xz", script)
+
+
+@pytest.mark.slow
+def test_a_filter_is_applied_as_it_is_typed_and_its_mistakes_are_shown_in_their_place(kwiresniff: Run) -> None:
+    """With the columns of the mistake; the list shows what read -Y prints."""
+    capture = INCIDENTS / "fenced.pcap.xz"
+    wanted = kwiresniff("read", str(capture), "-o", "jsonl", "-Y", "api == InitProducerId").out.splitlines()
+    exchanges = [line for line in wanted if json.loads(line)["kind"] == "exchange"]
+
+    async def script(user: Browsing) -> None:
+        await user.read()
+        await user.press("f")
+        await user.type("api == Nothing")
+        await user.until(lambda: user.app.query_one("#filter-error").display)
+        await user.press(*["backspace"] * len("Nothing"))
+        await user.type("InitProducerId")
+        await user.until(lambda: len(user.listed()) == len(exchanges))
+        assert not user.app.query_one("#filter-error").display
+
+    browse(capture, script)
+
+
+@pytest.mark.slow
+def test_the_bytes_of_the_selected_field_are_lit_and_those_of_passwords_are_not_shown() -> None:
+    """Nowhere on the screen; the length of the secret is told."""
+
+    async def script(user: Browsing) -> None:
+        await user.read()
+        await user.press("v", "slash")
+        await user.type("saslauthenticate")
+        await user.press("enter")
+        await user.until(lambda: "auth_bytes" in user.tree())
+        tree, hex_view = user.app.query_one("#tree", TreeView), user.app.query_one("#hex", HexView)
+        place = next(at for at, line in enumerate(user.lines("#tree")) if "auth_bytes" in line)
+        tree.go_to(place)
+        await user.pilot.pause()
+        assert tree.node is not None and tree.node.name == "auth_bytes"
+        assert user.lines("#hex")[0].startswith(f"{tree.node.offset} in request")
+        assert "··" in "".join(user.lines("#hex"))
+        details = tree.details
+        assert details is not None
+        assert not any(details.visible("request")[tree.node.offset + 2 : tree.node.offset + tree.node.length])
+        assert hex_view.line_count == -(-len(details.frame("request")) // hex_view.per_line)
+
+    browse(INCIDENTS / "wrong-password.pcap.xz", script, size=(130, 40))
+
+
+@pytest.mark.slow
+def test_what_is_listed_is_saved_as_json_lines(tmp_path: Path, kwiresniff: Run) -> None:
+    """The same lines that read -o jsonl prints of it."""
+    capture, out = INCIDENTS / "fenced.pcap.xz", tmp_path / "saved.jsonl"
+    wanted = kwiresniff("read", str(capture), "-o", "jsonl", "-Y", "api == Produce").out.splitlines()
+
+    async def script(user: Browsing) -> None:
+        await user.read()
+        user.app.show_filter("api == Produce")
+        await user.until(lambda: user.listed() and all("Produce" in line for line in user.listed()))
+        await user.press("s", *["backspace"] * len("exchanges.jsonl"))
+        await user.type(str(out))
+        await user.press("enter")
+        await user.until(lambda: out.exists() and out.stat().st_size > 0)
+
+    browse(capture, script)
+    saved = [json.loads(line) for line in out.read_text().splitlines()]
+    assert saved == [one for one in map(json.loads, wanted) if one["kind"] == "exchange"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [(80, 24), (40, 12), (200, 60)])
+def test_every_tab_fits_every_terminal(size: tuple[int, int]) -> None:
+    """Also while it is resized."""
+
+    async def script(user: Browsing) -> None:
+        await user.read()
+        for key in "23456":
+            await user.press(key)
+        await user.pilot.resize_terminal(90, 20)
+        for key in ("1", "x", "v", "question_mark", "escape", "d", "b", "O"):
+            await user.press(key)
+        await user.pilot.resize_terminal(*size)
+        await user.pilot.pause()
+
+    browse(INCIDENTS / "churn-classic.pcap.xz", script, size=size)
+
+
+@pytest.mark.slow
+def test_text_from_the_wire_is_never_markup_and_moves_no_cursor(tmp_path: Path) -> None:
+    """A topic with tags of rich, an escape sequence and a direction override stands there as it is."""
+    capture = save(tmp_path / "odd.pcap", metadata_v0("[bold red]a[/]\x1b[2J\u202e"))
+
+    async def script(user: Browsing) -> None:
+        await user.read()
+        line = user.listed()[0]
+        assert "[bold red]a[/]\\x1b[2J\\u202e" in line
+        await user.press("3", "4", "5", "6")
+        shown = "".join("".join(user.lines(f"#{name}-view")) for name in ("stats", "topics", "doctor"))
+        assert "\x1b" not in shown + user.tree() and "\u202e" not in shown + user.tree()
+
+    browse(capture, script, size=(240, 40))
+
+
+@pytest.mark.slow
+def test_records_are_redacted_in_the_tree_and_their_bytes_are_not_shown() -> None:
+    """As with read --redact."""
+
+    async def script(user: Browsing) -> None:
+        await user.read()
+        user.app.show_filter("api == Produce")
+        await user.until(lambda: "topic_data" in user.tree())
+        assert "parcel-1" not in user.tree()
+        tree = user.app.query_one("#tree", TreeView)
+        assert tree.details is not None and not tree.details.frame("request")
+        await user.until(lambda: "not shown with --redact" in user.text("#hex"))
+
+    browse(CAPTURES / "java-produce.pcap", script, options=ReadOptions(redact=True, redact_key="k"))
+
+
+def test_the_hex_of_large_frames_is_left_to_other_commands() -> None:
+    """A frame may have 128 MB."""
+    assert MAX_HEX_BYTES == 1 << 20

@@ -1,0 +1,138 @@
+"""``browse`` from the outside: where it refuses, and in a terminal that is there."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.support.command import Run
+from tests.support.paths import CAPTURES, ROOT
+
+CAPTURE = str(CAPTURES / "incidents" / "fenced.pcap.xz")
+#: Seconds that the screen may take to show something.
+PATIENCE_S = 90.0
+
+
+def test_without_a_terminal_it_says_what_to_use_instead(kwiresniff: Run) -> None:
+    """In one line, as a mistake of usage."""
+    done = kwiresniff("browse", CAPTURE)
+    assert done.code == 2
+    assert done.err.splitlines() == [
+        "kwiresniff: browse: browse needs a terminal that can move the cursor; without one, use read or stats; "
+        "see 'kwiresniff browse --help'"
+    ]
+
+
+def started(*arguments: str, **environment: str) -> tuple[subprocess.Popen[bytes], int]:
+    """The command on a terminal of its own."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kwiresniff", *arguments],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        cwd=ROOT,
+        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", "LINES": "30", **environment},
+        start_new_session=True,
+    )
+    os.close(theirs)
+    return process, ours
+
+
+def read_until(terminal: int, text: str) -> str:
+    """What a terminal gets until a text is there, or its other end is closed."""
+    seen, end = "", time.monotonic() + PATIENCE_S
+    while text not in seen and time.monotonic() < end:
+        if select.select([terminal], [], [], 0.5)[0]:
+            try:
+                seen += os.read(terminal, 65536).decode(errors="replace")
+            except OSError:  # closed
+                break
+    return seen
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("arguments", "environment", "said"),
+    [
+        ((CAPTURE,), {"TERM": "dumb"}, "needs a terminal that can move the cursor"),
+        (("-",), {}, "write standard input to a file first"),
+        ((CAPTURE, "-Y", "api =="), {}, "filter: at column 7"),
+        (("nothing.pcap",), {}, "nothing.pcap"),
+    ],
+)
+def test_what_cannot_be_browsed_is_refused_before_the_screen_changes(
+    arguments: tuple[str, ...], environment: dict[str, str], said: str
+) -> None:
+    """In one line."""
+    process, terminal = started("browse", *arguments, **environment)
+    shown = read_until(terminal, "\0")
+    os.close(terminal)
+    assert process.wait(PATIENCE_S) in (1, 2)
+    assert said in shown
+    assert len(shown.splitlines()) == 1
+    assert "\x1b" not in shown
+
+
+@pytest.mark.slow
+def test_without_the_library_of_its_screen_it_names_the_extra(tmp_path: Path) -> None:
+    """A package that cannot be imported stands in its place."""
+    (tmp_path / "textual").mkdir()
+    (tmp_path / "textual" / "__init__.py").write_text("raise ImportError('No module named textual')\n")
+    process, terminal = started("browse", CAPTURE, PYTHONPATH=str(tmp_path))
+    shown = read_until(terminal, "\0")
+    os.close(terminal)
+    assert process.wait(PATIENCE_S) == 1
+    assert 'pip install "kwiresniff[browse]"' in shown
+
+
+@pytest.mark.slow
+def test_it_ends_when_its_terminal_is_gone() -> None:
+    """Also where no signal tells it."""
+    process, terminal = started("browse", CAPTURE)
+    assert "exchanges" in read_until(terminal, "exchanges")
+    os.close(terminal)
+    try:
+        process.wait(PATIENCE_S)
+    finally:
+        process.kill()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
+def test_in_a_terminal_keys_lead_from_a_finding_to_its_exchange(tmp_path: Path) -> None:
+    """With tmux, which draws what a terminal would; q ends the program and its processes."""
+    socket = str(tmp_path / "tmux")
+
+    def tmux(*arguments: str) -> str:
+        done = subprocess.run(["tmux", "-S", socket, *arguments], capture_output=True, text=True, check=True)
+        return done.stdout
+
+    def wait_for(text: str) -> None:
+        end = time.monotonic() + PATIENCE_S
+        while text not in tmux("capture-pane", "-p") and time.monotonic() < end:
+            time.sleep(0.3)
+        assert text in tmux("capture-pane", "-p")
+
+    command = f"cd {ROOT}; {sys.executable} -m kwiresniff browse {CAPTURE}; echo ended with $?; sleep {PATIENCE_S}"
+    tmux("new-session", "-d", "-x", "100", "-y", "30", command)
+    try:
+        wait_for("19 exchanges")
+        wait_for("Doctor 3!")
+        tmux("send-keys", "6")
+        wait_for("was fenced by")
+        tmux("send-keys", "Enter")
+        wait_for("1 of 19 exchanges")
+        wait_for("INVALID_PRODUCER_EPOCH")
+        tmux("send-keys", "q")
+        wait_for("ended with 0")
+    finally:
+        tmux("kill-server")

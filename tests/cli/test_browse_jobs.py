@@ -1,0 +1,79 @@
+"""What the reading processes of ``browse`` send, which all give an exchange the same number."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kwiresniff.browse.messages import Indexed, Matches, Reported
+from kwiresniff.cli.browse_jobs import filter_captures, index_captures, report_captures, save_exchanges
+from kwiresniff.cli.options import ReadOptions
+from kwiresniff.index import ExchangeIndex
+from tests.support.command import Run
+from tests.support.paths import CAPTURES
+from tests.support.sample import mostly_slow
+
+RECORDINGS = [
+    CAPTURES / "incidents" / "fenced.pcap.xz", CAPTURES / "java-moved-leader.pcap", CAPTURES / "java-fetch.pcapng",
+    CAPTURES / "incidents" / "load-balanced.pcap.xz", CAPTURES / "cluster-inside.pcap.xz",
+]  # fmt: skip
+
+
+def index_of(path: Path) -> ExchangeIndex:
+    """The index that its process sends."""
+    sent: list[Any] = []
+    index_captures(sent.append, [str(path)], ReadOptions())
+    index = ExchangeIndex()
+    for one in sent:
+        assert isinstance(one, Indexed)
+        index.extend(one.part)
+    assert [one.done for one in sent] == [False] * (len(sent) - 1) + [True]
+    return index
+
+
+def rows_of(path: Path, expression: str) -> list[int]:
+    """The rows that a filter lets through."""
+    sent: list[Any] = []
+    filter_captures(sent.append, [str(path)], ReadOptions(), expression)
+    assert all(isinstance(one, Matches) for one in sent) and sent[-1].done
+    return [row for one in sent for row in array("I", one.rows)]
+
+
+@pytest.mark.parametrize("path", mostly_slow(RECORDINGS, every=3), ids=lambda path: path.name)
+def test_a_filter_numbers_exchanges_as_the_index_does(path: Path) -> None:
+    """Although the one decodes more of each than the other, and events at the end are put in order."""
+    index = index_of(path)
+    keys = {index.apis[2 * row] for row in range(len(index))}
+    for key in keys:
+        assert rows_of(path, f"api_key == {key}") == [row for row in range(len(index)) if index.apis[2 * row] == key]
+    for row in range(0, len(index), max(len(index) // 5, 1)):
+        one = index.exchange(row)
+        wanted = f"connection == {one.connection.id} and correlation_id == {one.correlation_id}"
+        assert row in rows_of(path, f"{wanted} and not (topic == nothing)")
+
+
+def test_what_the_tabs_show_can_be_sent_to_another_process() -> None:
+    """The findings are those of the doctor."""
+    import pickle
+
+    sent: list[Any] = []
+    report_captures(sent.append, [str(RECORDINGS[0])], ReadOptions())
+    (message,) = pickle.loads(pickle.dumps(sent))
+    assert isinstance(message, Reported)
+    assert [one.severity for one in message.report.findings] == ["error", "info", "info"]
+
+
+def test_saved_rows_are_the_lines_of_read(tmp_path: Path, kwiresniff: Run) -> None:
+    """In every member."""
+    path, out = RECORDINGS[0], tmp_path / "saved.jsonl"
+    read = [json.loads(line) for line in kwiresniff("read", str(path), "-o", "jsonl").out.splitlines()]
+    exchanges = [one for one in read if one["kind"] == "exchange"]
+    rows = [row for row, one in enumerate(exchanges) if one["api"] == "Produce"]
+    sent: list[Any] = []
+    save_exchanges(sent.append, [str(path)], ReadOptions(), array("I", rows).tobytes(), str(out))
+    saved = [json.loads(line) for line in out.read_text().splitlines()]
+    assert saved == [exchanges[row] for row in rows] != []

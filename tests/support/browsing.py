@@ -1,0 +1,82 @@
+"""A program of ``browse`` without a terminal, and keys pressed in it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from textual.pilot import Pilot
+
+from kwiresniff.browse.app import BrowseApp
+from kwiresniff.cli.browse import model_of
+from kwiresniff.cli.browse_jobs import checked_filter
+from kwiresniff.cli.options import ReadOptions
+
+Script = Callable[["Browsing"], Awaitable[None]]
+#: Seconds that something on the screen may take: reading processes start and read meanwhile.
+PATIENCE_S = 180.0
+_STEP_S = 0.02
+
+
+class Browsing:
+    """The program, and what a person does with it."""
+
+    def __init__(self, app: BrowseApp, pilot: Pilot[Any]) -> None:
+        self.app = app
+        self.pilot = pilot
+
+    async def until(self, is_so: Callable[[], object]) -> None:
+        """Waits until something is so."""
+        end = time.monotonic() + PATIENCE_S
+        while not is_so():
+            assert time.monotonic() < end, "it did not come to that"
+            await self.pilot.pause(_STEP_S)
+
+    async def read(self) -> None:
+        """Waits until the captures are read, and the tabs are filled."""
+        await self.until(lambda: self.app.model.progress.done and self.app.report is not None)
+        await self.until(lambda: self.app.query_one("#tree").details is not None or not len(self.app.selection))  # type: ignore[attr-defined]
+
+    async def press(self, *keys: str) -> None:
+        """Presses keys one after the other."""
+        for key in keys:
+            await self.pilot.press(key)
+            await self.pilot.pause()
+
+    async def type(self, text: str) -> None:
+        """Types a text."""
+        await self.press(*({" ": "space", "=": "equals_sign", "_": "underscore"}.get(char, char) for char in text))
+
+    def lines(self, view: str) -> list[str]:
+        """What a view shows, line by line, without spaces at the ends."""
+        widget = self.app.query_one(view)
+        return [widget.render_line(y).text.rstrip() for y in range(widget.size.height)]
+
+    def text(self, view: str) -> str:
+        """The words that a view shows, however its lines are folded."""
+        return " ".join(" ".join(self.lines(view)).split())
+
+    def listed(self) -> list[str]:
+        """The lines of the list of exchanges."""
+        return [line for line in self.lines("#list")[1:] if line]
+
+    def tree(self) -> str:
+        """The tree of the selected exchange."""
+        return "\n".join(self.lines("#tree"))
+
+
+def browse(
+    capture: str | Path, script: Script, *, size: tuple[int, int] = (120, 40), options: ReadOptions | None = None
+) -> None:
+    """Starts the program over a capture and plays the script."""
+
+    async def play() -> None:
+        model, jobs = model_of((str(capture),), options or ReadOptions())
+        app = BrowseApp(model, jobs, checked_filter)
+        async with app.run_test(size=size) as pilot:
+            await script(Browsing(app, pilot))
+
+    asyncio.run(play())

@@ -1,0 +1,32 @@
+"""Captures indexed as ``browse`` does, in this process."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kwiresniff.capture import CaptureSet, SegmentSource, open_captures, with_decryption
+from kwiresniff.index import ExchangeIndex, ExchangeReader, IndexSink
+from kwiresniff.index.exchange_reader import WHOLE
+from kwiresniff.session import Analyzer
+
+
+def indexed(path: Any, keylog: str | None = None) -> tuple[ExchangeIndex, ExchangeReader]:
+    """Reads a capture into an index, with what reads exchanges of it again."""
+    captures = open_captures([str(path)])
+    analyzer = Analyzer(IndexSink.NEEDS)
+    sink = IndexSink(analyzer.topics.name)
+    analyzer.give_to(sink)
+    source = with_decryption(captures, keylog)
+    feed = source.feed if isinstance(source, CaptureSet) else None
+    for step in (analyzer.read(feed) if feed is not None else analyzer.process(source), analyzer.end()):
+        for _ in step:
+            pass
+    index = ExchangeIndex()
+    index.extend(sink.take())
+
+    def whole() -> tuple[SegmentSource, Analyzer]:
+        return with_decryption(open_captures([str(path)]), keylog), Analyzer(WHOLE)
+
+    again = captures.again()
+    assert again is not None
+    return index, ExchangeReader(index, again, captures.places, analyzer.topics, whole)

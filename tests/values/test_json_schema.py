@@ -1,0 +1,123 @@
+"""JSON Schema: values are checked, and schemas neither fetch nor take all time there is."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from typing import Any
+
+import pytest
+
+pytest.importorskip("jsonschema")
+
+from kwiresniff.plugins.answers import TooMuch
+from kwiresniff_values import json_schema
+from kwiresniff_values.limits import MAX_DEPTH, MAX_KEYWORDS
+from kwiresniff_values.problems import Misfit, Unusable
+from tests.values.schemas import schema
+
+PARCEL = {
+    "type": "object",
+    "properties": {"weight": {"type": "number", "minimum": 0}, "codes": {"type": "array", "uniqueItems": True}},
+    "patternProperties": {"^x-": {"type": "string"}},
+    "required": ["weight"],
+}
+
+
+def reads(definition: Any, value: Any) -> Any:
+    data = value if isinstance(value, bytes) else json.dumps(value).encode()
+    return json_schema.reader(schema("JSON", definition))(data)
+
+
+def test_what_fits_is_returned_as_it_is() -> None:
+    """With members that the schema does not name."""
+    value = {"weight": 2.5, "codes": [1, 2], "more": None, "x-by": "bike"}
+    assert reads(PARCEL, value) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ({"weight": -1}, r"\$\.weight: minimum 0"),
+        ({}, r'\$: required \["weight"\]'),
+        ({"weight": 1, "codes": [{"a": 1}, {"a": 1}]}, r"\$\.codes: uniqueItems true"),
+        ({"weight": 1, "x-by": 5}, r"x-by.*: type \"string\""),
+        (b"{", "no JSON"),
+        (b'{"weight": NaN}', "NaN is not JSON"),
+    ],
+)
+def test_what_does_not_fit_says_where_and_not_with_what(value: Any, why: str) -> None:
+    """The value itself may be a secret."""
+    with pytest.raises(Misfit, match=why):
+        reads(PARCEL, value)
+
+
+def test_a_reference_is_resolved_by_name_and_is_not_fetched() -> None:
+    """A listening port, named by a schema, is not called."""
+    town = schema("JSON", {"type": "object", "required": ["town"]})
+    read = json_schema.reader(schema("JSON", {"$ref": "town.json"}, {"town.json": town}))
+    assert read(b'{"town": "Bergen"}') == {"town": "Bergen"}
+    with pytest.raises(Misfit):
+        read(b"{}")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.05)
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/schema.json"
+        for definition in ({"$ref": url}, {"$schema": url, "$ref": url}):
+            with pytest.raises(Unusable, match="cannot be followed"):
+                reads(definition, {})
+        with pytest.raises(TimeoutError):
+            server.accept()
+
+
+def test_references_that_double_are_counted() -> None:
+    """Thirty levels of two references each are a billion evaluations."""
+    levels = {f"d{n}": {"allOf": [{"$ref": f"#/definitions/d{n + 1}"}] * 2} for n in range(30)}
+    bomb = {"definitions": {**levels, "d30": {}}, "$ref": "#/definitions/d0"}
+    with pytest.raises(TooMuch, match=f"{MAX_KEYWORDS} keywords"):
+        reads(bomb, {})
+    with pytest.raises(Unusable, match="cannot be followed"):
+        reads({"$ref": "#"}, {})
+
+
+def test_a_pattern_that_backtracks_and_items_that_compare_take_no_time() -> None:
+    """``(a+)+$`` on forty letters, and twenty thousand objects that have to be unique."""
+    begin = time.process_time()
+    with pytest.raises(Misfit, match="pattern"):
+        reads({"type": "string", "pattern": "^(a+)+$"}, "a" * 40 + "!")
+    slow = {"^(a+)+$": True}
+    for below in (False, {"pattern": "^b"}):
+        with pytest.raises(Misfit, match=r"additionalProperties|pattern"):
+            reads({"patternProperties": slow, "additionalProperties": below}, {"a" * 40 + "!": "c"})
+    newest = "https://json-schema.org/draft/2020-12/schema"
+    reads({"$schema": newest, "patternProperties": slow, "unevaluatedProperties": False}, {"a" * 40 + "!": "c"})
+    reads({"uniqueItems": True}, [{"n": n} for n in range(5_000)])
+    assert time.process_time() - begin < 2
+
+
+def test_a_keyword_with_many_items_counts_for_more() -> None:
+    """Eighteen thousand numbers, each held against a thousand."""
+    with pytest.raises(TooMuch, match=f"{MAX_KEYWORDS} keywords"):
+        reads({"items": {"enum": list(range(1_000))}}, [999] * 18_000)
+
+
+def test_levels_are_bounded() -> None:
+    """Of what is shown, and of what the parser follows."""
+    with pytest.raises(TooMuch):
+        reads({}, b"[" * (MAX_DEPTH + 2) + b"]" * (MAX_DEPTH + 2))
+    with pytest.raises(Misfit, match="too deep"):
+        reads({}, b"[" * 100_000)
+
+
+def test_a_schema_that_is_referred_to_is_checked_as_well() -> None:
+    """It is one line, as everything that is wrong with schemas."""
+    other = schema("JSON", {"type": "strisg"})
+    with pytest.raises(Unusable, match="is no JSON Schema"):
+        json_schema.reader(schema("JSON", {"$ref": "other"}, {"other": other}))
+
+
+@pytest.mark.parametrize("text", ["{", '{"type": 5}', '{"$ref": 5}', '{"properties": []}'])
+def test_what_is_no_schema_is_unusable(text: str) -> None:
+    """By JSON's rules or by JSON Schema's."""
+    with pytest.raises(Unusable):
+        json_schema.reader(schema("JSON", text))
