@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import time
 from typing import Final
 
@@ -24,6 +26,7 @@ def check_key_log(path: str, *, growing: bool = False) -> None:
     One that is still ``growing`` may have nothing but comments, which OpenSSL begins with, and a line under way.
     """
     try:
+        _refuse_pipe(path)
         with open(path, "rb") as file:
             head = file.read(_LOOK_BYTES)
     except (OSError, ValueError) as error:
@@ -55,6 +58,7 @@ class KeyLog:
         secrets.growing = secrets.growing or growing
         if growing:
             try:
+                _refuse_pipe(path)
                 with open(path, "rb") as file:
                     self.is_there = bool(file.read(1))
             except FileNotFoundError:
@@ -98,3 +102,9 @@ class KeyLog:
             piece = file.read(_PIECE_BYTES)
         self._offset += len(piece)
         return piece
+
+
+def _refuse_pipe(path: str) -> None:
+    """Raises CaptureError for a pipe, as of a shell's ``<(...)``: a key log is read again from its beginning."""
+    if stat.S_ISFIFO(os.stat(path).st_mode):
+        raise CaptureError(f"{path}: is a pipe, and a key log is read more than once; save it to a file")

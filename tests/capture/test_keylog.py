@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -78,3 +79,12 @@ def test_a_whole_line_of_something_else_is_no_key_log(tmp_path: Path) -> None:
     path.write_text("# notes\nbuy milk\n")
     with pytest.raises(CaptureError, match="is not a TLS key log"):
         followed(path)
+
+
+@pytest.mark.parametrize("growing", [False, True])
+def test_a_pipe_is_refused_before_it_is_opened(growing: bool, tmp_path: Path) -> None:
+    """It gives its keys once, and one that nobody writes to would be waited for without end."""
+    path = tmp_path / "keys.log"
+    os.mkfifo(path)
+    with pytest.raises(CaptureError, match="is a pipe"):
+        KeyLog(str(path), TlsSecrets(), growing=growing)
