@@ -49,6 +49,8 @@ def command(
     if write is not None:
         if options.redact or options.redact_key is not None or options.redact_key_file is not None:
             raise click.UsageError("--redact changes what is printed; --anonymise changes the packets that -w writes")
+        if key_file is not None and not anonymise:
+            raise click.UsageError("--anonymise-key-file changes nothing without --anonymise: say that, too")
         from kwiresniff.cli.packet_output import write_exchanges  # with the doctor, which nothing else needs here
 
         return write_exchanges(captures, options, write, anonymise=anonymise, key_file=key_file)

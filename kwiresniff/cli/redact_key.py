@@ -19,7 +19,7 @@ def redact_key(file: str | None, key: str | None) -> str | None:
         with open(file, "rb") as opened:
             content = opened.read(MAX_KEY_FILE_BYTES + 1)
     except OSError as error:
-        raise KwiresniffError(f"{file}: {error.strerror or error}; name a file with the key of --redact") from None
+        raise KwiresniffError(f"{file}: {error.strerror or error}; name a file with a key") from None
     if len(content) > MAX_KEY_FILE_BYTES:
         raise KwiresniffError(f"{file}: a key has {MAX_KEY_FILE_BYTES >> 10} KB at most; name another file")
     content = content.removesuffix(b"\n").removesuffix(b"\r")

@@ -226,6 +226,18 @@ def test_it_needs_packets_to_change(kwiresniff: Run) -> None:
     assert "-w FILE" in done.err
 
 
+def test_a_key_of_pseudonyms_alone_is_a_mistake(kwiresniff: Run, tmp_path: Path) -> None:
+    """Whoever gives one means to write nothing that names anybody."""
+    key, out = tmp_path / "key", tmp_path / "out.pcap"
+    key.write_text("k")
+    source = str(CAPTURES / "sarama.pcap")
+    done = kwiresniff("read", "-w", str(out), "--anonymise-key-file", str(key), source)
+    assert done.code == 2 and "say that, too" in done.err
+    assert not out.exists()
+    done = kwiresniff("read", "-w", str(out), "--anonymise", "--anonymise-key-file", str(tmp_path / "no"), source)
+    assert done.code == 1 and "--redact" not in done.err
+
+
 def test_redacting_does_not_change_packets(kwiresniff: Run, tmp_path: Path) -> None:
     """Whoever thinks so is told."""
     done = kwiresniff("read", "--redact", "-w", str(tmp_path / "out.pcap"), str(CAPTURES / "sarama.pcap"))
