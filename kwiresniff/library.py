@@ -43,12 +43,12 @@ def read(
     keylog: Path | None = None,
     port: int | Iterable[int] = (),
     topics: Path | None = None,
-    decode_as: Iterable[str] = (),
+    decode_as: str | Iterable[str] = (),
     redact_key: str | None = None,
     show_secrets: bool = False,
-    plugins: Iterable[Path] | None = None,
+    plugins: Path | Iterable[Path] | None = None,
     schemas: Path | Iterable[Path] = (),
-    value_formats: Iterable[str] = (),
+    value_formats: str | Iterable[str] = (),
 ) -> Iterator[Exchange]:
     """Returns an iterator over the exchanges of captures, in the order in which they are complete.
 
@@ -71,12 +71,12 @@ def read_into(
     keylog: Path | None = None,
     port: int | Iterable[int] = (),
     topics: Path | None = None,
-    decode_as: Iterable[str] = (),
+    decode_as: str | Iterable[str] = (),
     redact_key: str | None = None,
     show_secrets: bool = False,
-    plugins: Iterable[Path] | None = None,
+    plugins: Path | Iterable[Path] | None = None,
     schemas: Path | Iterable[Path] = (),
-    value_formats: Iterable[str] = (),
+    value_formats: str | Iterable[str] = (),
 ) -> None:
     """Gives ``sink`` all exchanges, ended connections, refused or unanswered connection attempts and problems.
 
@@ -89,9 +89,13 @@ def read_into(
         pass
 
 
-def _plugin_options(schemas: Path | Iterable[Path], value_formats: Iterable[str]) -> PluginOptions:
-    places = [schemas] if isinstance(schemas, str | os.PathLike) else schemas
-    return PluginOptions(tuple(os.fspath(place) for place in places), tuple(value_formats))
+def _plugin_options(schemas: Path | Iterable[Path], value_formats: str | Iterable[str]) -> PluginOptions:
+    return PluginOptions(_several(schemas), _several(value_formats))
+
+
+def _several(given: Path | Iterable[Path]) -> tuple[str, ...]:
+    """What is given one by one or together, as text: a text is one, and not its letters."""
+    return tuple(os.fspath(one) for one in ([given] if isinstance(given, str | os.PathLike) else given))
 
 
 class _Reading:
@@ -104,23 +108,23 @@ class _Reading:
         keylog: Path | None,
         port: int | Iterable[int],
         topics: Path | None,
-        decode_as: Iterable[str],
+        decode_as: str | Iterable[str],
         redact_key: str | None,
         show_secrets: bool,
-        plugins: Iterable[Path] | None,
+        plugins: Path | Iterable[Path] | None,
         options: PluginOptions,
     ) -> None:
-        self._plugins = (
-            load_own(options) if plugins is None else load_plugins([os.fspath(path) for path in plugins], options)
-        )
+        self._plugins = load_own(options) if plugins is None else load_plugins(_several(plugins), options)
         self._plugins.hides_values = redact_key is not None
         self._filter = None if filter is None else compile_filter(filter, self._topic_name)
         self._redactor = None if redact_key is None else Redactor(redact_key)
         needs = Needs("records", sessions=True, attempts=self._filter is None)
         always = SCHEMAS_FROM if self._plugins.learners else frozenset()
         names = {} if topics is None else read_topic_file(os.fspath(topics))
-        paths = [captures] if isinstance(captures, str | os.PathLike) else captures
-        opened = open_captures([os.fspath(path) for path in paths], decode_as=tuple(decode_as))
+        try:
+            opened = open_captures(_several(captures), decode_as=_several(decode_as))
+        except ValueError as error:
+            raise KwiresniffError(f"decode_as: {error}") from None
         self._captures: SegmentSource = with_decryption(opened, None if keylog is None else os.fspath(keylog))
         self._analyzer = Analyzer(
             needs,

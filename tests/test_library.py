@@ -77,6 +77,7 @@ def test_an_iterator_that_is_left_early_closes_the_file() -> None:
         ({"captures": CAPTURE, "filter": "api = Produce"}, "=="),
         ({"captures": CAPTURE, "topics": "/nowhere.txt"}, "/nowhere.txt: "),
         ({"captures": []}, "no capture named"),
+        ({"captures": CAPTURE, "decode_as": "vxlan"}, "decode_as: 'vxlan' is not"),
     ],
 )
 def test_what_is_wrong_is_raised_by_the_call_in_one_line(arguments: dict[str, object], what: str) -> None:
@@ -130,3 +131,12 @@ def test_plugins_decode_what_programs_read(redact_key: str | None, tmp_path: Pat
     decoded = {"key": {"plugin": "loud", "data": {"loud": "EDSGER"}}}
     assert batch["records"][2].get("decoded", {}).get("key") == (None if redact_key else decoded["key"])
     assert list(kwiresniff.read(CAPTURE, filter=found)) == []
+
+
+def test_one_rule_or_plugin_needs_no_list() -> None:
+    """A text is one rule, and not its letters."""
+    plugin = ROOT / "plugins" / "json_values.py"
+    asked = "record.value.customer == ada and api == Produce"
+    assert len(list(kwiresniff.read(CAPTURE, filter=asked, plugins=str(plugin)))) == 1
+    found = list(kwiresniff.read(CAPTURE, filter=asked, value_formats="json", decode_as="udp.port==8473,vxlan"))
+    assert len(found) == 1
