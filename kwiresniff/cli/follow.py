@@ -53,7 +53,7 @@ class SubjectType(ParamType):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         name, equals, text = str(value).partition("=")
         if not equals or name not in SUBJECTS:
-            self.fail(f"{value!r} is not one of {', '.join(f'{one}=...' for one in SUBJECTS)}", param, ctx)
+            self.fail(f"{value!r} begins with none of {', '.join(f'{one}=' for one in SUBJECTS)}", param, ctx)
         if name in _NUMBERS and not text.isdecimal():
             self.fail(f"{text!r} is not a number", param, ctx)
         literal = text if name in _NUMBERS else json.dumps(text, ensure_ascii=False)

@@ -133,6 +133,13 @@ def test_redacted_values_are_not_decoded_for_show(kwiresniff: Read) -> None:
         assert secret not in done.out
 
 
+def test_what_does_not_fit_a_redacted_schema_is_told_in_plain_words(kwiresniff: Read) -> None:
+    """The schema has no name there, and the sentence needs none."""
+    done = kwiresniff("doctor", "--redact", "--schemas", SCHEMAS, *FORMATS, "--fail-on", "never", SERDES)
+    assert "writes 1 record that does not fit the schema that it names" in done.out
+    assert "records that do not fit the schema that they name" in done.out
+
+
 METER = """syntax = "proto3"; package field;
 message Site { string name = 1; }
 message Meter { string station = 1; int32 watts = 2; }

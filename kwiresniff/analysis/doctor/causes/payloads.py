@@ -26,7 +26,12 @@ class UnfitPayload(Cause):
             numbers, client = one.numbers, one.name("client")
             topic, count = numbers["topic"], numbers["records"]
             schemas = listed(numbers["schemas"])
-            fault = f"names {schemas} and does not fit it" if count == 1 else f"name {schemas} and do not fit it"
+            if not schemas:
+                fault = (
+                    "does not fit the schema that it names" if count == 1 else "do not fit the schema that they name"
+                )
+            else:
+                fault = f"names {schemas} and does not fit it" if count == 1 else f"name {schemas} and do not fit it"
             what = "writes" if numbers["written"] else "is given"
             who = client if numbers["written"] else "whoever writes to it"
             yield Explanation(

@@ -14,9 +14,6 @@ from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import PRODUCE
 from kwiresniff.model import Exchange
 
-#: Stands for the schema where it is redacted.
-UNNAMED = "the schema that they name"
-
 
 class UnfitPayloads(Observer):
     """``payload_does_not_fit``: a client wrote records whose key or value names a schema and does not fit it; where
@@ -44,7 +41,8 @@ class UnfitPayloads(Observer):
             case = tally.case(topic, client_of(exchange))
             case.add(*place_of(exchange), int(details.get("records") or 1))
             case.note("topics", [topic])
-            case.note("schemas", [UNNAMED if schema is None else str(schema)])
+            if schema is not None:  # it is redacted
+                case.note("schemas", [str(schema)])
 
     def observations(self) -> Iterator[Observation]:
         """By topic and client."""
@@ -58,7 +56,7 @@ class UnfitPayloads(Observer):
                 yield observation_of(
                     "payload_does_not_fit",
                     f"{client} {'wrote' if wrote else 'was given'} {counted(case.total, 'record')} of {topic} that "
-                    f"{'does' if case.total == 1 else 'do'} not fit {listed(schemas)}",
+                    f"{'does' if case.total == 1 else 'do'} not fit {listed(schemas) or 'their schema'}",
                     case,
                     [f"client:{client}"],
                     {"topic": topic, "records": case.total, "schemas": schemas, "written": wrote},
