@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Final
 
 from textual import on
@@ -22,7 +22,7 @@ from kwiresniff.browse.messages import Indexed, Jobs, Reported, Saved
 from kwiresniff.browse.processes import Processes
 from kwiresniff.browse.selection import Order, Selection, rows_with_packets
 from kwiresniff.browse.tabs import FIELDS, doctor_blocks, equals, group_blocks, stats_blocks, topic_blocks
-from kwiresniff.browse.text_view import TextView
+from kwiresniff.browse.text_view import Target, TextView
 from kwiresniff.browse.timeline_view import TimelineView
 from kwiresniff.model import packet_number
 from kwiresniff.render import format_units
@@ -66,6 +66,7 @@ class BrowseApp(App[None]):
         Binding("v", "whole", "Fields"),
         Binding("x", "hex", "Hex"),
         Binding("s", "save", "Save"),
+        Binding("w", "write", show=False),
         Binding("n", "again(1)", show=False),
         Binding("N", "again(-1)", show=False),
         Binding("b", "by", show=False),
@@ -208,19 +209,24 @@ class BrowseApp(App[None]):
         self.action_tab("exchanges")
         self.exchanges.show_filter(expression)
 
-    def show_packets(self, packets: tuple[int, ...], label: str) -> None:
-        """Lists the exchanges that lie in some packets, which are looked for in a thread."""
+    def show_packets(self, target: Target) -> None:
+        """Lists the exchanges that lie in the packets of a line."""
+
+        def show(rows: list[int]) -> None:
+            self.action_tab("exchanges")
+            self.exchanges.show_rows(rows, target.label)
+
+        self._find_packets(target.packets, show)
+
+    def _find_packets(self, packets: tuple[int, ...], take: Callable[[list[int]], None]) -> None:
+        """Looks in a thread for the rows that lie in some packets; gives them to ``take``, or says there are none."""
 
         def find() -> None:
             rows = rows_with_packets(self.model.index, packets)
             if not get_current_worker().is_cancelled:
-                self.call_from_thread(take, rows)
+                self.call_from_thread(take if rows else tell, rows)
 
-        def take(rows: list[int]) -> None:
-            if rows:
-                self.action_tab("exchanges")
-                self.exchanges.show_rows(rows, label)
-                return
+        def tell(_: list[int]) -> None:
             numbers = ", ".join(str(packet_number(packet)) for packet in packets)
             text = f"no exchange lies in packets {numbers}" if numbers else "this has no packets as evidence"
             self.notify(text, severity="warning", markup=False)
@@ -233,7 +239,7 @@ class BrowseApp(App[None]):
         if target is not None and target.filter:
             self.show_filter(target.filter)
         elif target is not None:
-            self.show_packets(target.packets, target.label)
+            self.show_packets(target)
 
     @on(TimelineView.Picked)
     def _picked(self, event: TimelineView.Picked) -> None:
@@ -324,18 +330,36 @@ class BrowseApp(App[None]):
         self._draw_stats()
 
     def action_save(self) -> None:
-        rows = array("I", self.selection.rows)
+        self._save("save", self._jobs.save_rows, "Save {} as JSON lines to", "exchanges.jsonl")
 
-        def save(path: str | None) -> None:
-            if path:
-                self.reading.start("save", self._jobs.save_rows, self._saved, rows.tobytes(), path)
+    def action_write(self) -> None:
+        if self.model.shows_bytes:
+            self._save("write", self._jobs.save_packets, "Write the packets of {} to", "exchanges.pcapng")
+        else:
+            self.notify(
+                "with --redact no packets are written: they contain the records", severity="warning", markup=False
+            )
 
-        what = f"Save {format_units.count(len(rows), 'exchange')} as JSON lines to"
-        self.push_screen(Question(what, "exchanges.jsonl"), save)
+    def _save(self, name: str, work: Callable[..., None], question: str, file: str) -> None:
+        """Asks for a file, then starts ``work``: on the exchanges of the finding under the cursor in Doctor, in other
+        tabs on those that are listed.
+        """
+
+        def ask(rows: Sequence[int]) -> None:
+            def save(path: str | None) -> None:
+                if path:
+                    self.reading.start(name, work, self._saved, array("I", rows).tobytes(), path)
+
+            self.push_screen(Question(question.format(format_units.count(len(rows), "exchange")), file), save)
+
+        target = self.query_one("#doctor-view", TextView).target if self.tab == "doctor" else None
+        if target is not None:
+            self._find_packets(target.packets, ask)
+        else:
+            ask(array("I", self.selection.rows))
 
     def _saved(self, message: Saved) -> None:
-        text = f"{format_units.count(message.exchanges, 'exchange')} in {escape(message.path)}"
-        self.notify(text, markup=False)
+        self.notify(f"{message.what}, written to {escape(message.path)}", markup=False)
 
     def action_dark(self) -> None:
         self.theme = "textual-light" if self.theme == "textual-dark" else "textual-dark"

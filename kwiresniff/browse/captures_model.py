@@ -43,7 +43,7 @@ class CapturesModel:
         self._places = places
         self._topics = topics
         self._dissect = dissect
-        self._shows_bytes = shows_bytes
+        self.shows_bytes = shows_bytes
 
     def take(self, message: Indexed) -> None:
         """Adds what a reading process has sent."""
@@ -60,4 +60,4 @@ class CapturesModel:
         exchange = self.reader.exchange(row)
         if exchange is None:
             return None
-        return Details(exchange, self._dissect, self.files, whole=whole, shows_bytes=self._shows_bytes)
+        return Details(exchange, self._dissect, self.files, whole=whole, shows_bytes=self.shows_bytes)

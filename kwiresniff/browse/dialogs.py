@@ -30,9 +30,11 @@ HELP = (
         ("v", "all fields, each with its offset, or the short tree"),
         ("x", "bytes beside the tree, those of the field lit"),
         ("s", "save the listed exchanges as JSON lines"),
+        ("w", "write their packets into a capture file"),
     )),
     ("Tree", (("Space", "fold and unfold"), ("Left Right", "fold, unfold, go to the parent"))),
     ("Timeline", (("Left Right", "slice"), ("+ -", "zoom in and out; 0 shows everything"), ("Enter", "its exchanges"))),
+    ("Doctor", (("s w", "the same with the exchanges of a finding"),)),
     ("Stats", (("b", "by API, client, topic, group, broker, error, connection"),)),
 )  # fmt: skip
 

@@ -38,10 +38,10 @@ class Reported(NamedTuple):
 
 
 class Saved(NamedTuple):
-    """Exchanges that were written to a file."""
+    """What was written to a file, in words."""
 
     path: str
-    exchanges: int
+    what: str
 
 
 class Jobs(NamedTuple):
@@ -51,6 +51,7 @@ class Jobs(NamedTuple):
     find_matches: Callable[..., None]
     make_report: Callable[..., None]
     save_rows: Callable[..., None]
+    save_packets: Callable[..., None]
     #: What all of them get behind ``send``.
     arguments: tuple[Any, ...]
 

@@ -68,6 +68,7 @@ def model_of(captures: tuple[str, ...], options: ReadOptions) -> tuple[CapturesM
         browse_jobs.filter_captures,
         browse_jobs.report_captures,
         browse_jobs.save_exchanges,
+        browse_jobs.save_packets,
         (captures, options),
     )
     return CapturesModel(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from array import array
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -21,11 +21,14 @@ from kwiresniff.browse.messages import Indexed, Matches, Reported, Saved
 from kwiresniff.capture import CaptureSet
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions
+from kwiresniff.cli.packet_output import PacketOutput
 from kwiresniff.cli.plugin_examiners import examiners_of
 from kwiresniff.export import WRITERS, Output, json_text
 from kwiresniff.index import IndexSink
 from kwiresniff.index.background import Send
 from kwiresniff.model import Exchange
+from kwiresniff.packets.writing import check_target
+from kwiresniff.render.format_units import count
 from kwiresniff.render.problems import problem_line
 from kwiresniff.results.findings import Finding
 
@@ -140,20 +143,33 @@ def _plain(finding: Finding) -> Finding:
     return finding._replace(explains={}, symptoms=tuple(map(_plain, finding.symptoms)))
 
 
+class _Rows:
+    """Gives ``take`` the exchanges of some rows, which are 32 bits each."""
+
+    def __init__(self, rows: bytes, take: Callable[[Exchange], None]) -> None:
+        self._wanted: Collection[int] = frozenset(array("I", rows))
+        self._take = take
+        self._seen = 0
+
+    def add(self, exchange: Exchange) -> None:
+        if self._seen in self._wanted:
+            self._take(exchange)
+        self._seen += 1
+
+
 def save_exchanges(send: Send, captures: Sequence[str], options: ReadOptions, rows: bytes, path: str) -> None:
     """Writes the exchanges of some rows to a file as JSON Lines, and sends how many (``Saved``)."""
-    wanted: Collection[int] = frozenset(array("I", rows))
     source = source_of(captures, options, Needs("records", text=json_text))
-    seen = 0
+    check_target(source.files, path)
     with Output(path) as out:
         writer = WRITERS["jsonl"](out.stream, source.files)
-
-        def write(exchange: Exchange) -> None:
-            nonlocal seen
-            if seen in wanted:
-                writer.write(exchange)
-            seen += 1
-
-        source.read(CallingSink(write))
+        source.read(CallingSink(_Rows(rows, writer.write).add))
         writer.close()
-    send(Saved(path, len(wanted)))
+    send(Saved(path, count(len(array("I", rows)), "exchange")))
+
+
+def save_packets(send: Send, captures: Sequence[str], options: ReadOptions, rows: bytes, path: str) -> None:
+    """Writes the packets of the exchanges of some rows as ``read -w`` does, and sends how many (``Saved``)."""
+    output = PacketOutput(captures, options._replace(no_progress=True), path)
+    output.source.read(CallingSink(_Rows(rows, output.take).add))
+    send(Saved(path, output.write()))

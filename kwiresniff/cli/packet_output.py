@@ -1,4 +1,4 @@
-"""``-w`` of ``kwiresniff read``: the packets of the chosen exchanges into a capture file."""
+"""``-w`` of ``kwiresniff read``, and ``w`` of ``browse``: the packets of chosen exchanges into a capture file."""
 
 from __future__ import annotations
 
@@ -41,43 +41,61 @@ def write_exchanges(
         raise click.UsageError("-w - writes packets to standard output, which is a terminal: pipe it, or name a file")
     with ExitStack() as stack:
         names = [readable_twice(one, stack) for one in captures]
-        selection = Selection()
-        context, addresses = Context(selection), AddressBook()
-        anonymous = _anonymous(key_file, stack) if anonymise else None
-        frames = FrameKeeper(anonymous.pseudonyms, anonymous.frames) if anonymous is not None else None
-
-        def see(event: Event) -> None:
-            doctor.add(event)
-            if isinstance(event, Exchange):
-                context.on_exchange(event)
-                addresses.exchange(event)
-                if frames is not None:
-                    frames.keep(event)
-            elif isinstance(event, Connection):
-                context.on_connection(event)
-                if frames is not None:
-                    frames.forget(event)
-
-        def take(exchange: Exchange) -> None:
-            context.add(exchange)
-            selection.choose(exchange)
-
-        needs = NEEDS if anonymous is None else NEEDS_OF_FRAMES
-        source = EventSource(names, options, needs, all_views=True, witness=see)
-        doctor = Doctors(source.topic_name, clusters=source.clusters)
-        check_target(source.files, path)
-        finished, messages = read_through(source, take)
+        output = PacketOutput(names, options, path, _anonymous(key_file, stack) if anonymise else None)
+        finished, messages = read_through(output.source, output.take)
         if not finished:
             return INTERRUPTED
-        for finding in doctor.findings():
+        told = f"{output.write()}, written to {path}"
+        return end(output.source, finished, messages, told=told)
+
+
+class PacketOutput:
+    """The packets of chosen exchanges: ``take`` each as ``source`` gives it, and ``write`` when all are read.
+
+    The captures are files, which are read twice. Raises ExportError where ``path`` is one of them.
+    """
+
+    def __init__(
+        self, captures: Sequence[str], options: ReadOptions, path: str, anonymous: Anonymous | None = None
+    ) -> None:
+        self._path = path
+        self._anonymous = anonymous
+        self._frames = FrameKeeper(anonymous.pseudonyms, anonymous.frames) if anonymous is not None else None
+        self._selection = Selection()
+        self._context, self._addresses = Context(self._selection), AddressBook()
+        needs = NEEDS if anonymous is None else NEEDS_OF_FRAMES
+        self.source = EventSource(captures, options, needs, all_views=True, witness=self._see)
+        self._doctor = Doctors(self.source.topic_name, clusters=self.source.clusters)
+        check_target(self.source.files, path)
+
+    def _see(self, event: Event) -> None:
+        """Takes in what happens, chosen or not."""
+        self._doctor.add(event)
+        if isinstance(event, Exchange):
+            self._context.on_exchange(event)
+            self._addresses.exchange(event)
+            if self._frames is not None:
+                self._frames.keep(event)
+        elif isinstance(event, Connection):
+            self._context.on_connection(event)
+            if self._frames is not None:
+                self._frames.forget(event)
+
+    def take(self, exchange: Exchange) -> None:
+        """Chooses an exchange, the last one that the source gave."""
+        self._context.add(exchange)
+        self._selection.choose(exchange)
+
+    def write(self) -> str:
+        """Writes the file, and returns in words how many exchanges and packets it has. Raises ExportError."""
+        source, selection = self.source, self._selection
+        for finding in self._doctor.findings():
             for one in (finding, *finding.symptoms):
-                selection.add_finding(one, named=not anonymise)
-        origin = Source(
-            source.files, options.decode_as, list(_names(selection, source, addresses)), _key_lines(selection, source)
-        )
-        written = write_packets(origin, selection, path, anonymous)
-        told = f"{count(selection.exchanges, 'exchange')} in {count(written.packets, 'packet')}, written to {path}"
-        return end(source, finished, messages, told=told)
+                selection.add_finding(one, named=self._anonymous is None)
+        names = list(_names(selection, source, self._addresses))
+        origin = Source(source.files, source.options.decode_as, names, _key_lines(selection, source))
+        written = write_packets(origin, selection, self._path, self._anonymous)
+        return f"{count(selection.exchanges, 'exchange')} in {count(written.packets, 'packet')}"
 
 
 def _anonymous(key_file: str | None, stack: ExitStack) -> Anonymous:

@@ -65,7 +65,7 @@ def check_target(files: Sequence[str], path: str) -> None:
     if path != "-" and os.path.exists(path):
         for file in files:
             if os.path.exists(file) and os.path.samefile(file, path):
-                raise ExportError(f"{path}: the packets are read from this file; name another one for -w")
+                raise ExportError(f"{path}: this is one of the captures that are read; name another file")
 
 
 class _Copy:

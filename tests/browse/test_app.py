@@ -155,6 +155,73 @@ def test_what_is_listed_is_saved_as_json_lines(tmp_path: Path, kwiresniff: Run) 
     assert saved == [one for one in map(json.loads, wanted) if one["kind"] == "exchange"]
 
 
+def found_in(run: Run, path: Path, expression: str) -> list[tuple[str, int, str]]:
+    """Client, correlation id and outcome of the exchanges that a filter lets through, sorted: captures with fewer
+    packets may end an exchange later.
+    """
+    found = map(json.loads, run("read", str(path), "-o", "jsonl", "-Y", expression).out.splitlines())
+    exchanges = [one for one in found if one["kind"] == "exchange"]
+    return sorted((one["client"], one["correlation_id"], one["outcome"]) for one in exchanges)
+
+
+@pytest.mark.slow
+def test_the_packets_of_what_is_listed_are_written_and_read_back(tmp_path: Path, kwiresniff: Run) -> None:
+    """The same exchanges are in the file as in the capture; the note tells how many."""
+    capture, out = INCIDENTS / "fenced.pcap.xz", tmp_path / "saved.pcapng"
+    wanted = found_in(kwiresniff, capture, "api == Produce")
+
+    async def script(user: Browsing) -> None:
+        await user.read()
+        user.app.show_filter("api == Produce")
+        await user.until(lambda: user.listed() and all("Produce" in line for line in user.listed()))
+        await user.press("w", *["backspace"] * len("exchanges.pcapng"))
+        await user.type(str(out))
+        await user.press("enter")
+        await user.until(user.notes)
+        (note,) = user.notes()
+        assert note.startswith(f"{len(wanted)} exchanges in ") and note.endswith(f" packets, written to {out}")
+
+    browse(capture, script)
+    assert found_in(kwiresniff, out, "api == Produce") == wanted != []
+
+
+@pytest.mark.slow
+def test_the_exchanges_of_a_finding_are_written_from_doctor(tmp_path: Path, kwiresniff: Run) -> None:
+    """One Produce that was refused (the broker's log), as the tab lists it with Enter; s saves the same as a line."""
+    capture, out, lines = INCIDENTS / "fenced.pcap.xz", tmp_path / "saved.pcapng", tmp_path / "saved.jsonl"
+
+    async def script(user: Browsing) -> None:
+        await user.read()
+        await user.press("6")
+        for key, file, path in (("w", "exchanges.pcapng", out), ("s", "exchanges.jsonl", lines)):
+            await user.press(key)
+            await user.until(lambda: len(user.app.screen_stack) == 2)
+            await user.press(*["backspace"] * len(file))
+            await user.type(str(path))
+            await user.press("enter")
+            await user.until(path.exists)
+        assert user.app.tab == "doctor"
+
+    browse(capture, script)
+    refused = "error == INVALID_PRODUCER_EPOCH"
+    assert found_in(kwiresniff, out, refused) == found_in(kwiresniff, capture, refused) != []
+    (line,) = lines.read_text().splitlines()
+    assert "INVALID_PRODUCER_EPOCH" in line
+
+
+@pytest.mark.slow
+def test_no_packets_are_written_of_what_is_redacted(tmp_path: Path) -> None:
+    """Packets contain the records."""
+
+    async def script(user: Browsing) -> None:
+        await user.read()
+        await user.press("w")
+        assert len(user.app.screen_stack) == 1
+        assert "--redact" in user.notes()[0]
+
+    browse(CAPTURES / "java-produce.pcap", script, options=ReadOptions(redact=True, redact_key="k"))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [(80, 24), (40, 12), (200, 60)])
 def test_every_tab_fits_every_terminal(size: tuple[int, int]) -> None:

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.browse.messages import Indexed, Matches, Reported
-from kwiresniff.cli.browse_jobs import filter_captures, index_captures, report_captures, save_exchanges
+from kwiresniff.browse.messages import Indexed, Matches, Reported, Saved
+from kwiresniff.cli.browse_jobs import filter_captures, index_captures, report_captures, save_exchanges, save_packets
 from kwiresniff.cli.options import ReadOptions
+from kwiresniff.errors import ExportError
 from kwiresniff.index import ExchangeIndex
 from tests.support.command import Run
 from tests.support.paths import CAPTURES
@@ -77,3 +78,27 @@ def test_saved_rows_are_the_lines_of_read(tmp_path: Path, kwiresniff: Run) -> No
     save_exchanges(sent.append, [str(path)], ReadOptions(), array("I", rows).tobytes(), str(out))
     saved = [json.loads(line) for line in out.read_text().splitlines()]
     assert saved == [exchanges[row] for row in rows] != []
+
+
+def test_saved_packets_are_those_that_read_writes(tmp_path: Path, kwiresniff: Run) -> None:
+    """Byte by byte, for their owner alone, and counted alike."""
+    path, out, wanted = RECORDINGS[0], tmp_path / "saved.pcapng", tmp_path / "read.pcapng"
+    told = kwiresniff("read", str(path), "-Y", "api == Produce", "-w", str(wanted)).err
+    sent: list[Any] = []
+    rows = array("I", rows_of(path, "api == Produce")).tobytes()
+    save_packets(sent.append, [str(path)], ReadOptions(), rows, str(out))
+    assert out.read_bytes() == wanted.read_bytes()
+    assert out.stat().st_mode & 0o777 == 0o600
+    (message,) = sent
+    assert isinstance(message, Saved)
+    assert told == f"kwiresniff: {message.what}, written to {wanted}\n"
+
+
+def test_nothing_is_saved_into_a_capture_that_is_browsed(tmp_path: Path) -> None:
+    """Neither JSON lines nor packets."""
+    path = tmp_path / "fenced.pcap.xz"
+    path.write_bytes(RECORDINGS[0].read_bytes())
+    for save in (save_exchanges, save_packets):
+        with pytest.raises(ExportError, match="one of the captures"):
+            save(print, [str(path)], ReadOptions(), array("I", [0]).tobytes(), str(path))
+    assert path.read_bytes() == RECORDINGS[0].read_bytes()

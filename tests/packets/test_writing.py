@@ -161,7 +161,7 @@ def test_a_capture_that_is_read_is_not_written_over(kwiresniff: Run, tmp_path: P
     for name in (source, tmp_path / "link.pcap"):
         done = kwiresniff("read", "-w", str(name), str(source))
         assert done.code == 1
-        assert done.err == f"kwiresniff: {name}: the packets are read from this file; name another one for -w\n"
+        assert done.err == f"kwiresniff: {name}: this is one of the captures that are read; name another file\n"
     assert source.read_bytes() == before
 
 

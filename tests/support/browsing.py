@@ -63,6 +63,10 @@ class Browsing:
         """The lines of the list of exchanges."""
         return [line for line in self.lines("#list")[1:] if line]
 
+    def notes(self) -> list[str]:
+        """What the program tells at the moment."""
+        return [one.message for one in self.app._notifications]
+
     def tree(self) -> str:
         """The tree of the selected exchange."""
         return "\n".join(self.lines("#tree"))
