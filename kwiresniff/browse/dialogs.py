@@ -34,8 +34,8 @@ HELP = (
     )),
     ("Tree", (("Space", "fold and unfold"), ("Left Right", "fold, unfold, go to the parent"))),
     ("Timeline", (("Left Right", "slice"), ("+ -", "zoom in and out; 0 shows everything"), ("Enter", "its exchanges"))),
-    ("Doctor", (("s w", "the same with the exchanges of a finding"),)),
     ("Stats", (("b", "by API, client, topic, group, broker, error, connection"),)),
+    ("Doctor", (("s w", "the same with the exchanges of a finding"),)),
 )  # fmt: skip
 
 
