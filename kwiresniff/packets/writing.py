@@ -26,6 +26,8 @@ from kwiresniff.packets.source import Source, segments_of
 
 #: How names of pcap files end; all others are pcapng.
 PCAP_ENDINGS = ("pcap", "cap", "dmp")
+#: Compressions that captures are read with, and not written.
+_READ_ONLY_ENDINGS = (".xz", ".bz2", ".lz4")
 #: The link type of packets that are built anew, and of a pcap file without a packet.
 _ETHERNET = 1
 
@@ -61,7 +63,11 @@ def write_packets(source: Source, selection: Selection, path: str, anonymous: An
 
 
 def check_target(files: Sequence[str], path: str) -> None:
-    """Raises ExportError where a file to be written is one of the captures that are read."""
+    """Raises ExportError where a file to be written is one of the captures that are read, or its name promises a
+    compression that is only read.
+    """
+    if path.lower().endswith(_READ_ONLY_ENDINGS):
+        raise ExportError(f"{path}: packets are compressed as .gz or .zst; end the name with one of these")
     if path != "-" and os.path.exists(path):
         for file in files:
             if os.path.exists(file) and os.path.samefile(file, path):

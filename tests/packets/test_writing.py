@@ -140,6 +140,15 @@ def test_the_name_tells_the_format(ending: str, kwiresniff: Run, tmp_path: Path)
     assert read(out) == read(plain) != {}
 
 
+def test_a_compression_that_is_not_written_is_refused(kwiresniff: Run, tmp_path: Path) -> None:
+    """The file would be what its name does not say."""
+    out = tmp_path / "out.pcap.xz"
+    done = kwiresniff("read", "-w", str(out), str(CAPTURES / "sarama.pcap"))
+    assert done.code == 1
+    assert done.err == f"kwiresniff: {out}: packets are compressed as .gz or .zst; end the name with one of these\n"
+    assert not out.exists()
+
+
 def test_a_pipe_is_read_twice(tmp_path: Path) -> None:
     """By way of a file that is gone afterwards."""
     data = (CAPTURES / "sarama.pcap").read_bytes()
