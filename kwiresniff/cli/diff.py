@@ -26,9 +26,10 @@ class _Side(NamedTuple):
     finished: bool
     messages: Messages
 
-    def end(self, told: str = "", code: int = 0) -> int:
+    def end(self, name: str, told: str = "", code: int = 0) -> int:
         left_out = f"{self.found.left_out} more are not compared" if self.found.left_out else ""
-        return end(self.source, self.finished, self.messages, left_out, told=told, code=code)
+        empty = "" if self.found.exchanges else f"{name} has no exchanges: check the captures, the times and the filter"
+        return end(self.source, self.finished, self.messages, left_out, empty, told=told, code=code)
 
 
 @capture_command("diff", metavar="BEFORE AFTER")
@@ -61,7 +62,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, at: Moment | None, 
     listed = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
     severe = SEVERITIES[: SEVERITIES.index(fail_on) + 1] if fail_on != "never" else ()
     failed = any(counts[name] for name in severe)
-    codes = before.end(), after.end(f"changes: {listed or 'none'}", FAILED if failed else 0)
+    codes = before.end("before"), after.end("after", f"changes: {listed or 'none'}", FAILED if failed else 0)
     return INTERRUPTED if INTERRUPTED in codes else max(codes)
 
 

@@ -100,3 +100,10 @@ def _on_other_port(flow: bytes) -> bytes:
 def test_a_moment_divides_one_capture_file(kwiresniff: Run, names: list[str]) -> None:
     done = kwiresniff("diff", "--at", "1s", *names)
     assert (done.code, done.err.count("\n")) == (2, 1)
+
+
+@pytest.mark.parametrize(("moment", "side"), [("09:00:00", "after"), ("01:00:00", "before")])
+def test_a_side_without_exchanges_is_told(kwiresniff: Run, moment: str, side: str) -> None:
+    """The recording lies between 07:07:15 and 07:07:18: at any other time it has one side only."""
+    done = kwiresniff("diff", "--at", moment, str(CAPTURES / "java-produce.pcap"))
+    assert f"kwiresniff: {side} has no exchanges: check the captures, the times and the filter\n" in done.err
