@@ -284,6 +284,8 @@ class ExchangesPane(Vertical):
         if row is None:
             self._shown_row = None
             note = "no exchange" if self._model.progress.done and not self.is_filtering else "reading ..."
+            if self._model.progress.done and not len(self._model.index) and self._model.problems:
+                note = self._model.problems[-1]  # what there was instead of Kafka
             self.query_one("#tree", TreeView).show_details(None, note)
             self.query_one("#headline", Static).update("")
         elif row != self._shown_row:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import ClassVar, Final, NamedTuple
 
 from textual.binding import Binding, BindingType
@@ -79,12 +80,15 @@ class TreeView(LineView):
 
     @property
     def line_count(self) -> int:
-        return len(self._lines) if self.details is not None else int(bool(self.note))
+        return len(self._lines) if self.details is not None else len(self._note_lines(self.size.width))
 
     def line(self, number: int, width: int) -> list[Span]:
         if self.details is None:
-            return [("dim", self.note)]
+            return [("dim", self._note_lines(width)[number])]
         return [("dim", self._lines[number].lead), *self._lines[number].spans]
+
+    def _note_lines(self, width: int) -> list[str]:
+        return textwrap.wrap(self.note, max(width, _LEAST_WIDTH))
 
     @property
     def node(self) -> Node | None:

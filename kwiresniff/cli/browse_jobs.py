@@ -23,6 +23,7 @@ from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.cli.packet_output import PacketOutput
 from kwiresniff.cli.plugin_examiners import examiners_of
+from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.export import WRITERS, Output, json_text
 from kwiresniff.index import IndexSink
 from kwiresniff.index.background import Send
@@ -63,7 +64,7 @@ class _Clock:
 def index_captures(send: Send, captures: Sequence[str], options: ReadOptions) -> None:
     """Reads the captures once and sends their index part by part (``Indexed``)."""
     source = source_of(captures, options, IndexSink.NEEDS)
-    sink = IndexSink(source.topic_name)
+    sink, messages = IndexSink(source.topic_name), Messages(source)
     clock, sent_places, learned = _Clock(), 0, 0
     files, topics = source.captures, source.analyzer.topics
 
@@ -73,9 +74,16 @@ def index_captures(send: Send, captures: Sequence[str], options: ReadOptions) ->
         learned = topics.changes
         places = files.places.since(sent_places) if isinstance(files, CaptureSet) else []
         sent_places += len(places)
-        problems = tuple(problem_line(one) for one in sink.take_problems())
+        problems: list[str] = []
+        for one in sink.take_problems():
+            if one.code == "not_kafka":
+                messages.problem(one)  # which keeps it for the end
+            else:
+                problems.append(problem_line(one))
+        if done:
+            problems += messages.last_lines()
         fraction = 1.0 if done else files.position() / (files.total_bytes or 1)
-        send(Indexed(sink.take(), places, names, fraction, problems, source.problems, done))
+        send(Indexed(sink.take(), places, names, fraction, tuple(problems), source.problems, done))
 
     def on_buffer() -> None:
         if sink.waiting and clock.is_time():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import islice
 
 from kwiresniff.capture.unread import MAX_SHOWN, in_words, is_worth_a_line
@@ -56,19 +56,23 @@ class Messages:
 
     def end(self) -> None:
         """Prints what was kept for the end."""
+        for line in self.last_lines():
+            self._print(line)
+
+    def last_lines(self) -> Iterator[str]:
+        """What was kept for the end, escaped, to be asked for once everything was read."""
         for name in self._source.names_not_found:
-            self._print(f"no address in the captures is called {escape(name)!r}; names can be given with --hosts FILE")
+            yield f"no address in the captures is called {escape(name)!r}; names can be given with --hosts FILE"
         if not self._source.exchanges:
-            self._print(self._no_kafka())
+            yield self._no_kafka()
             return
         for name, count in self._source.other_packets.items():
             if is_worth_a_line(name):
-                self._print(f"{_many(count, 'packet')} {in_words(name)}")
+                yield f"{_many(count, 'packet')} {in_words(name)}"
         if not self._elsewhere:
-            for problem in self._others:
-                self._print_problem(problem)
+            yield from map(problem_line, self._others)
             if self._source.encrypted:
-                self._print(f"{_many(self._source.encrypted, 'TLS connection')} not decrypted; {self._advice()}")
+                yield f"{_many(self._source.encrypted, 'TLS connection')} not decrypted; {self._advice()}"
 
     def _print_problem(self, problem: Problem) -> None:
         if self._line is None:

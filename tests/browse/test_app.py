@@ -275,3 +275,14 @@ def test_records_are_redacted_in_the_tree_and_their_bytes_are_not_shown() -> Non
 def test_the_hex_of_large_frames_is_left_to_other_commands() -> None:
     """A frame may have 128 MB."""
     assert MAX_HEX_BYTES == 1 << 20
+
+
+def test_a_capture_without_a_readable_exchange_says_what_it_has_instead() -> None:
+    """Two TLS connections, as the manifest says, and the option that takes their keys."""
+
+    async def script(user: Browsing) -> None:
+        await user.until(lambda: user.app.model.progress.done)
+        await user.until(lambda: "there were 2 TCP connections with TLS" in user.text("#tree"))
+        assert user.text("#tree").endswith("name its key log with --keylog FILE")
+
+    browse(CAPTURES / "kcat-tls.pcap", script, size=(80, 24))
