@@ -21,7 +21,7 @@ _OWN: Final = frozenset({"-h", "--help", "--version"})
 
 #: Options of tcpdump, tshark, jq and kcat that are called something else here.
 _CALLED: Final = {
-    "-T": "-o chooses the form of the output: tree, summary, json or jsonl; -e FIELD prints fields",
+    "-T": "-o chooses the form of the output; 'kwiresniff read' has tree, summary, json, jsonl; -e FIELD prints fields",
     "-E": "fields of -e are separated by tabs; -o csv prints tables as CSV",
     "-z": "statistics are commands: stats, topics, groups, clients, flows",
     "-j": "-e FIELD prints fields; jq chooses members of -o jsonl",
@@ -29,7 +29,7 @@ _CALLED: Final = {
     "-X": "-vv prints the bytes of each field",
     "-A": "records are printed as text; -vv prints the bytes of each field",
     "-J": "'kwiresniff plugins' lists plugins, -o chooses the form of the output",
-    "--json": "it is -o json, or -o jsonl for one object a line",
+    "--json": "it is -o json, or -o jsonl for one object a line, where a command prints JSON",
     "--jsonl": "it is -o jsonl",
     "--csv": "it is -o csv where there is a table; 'kwiresniff export -O FILE.csv' writes exchanges",
     "--fields": "-e FIELD prints fields",

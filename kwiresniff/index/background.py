@@ -14,6 +14,8 @@ import traceback
 from collections.abc import Callable
 from typing import IO, Any, Final, TypeAlias
 
+from kwiresniff.errors import KwiresniffError
+
 #: Gives a message to whoever started the work.
 Send: TypeAlias = Callable[[object], None]
 #: ``work(send, ...)``, a function of a module, so that another process finds it.
@@ -76,6 +78,8 @@ def work_and_send() -> None:
             work(send, *arguments)
         except BrokenPipeError:
             os._exit(0)  # nobody waits for it any more
+        except KwiresniffError as error:
+            send(Failed(str(error)))  # says itself what went wrong and what to do
         except Exception as error:
             where = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{os.path.basename(where.filename)}:{where.lineno}"

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from kwiresniff.browse.messages import Indexed, Matches, Reported, Saved
+from kwiresniff.cli.browse import model_of
 from kwiresniff.cli.browse_jobs import filter_captures, index_captures, report_captures, save_exchanges, save_packets
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.errors import ExportError
 from kwiresniff.index import ExchangeIndex
+from kwiresniff.index.background import Background, Failed
 from tests.support.command import Run
 from tests.support.paths import CAPTURES
 from tests.support.sample import mostly_slow
@@ -102,3 +104,23 @@ def test_nothing_is_saved_into_a_capture_that_is_browsed(tmp_path: Path) -> None
         with pytest.raises(ExportError, match="one of the captures"):
             save(print, [str(path)], ReadOptions(), array("I", [0]).tobytes(), str(path))
     assert path.read_bytes() == RECORDINGS[0].read_bytes()
+
+
+def test_a_file_that_cannot_be_written_is_told_without_the_place_in_the_code(tmp_path: Path) -> None:
+    """The folder is missing: what to do about it is all that is of use."""
+    path, rows = str(tmp_path / "missing" / "out.jsonl"), array("I", [0]).tobytes()
+    saving = Background(save_exchanges, [str(CAPTURES / "first-look.pcap")], ReadOptions(), rows, path)
+    told = saving.receive()
+    with pytest.raises(EOFError):
+        saving.receive()
+    assert isinstance(told, Failed)
+    assert told.reason.startswith(f"{path}: cannot write here") and told.reason.endswith("choose another output file")
+
+
+def test_a_decrypted_exchange_is_found_again() -> None:
+    """Its packets hold ciphertext: only the key log shows that the first request is ApiVersions, as any client's."""
+    path, options = str(CAPTURES / "java-tls.pcap"), ReadOptions(keylog=str(CAPTURES / "keys" / "java-tls.log"))
+    model, _ = model_of((path,), options)
+    index_captures(model.take, [path], options)  # type: ignore[arg-type]
+    details = model.details(0, whole=False)
+    assert details is not None and details.exchange.api == "ApiVersions"
