@@ -127,6 +127,7 @@ def single(
         pytest.param([single(at) for at in range(5)], False, id="few"),
         pytest.param([single(at, more=0) for at in range(10)], False, id="all that there is"),
         pytest.param([single(at, records=2, size=200) for at in range(10)], False, id="two each time"),
+        pytest.param([single(at, size=200) for at in range(10)], False, id="one, and it asks for more than two"),
         pytest.param([single(at, records=20, size=1_000_000) for at in range(10)], True, id="large batches"),
         pytest.param([single(at, isolation_level=1) for at in range(10)], False, id="what is behind is not committed"),
         pytest.param([single(at, isolation_level=1, stable=900) for at in range(10)], True, id="it is committed"),

@@ -75,7 +75,7 @@ class SmallFetches:
             return
         known.partition_max_bytes = _partition_max_bytes(exchange, part.index) or known.partition_max_bytes
         single = part.records == 1 and part.size_bytes <= SMALL_BYTES
-        if not single and not 0 < known.limit < 2 * part.size_bytes:
+        if known.limit >= 2 * part.size_bytes or not (single or known.limit):
             known.others += 1  # the broker gave no more for another reason
             return
         known.behind = part.high_watermark - part.end_offset
