@@ -51,9 +51,12 @@ def model_of(captures: tuple[str, ...], options: ReadOptions) -> tuple[CapturesM
     topics, index, places = source.analyzer.topics, ExchangeIndex(), PacketPlaces()
 
     def whole() -> tuple[object, Analyzer]:
-        analyzer = Analyzer(WHOLE, show_secrets=options.show_secrets, ports=options.port)
+        opened = open_captures(captures, decode_as=options.decode_as)
+        again = with_decryption(opened, options.keylog, options.tls_engine)
+        secrets = again.tls_secrets
+        analyzer = Analyzer(WHOLE, show_secrets=options.show_secrets, ports=options.port, tls_secrets=secrets)
         analyzer.topics.restore(topics.saved())
-        return with_decryption(open_captures(captures, decode_as=options.decode_as), options.keylog), analyzer
+        return again, analyzer
 
     reader = ExchangeReader(
         index,
