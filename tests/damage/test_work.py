@@ -92,7 +92,7 @@ def test_messages_that_break_off_leave_no_garbage() -> None:
         broken = [event for event in Analyzer("records").analyze(wire.segments) if isinstance(event, Exchange)]
         assert [exchange.problems != [] for exchange in broken[1:]] == [True] * 10
         del broken
-        assert gc.collect() < 100  # the analyzer; and nearly 70 for each message
+        assert gc.collect() < 200  # the analyzer; and nearly 70 for each of ten messages
     finally:
         if was_enabled:
             gc.enable()

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from google.protobuf import descriptor_pb2
+
 from kwiresniff_values.schemas import Schema
 
 FIELD = descriptor_pb2.FieldDescriptorProto

@@ -10,6 +10,7 @@ import pytest
 
 fastavro = pytest.importorskip("fastavro")
 
+from kwiresniff.plugins.answers import TooMuch  # noqa: E402
 from kwiresniff_values import avro  # noqa: E402
 from kwiresniff_values.limits import (  # noqa: E402
     MAX_DECIMAL_BYTES,
@@ -21,8 +22,6 @@ from kwiresniff_values.limits import (  # noqa: E402
 )
 from kwiresniff_values.problems import Misfit, Unusable  # noqa: E402
 from kwiresniff_values.schemas import Schema  # noqa: E402
-
-from kwiresniff.plugins.answers import TooMuch  # noqa: E402
 from tests.values.schemas import ALL, DECIMAL, schema  # noqa: E402
 
 NODE = {"type": "record", "name": "Node", "fields": [{"name": "next", "type": ["null", "Node"]}]}

@@ -18,15 +18,14 @@ pytest.importorskip("msgpack")
 pytest.importorskip("cbor2")
 pytest.importorskip("jsonschema")
 
-from kwiresniff_values.decoder import ValueDecoder
-from kwiresniff_values.folder import Folder
-from kwiresniff_values.formats import Formats
-from kwiresniff_values.problems import Unusable
-
 from kwiresniff.errors import PluginError
 from kwiresniff.plugins import DoesNotFit, PluginOptions
 from kwiresniff.plugins.answers import TooMuch, checked_copy
 from kwiresniff.plugins.loading import load_plugins
+from kwiresniff_values.decoder import ValueDecoder
+from kwiresniff_values.folder import Folder
+from kwiresniff_values.formats import Formats
+from kwiresniff_values.problems import Unusable
 from tests.values.schemas import ALL, order_file
 
 #: Topics whose names are their formats; what says itself what it is has another.

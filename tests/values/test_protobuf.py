@@ -11,11 +11,11 @@ import pytest
 pytest.importorskip("google.protobuf")
 
 from google.protobuf import descriptor_pb2
+
+from kwiresniff.plugins.answers import TooMuch
 from kwiresniff_values.limits import MAX_DEPTH, MAX_SCHEMA_BYTES, MAX_VALUES
 from kwiresniff_values.problems import Misfit, Unusable
 from kwiresniff_values.protobuf import Messages
-
-from kwiresniff.plugins.answers import TooMuch
 from tests.values.schemas import order_file, schema
 
 NO_PROTOC = importlib.util.find_spec("grpc_tools") is None and shutil.which("protoc") is None
