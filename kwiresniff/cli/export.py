@@ -14,6 +14,7 @@ from kwiresniff.cli.outcomes import INTERRUPTED, one_line
 from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.errors import ExportError
 from kwiresniff.export import WRITERS, Output, format_of, json_text
+from kwiresniff.export.output import refuse_capture
 from kwiresniff.export.writers import Writer
 from kwiresniff.model import Event, Problem
 from kwiresniff.plugins.exporting import PluginWriter
@@ -43,6 +44,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, output: str, form: 
     needs = Needs("records", text=json_text if name in WRITERS else None)
     source = EventSource(captures, options, needs, screen=False, all_views=True, plugins=plugins)
     messages = Messages(source)
+    refuse_capture(source.files, output)
     with Output(output) as out:
         writer: Writer
         if name in WRITERS:

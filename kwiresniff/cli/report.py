@@ -11,6 +11,7 @@ from kwiresniff.cli.options import ReadOptions, capture_command
 from kwiresniff.cli.outcomes import one_line
 from kwiresniff.cli.plugin_examiners import examiners_of
 from kwiresniff.export import Output
+from kwiresniff.export.output import refuse_capture
 from kwiresniff.render.page import check, page
 
 
@@ -24,6 +25,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, output: str, title:
     """
     check()
     source = EventSource(captures, options, Reporter.NEEDS, screen=False, payloads=True)
+    refuse_capture(source.files, output)
     reporter = Reporter(source.topic_name, examiners_of(source.plugins), source.clusters, source.names)
     finished, messages = read_through(source, reporter.exchange, reporter.add)
     with Output(output) as out:

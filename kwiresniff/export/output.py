@@ -13,6 +13,7 @@ import io
 import os
 import stat
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import IO, Any, BinaryIO, Self
@@ -179,3 +180,11 @@ class _ZstdStream(io.RawIOBase):
         if not self.closed:
             self._raw.write(bytes(self._compressor.finish()))
         super().close()
+
+
+def refuse_capture(files: Sequence[str], path: str) -> None:
+    """Raises ExportError where a file to be written is one of the captures that are read."""
+    if path != "-" and os.path.exists(path):
+        for file in files:
+            if os.path.exists(file) and os.path.samefile(file, path):
+                raise ExportError(f"{path}: this is one of the captures that are read; name another file")

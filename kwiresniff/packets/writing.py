@@ -5,7 +5,6 @@ Times, bytes and lengths of packets are those of the captures; interfaces that a
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -16,7 +15,7 @@ from kwiresniff.capture.packet_records import PacketRecord
 from kwiresniff.capture.pcapng_blocks import Interface
 from kwiresniff.errors import ExportError
 from kwiresniff.export import Output
-from kwiresniff.export.output import split_name
+from kwiresniff.export.output import refuse_capture, split_name
 from kwiresniff.model import SYN, Segment
 from kwiresniff.packets.anonymous import FrameSpool, Pseudonyms
 from kwiresniff.packets.anonymous.rebuilding import rebuilt
@@ -66,12 +65,9 @@ def check_target(files: Sequence[str], path: str) -> None:
     """Raises ExportError where a file to be written is one of the captures that are read, or its name promises a
     compression that is only read.
     """
+    refuse_capture(files, path)
     if path.lower().endswith(_READ_ONLY_ENDINGS):
         raise ExportError(f"{path}: packets are compressed as .gz or .zst; end the name with one of these")
-    if path != "-" and os.path.exists(path):
-        for file in files:
-            if os.path.exists(file) and os.path.samefile(file, path):
-                raise ExportError(f"{path}: this is one of the captures that are read; name another file")
 
 
 class _Copy:

@@ -83,6 +83,16 @@ def test_the_page_lets_no_script_run_but_its_own(kwiresniff: Run, tmp_path: Path
     assert "innerHTML" not in script
 
 
+@pytest.mark.parametrize("command", ["report", "export"])
+def test_a_capture_is_not_written_over(command: str, kwiresniff: Run, tmp_path: Path) -> None:
+    """A slip of the fingers must not cost the evidence."""
+    capture = tmp_path / "incident.jsonl"
+    capture.write_bytes((CAPTURES / "first-look.pcap").read_bytes())
+    done = kwiresniff(command, str(capture), "-O", str(capture))
+    assert done.code == 1 and "this is one of the captures that are read; name another file" in done.err
+    assert capture.read_bytes() == (CAPTURES / "first-look.pcap").read_bytes()
+
+
 def test_findings_are_marked_in_the_plots(kwiresniff: Run, tmp_path: Path) -> None:
     """Each mark leads to the finding of that number, from each of the three plots over time."""
     out = tmp_path / "report.html"
