@@ -282,7 +282,7 @@ def _is_secret(member: Body, value: Any, sensitive: SensitiveNames | None) -> bo
     if sensitive is not None:
         if is_sensitive is True:
             sensitive.learn(name)
-        elif name in sensitive:
+        elif is_sensitive is None and name in sensitive:  # nobody says here whether it is one
             return True
     return is_secret_config(name, value, is_sensitive, member.get("config_type"))
 

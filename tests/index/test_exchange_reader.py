@@ -96,7 +96,8 @@ def test_an_exchange_of_a_file_that_has_changed_is_not_found(tmp_path: Path) -> 
 def test_an_exchange_inside_tls_is_read_with_the_keys_from_the_whole_capture() -> None:
     """Its packets alone do not hold it."""
     path, keylog = CAPTURES / "java-tls.pcap", str(CAPTURES / "keys" / "java-tls.log")
-    found = analyze(iter(with_decryption(open_captures([str(path)]), keylog)))
+    whole = with_decryption(open_captures([str(path)]), keylog)
+    found = analyze(iter(whole), tls_secrets=whole.tls_secrets)
     wanted = [event for event in found if isinstance(event, Exchange)]
     index, reader = indexed(path, keylog)
     assert len(index) == len(wanted) > 0

@@ -13,10 +13,10 @@ from kwiresniff.session import Analyzer
 def indexed(path: Any, keylog: str | None = None) -> tuple[ExchangeIndex, ExchangeReader]:
     """Reads a capture into an index, with what reads exchanges of it again."""
     captures = open_captures([str(path)])
-    analyzer = Analyzer(IndexSink.NEEDS)
+    source = with_decryption(captures, keylog)
+    analyzer = Analyzer(IndexSink.NEEDS, tls_secrets=source.tls_secrets)
     sink = IndexSink(analyzer.topics.name)
     analyzer.give_to(sink)
-    source = with_decryption(captures, keylog)
     feed = source.feed if isinstance(source, CaptureSet) else None
     for step in (analyzer.read(feed) if feed is not None else analyzer.process(source), analyzer.end()):
         for _ in step:
@@ -25,7 +25,8 @@ def indexed(path: Any, keylog: str | None = None) -> tuple[ExchangeIndex, Exchan
     index.extend(sink.take())
 
     def whole() -> tuple[SegmentSource, Analyzer]:
-        return with_decryption(open_captures([str(path)]), keylog), Analyzer(WHOLE)
+        source = with_decryption(open_captures([str(path)]), keylog)
+        return source, Analyzer(WHOLE, tls_secrets=source.tls_secrets)
 
     again = captures.again()
     assert again is not None
