@@ -129,7 +129,7 @@ def test_frames_are_kept_within_a_limit(monkeypatch: pytest.MonkeyPatch, kwiresn
     tokens = FrameSpool(io.BytesIO())
     tokens.add_tokens(1, True, 0, payloads.MAX_TOKEN_BYTES + 5)
     tokens.add_tokens(1, True, 0, 14)
-    assert tokens.payload(1, True, 0, 20) == b"\0\0\0\x0a" + bytes(16)
+    assert tokens.payload(1, True, 0, 20) == b"\0\0\0\x0a" + b"\xff" * 10 + bytes(6)
 
 
 def test_pseudonyms_that_are_forgotten_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
