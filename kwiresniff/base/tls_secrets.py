@@ -14,7 +14,6 @@ from typing import Final
 MAX_SESSIONS = 262_144
 #: A secret is an output of the suite's hash, or the master secret of TLS 1.2 (48 bytes).
 SECRET_BYTES: Final = frozenset((32, 48))
-MASTER_BYTES: Final = 48
 
 #: Labels. Of TLS 1.2: the master secret, by the client's random or by the session's id. Of TLS 1.3: by direction,
 #: client's first, the secrets of the handshake and those of application data.

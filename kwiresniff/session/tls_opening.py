@@ -67,11 +67,6 @@ class RecordOpener:
         self._ciphers = {}
 
     @property
-    def has_keys(self) -> bool:
-        """Whether ``use`` was called."""
-        return self._make is not None
-
-    @property
     def exhausted(self) -> bool:
         """Whether there are no trials left."""
         return self._trials <= 0
