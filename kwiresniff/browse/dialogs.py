@@ -18,6 +18,7 @@ HELP = (
         ("Up Down PgUp PgDn Home End", "move; j and k, too, and the mouse"),
         ("Enter", "open: an exchange, a row's exchanges, a finding's packets"),
         ("Esc", "back: from a part to the list, then to what was listed before"),
+        ("p End", "live: pause; follow the newest exchange"),
         ("d", "dark or light"),
         ("q", "quit"),
     )),
