@@ -104,7 +104,7 @@ class LiveApp(BrowseApp):
         held, self._held = self._held, []
         for one in (*held, message):
             super().take_part(one)
-        if self._limit is not None and len(self.selection) >= self._limit:
+        if self._limit is not None and len(self.selection) >= self._limit and not self._is_ending:
             self._end()
         self._leave_when_done()
 

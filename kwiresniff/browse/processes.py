@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from textual.app import App
@@ -36,7 +37,8 @@ class Processes:
                 except EOFError:
                     return
                 if not worker.is_cancelled:
-                    self._app.call_from_thread(use, message)
+                    with suppress(RuntimeError):  # the program has ended
+                        self._app.call_from_thread(use, message)
 
         def use(message: object) -> None:
             if self._running.get(name) is not running:  # given up, as all are when the program ends

@@ -141,6 +141,9 @@ class CaptureSet:
             return None
         reference = (self._first_index + index) << PACKET_BITS
         place = places.before(packet)
+        first = _first_place(self._inputs[index].path, reference)
+        if first is not None and (place is None or place.packet < first.packet):
+            place = first
         try:
             reader = self._reader_of(index, reference)
             if place is not None and file_index(place.packet) == file_index(packet):
@@ -199,12 +202,15 @@ class CaptureSet:
                 self._stream = self._streams.get(one.path) or _open(one.path)
             self._decoder = LayerDecoder(self.other_packets, self._choices)
             reference = (self._first_index + index) << PACKET_BITS
-            if self._stream.peek(len(PCAPNG_MAGIC)) == PCAPNG_MAGIC:
+            if self._spool is None and self._stream.peek(len(PCAPNG_MAGIC)) == PCAPNG_MAGIC:  # which may have keys
                 self.tls_secrets.expected = self.tls_secrets.growing = True
             self._reader = open_reader(self._stream, self._decoder, reference, report, self._names)
-            if self._spool is not None and (pieces := pieces_of(one.path)) and pieces[0].packets:
-                first = Place(reference + pieces[0].packets, pieces[0].offset, CONTEXT)
-                self._reader = self._resumed(self._reader, first, reference) or self._reader
+            first = _first_place(one.path, reference) if self._spool is not None else None
+            if first is not None:
+                resumed = self._resumed(self._reader, first, reference)
+                if resumed is None:
+                    self._spool = None
+                self._reader = resumed or self._reader
         except CaptureError as error:  # it was a capture when it was checked
             report(Problem("capture_unreadable", str(error)))
 
@@ -297,6 +303,12 @@ def _check_stream(stream: Stream, *, timed: bool) -> float:
         if time != float("inf") or len(head) < size:
             break
     return time
+
+
+def _first_place(path: str, reference: int) -> Place | None:
+    """Where the packets of a live capture begin that are kept; None where all are, and of files."""
+    pieces = pieces_of(path) if is_spool(path) else []
+    return Place(reference + pieces[0].packets, pieces[0].offset, CONTEXT) if pieces and pieces[0].packets else None
 
 
 def _may_have_names(path: str) -> bool:

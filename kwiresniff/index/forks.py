@@ -30,13 +30,19 @@ class Forks:
 
     def __init__(self, run: Run) -> None:
         self._socket, theirs = socket.socketpair()
-        if os.fork() == 0:
+        self._process = os.fork()
+        if self._process == 0:
             try:
                 self._socket.close()
                 _serve(theirs, run)
             finally:
                 os._exit(0)
         theirs.close()
+
+    def close(self) -> None:
+        """Ends the process, and those that it has forked."""
+        self._socket.close()
+        os.waitpid(self._process, 0)
 
     def start(self, work: Any, arguments: tuple[Any, ...]) -> tuple[int, IO[bytes]]:
         """Has a process do ``work``: its number, and what it sends."""
@@ -87,6 +93,7 @@ def _serve(orders: socket.socket, run: Run) -> None:
     finally:
         for number in running:
             os.kill(number, signal.SIGKILL)
+            os.waitpid(number, 0)
 
 
 def _received(stream: socket.socket, size: int) -> bytes:
