@@ -30,6 +30,7 @@ from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.theme import Span
 
+STANDARD_OUTPUT: Final = "-"
 TABS: Final = ("exchanges", "timeline", "stats", "topics", "groups", "doctor")
 #: Columns from which bytes stand beside the tree, eight or sixteen a line.
 _HEX_FROM: Final = 110
@@ -374,7 +375,9 @@ class BrowseApp(App[None]):
 
         def ask(rows: Sequence[int]) -> None:
             def save(path: str | None) -> None:
-                if path:
+                if path == STANDARD_OUTPUT:
+                    self.notify("- is no file here: the screen is on the standard output", severity="warning")
+                elif path:
                     self.reading.start(name, work, self._saved, self.model.numbers_of(rows).tobytes(), path)
 
             self.push_screen(Question(question.format(format_units.count(len(rows), "exchange")), file), save)

@@ -28,6 +28,7 @@ HELP = (
         ("e E", "next error, the one before"),
         ("/", "search what lines show; n and N find the next and the one before"),
         ("o O", "sort by time, latency, size, API, outcome; the other way round"),
+        ("Left Right", "scroll the columns of the list"),
         ("v", "all fields, each with its offset, or the short tree"),
         ("x", "bytes beside the tree, those of the field lit"),
         ("s", "save the listed exchanges as JSON lines"),

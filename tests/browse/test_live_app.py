@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,11 @@ def test_requests_in_flight_and_lost_packets_are_told_and_a_pause_holds_the_scre
     watch(live, script)
 
 
+def has(user: Browsing, rows: int) -> bool:
+    """Whether the index has so many rows."""
+    return len(user.app.model.index) == rows
+
+
 @pytest.mark.slow
 def test_rows_whose_packets_are_gone_stay_and_say_so(tmp_path: Path) -> None:
     """A filter that is typed then lists what can still be read, and saves it."""
@@ -101,7 +107,7 @@ def test_rows_whose_packets_are_gone_stay_and_say_so(tmp_path: Path) -> None:
         await user.until(lambda: len(user.listed()) == 3)
         for first in range(1, 8):
             live.give(beats(20, first))
-            await user.until(lambda first=first: len(user.app.model.index) == 3 + 20 * first)
+            await user.until(partial(has, user, 3 + 20 * first))
         await user.until(lambda: user.app.model.given_up > 3)
         gone = user.app.model.given_up
         assert f"packets of {gone} not kept" in user.text("#status")

@@ -91,7 +91,7 @@ def test_a_reader_that_falls_behind_goes_on_with_what_is_kept(tmp_path: Path) ->
     """The packets between are missing, the others have their numbers."""
     some, writer = written(tmp_path / "a.pcap"), spool(tmp_path / "spool", SMALL)
     write(writer, some[:20])
-    waited = []
+    waited: list[bool] = []
 
     def wait() -> None:
         if not waited:  # and meanwhile much comes
