@@ -49,10 +49,11 @@ class PacketRecord:
 
 
 class PacketRecords:
-    """Iterates over the packets of one capture."""
+    """Iterates over the packets of one capture, of which ``before`` are missing at its beginning."""
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: Stream, before: int = 0) -> None:
         self._stream = stream
+        self._before = before
         self._section = Section(lambda link_type, order: NEVER)
 
     def __iter__(self) -> Iterator[PacketRecord]:
@@ -82,7 +83,7 @@ class PacketRecords:
             yield PacketRecord(number, seconds * 1_000_000_000 + fraction * unit_ns, data, wire, interface)
 
     def _pcapng(self) -> Iterator[PacketRecord]:
-        section, number, last_ns = self._section, 0, 0
+        section, number, last_ns = self._section, self._before, 0
         while block := self._block():
             kind = section.block(block, 0)[0]
             try:

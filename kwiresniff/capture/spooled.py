@@ -78,8 +78,11 @@ class SpoolFile(io.RawIOBase):
     ``is_behind`` says that it ended where pieces have been deleted, and goes on with later ones.
     """
 
-    def __init__(self, folder: str, wait: Callable[[], None] | None = None) -> None:
+    def __init__(self, folder: str, wait: Callable[[], None] | None = None, *, skips: bool = False) -> None:
+        """With ``skips`` the first piece that is kept follows the header; ``packets_before`` were before it."""
         self.is_behind = False
+        self._first = next(iter(pieces_of(folder)), None) if skips else None
+        self.packets_before = 0 if self._first is None else self._first.packets
         self._folder = folder
         self._wait = wait
         self._at = 0
@@ -120,6 +123,9 @@ class SpoolFile(io.RawIOBase):
 
     def _goes_on(self) -> bool:
         """Opens the piece that begins here, where there is one."""
+        if self._first is not None:
+            self._at, path, self._first = self._first.offset, self._first.path, None
+            return self._open(path)
         later = [one for one in pieces_of(self._folder) if one.offset >= self._at]
         if not later:
             return False

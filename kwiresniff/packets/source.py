@@ -11,6 +11,7 @@ from kwiresniff.capture.choices import choices_of
 from kwiresniff.capture.input_stream import Stream
 from kwiresniff.capture.packet_decoder import LayerDecoder
 from kwiresniff.capture.packet_records import PacketRecord, PacketRecords
+from kwiresniff.capture.spooled import SpoolFile, is_spool
 from kwiresniff.errors import CaptureError
 from kwiresniff.model import Segment
 
@@ -37,9 +38,10 @@ def segments_of(source: Source) -> Iterator[tuple[PacketRecord, Segment]]:
     its last one has come. Raises CaptureError.
     """
     for index, file in enumerate(source.files):
-        with closing(open_stream(file)) as stream:
+        kept = SpoolFile(file, skips=True) if is_spool(file) else None
+        with closing(open_stream(file) if kept is None else Stream(file, kept)) as stream:  # type: ignore[arg-type]
             decoder = LayerDecoder({}, choices_of(source.decode_as))
-            records = PacketRecords(stream)
+            records = PacketRecords(stream, 0 if kept is None else kept.packets_before)
             yield from _decoded(records, decoder, index << PACKET_BITS)
 
 

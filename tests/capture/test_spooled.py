@@ -14,6 +14,7 @@ from kwiresniff.capture import open_captures
 from kwiresniff.capture.live.spool_writer import MAX_SPOOL_BYTES, PIECES, SpoolWriter
 from kwiresniff.capture.packet_places import PacketPlaces
 from kwiresniff.capture.paths import expand
+from kwiresniff.packets.source import Source, segments_of
 from tests.support.capture_files import LINKTYPE_RAW, heartbeats, pcap, raw_packets
 
 #: Bytes of a capture that give a spool of this size many pieces.
@@ -78,6 +79,8 @@ def test_the_oldest_packets_are_given_up_and_the_numbers_of_the_others_stay(tmp_
     assert [one[0] for one in found] == list(range(writer.given_up + 1, len(some) + 1))
     wanted = list(open_captures([str(tmp_path / "a.pcap")]))
     assert [one[1:6] for one in found] == [one[1:6] for one in wanted[writer.given_up :]]
+    copied = [(record.number, record.data) for record, _ in segments_of(Source([str(folder)]))]
+    assert copied == [(at + 1, one[1][one[2] : one[3]]) for at, one in enumerate(some) if at >= writer.given_up]
     reader = captures.reader_at(len(some), captures.places)
     assert reader is not None
     reader.close()
