@@ -139,6 +139,25 @@ def test_requests_that_take_long_to_be_sent_are_told_by_their_direction() -> Non
     assert f"from {CLIENT} takes no more" in found.remedy
 
 
+@pytest.mark.parametrize(("free_s", "expected"), [(0, ["slow_transfer"]), (5.5, [])])
+def test_a_request_that_waits_in_the_sockets_behind_another_has_no_narrow_path(
+    free_s: float, expected: list[str]
+) -> None:
+    """It begins to be sent at once, and the broker reads it when it has answered the one before: after 0 or 5.5 s."""
+    on = closed(1, "client", 60 * SECOND, bytes=[9, 9])
+    events: list[Event] = []
+    for number in range(3):
+        start_ns = START_NS + number * 10 * SECOND
+        before = exchange("Produce", 0, 9, request={}, response={}, on=on, start_ns=start_ns - SECOND)
+        behind = exchange("Produce", 0, 9, request={}, response={}, request_bytes=300_000, on=on, start_ns=start_ns)
+        assert before.response is not None and behind.request is not None and behind.response is not None
+        before.response.first_ns = before.response.last_ns = start_ns + int(free_s * SECOND)
+        behind.request.last_ns += 6 * SECOND
+        behind.response.first_ns = behind.response.last_ns = behind.request.last_ns + SECOND // 100
+        events += [before, behind]
+    assert [one.code for one in findings(*events, on) if one.code == "slow_transfer"] == expected
+
+
 def test_an_answer_that_was_still_coming_is_not_unanswered() -> None:
     """A client that leaves in the middle of a slow answer did not wait for its beginning; of one that had stopped
     coming long before it did."""

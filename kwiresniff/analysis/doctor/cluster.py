@@ -117,7 +117,7 @@ class Cluster:
             known[broker] = ns  # that of a connection which ends late may be told late
         notes = self._notes.of(exchange)
         if notes is not None:
-            notes.answered_ns = ns
+            notes.before_ns, notes.answered_ns = notes.answered_ns, ns
             if not notes.is_open and broker in known and exchange.api_key not in BEFORE_AUTHENTICATION:
                 if exchange.connection.sasl is None:
                     self.unauthenticated.add(broker)

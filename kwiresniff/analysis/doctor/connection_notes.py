@@ -18,20 +18,22 @@ NOTES_BYTES: Final = ENTRY_BYTES + 200
 class ConnectionNotes:
     """What is noted of a connection, with the client of its first response.
 
-    ``answered_ns`` is when the last response came. ``is_working`` says that its client got from bootstrapping to work,
-    ``is_open`` that its broker is known to answer who has not authenticated. ``latencies`` are those of its broker and
-    ``api_key``, the API that was spoken last; ``counted`` is what is counted of its client's requests of
-    ``counted_api``, the last of which anything is.
+    ``answered_ns`` is when the last response came, ``before_ns`` when the one before it did. ``is_working`` says that
+    its client got from bootstrapping to work, ``is_open`` that its broker is known to answer who has not authenticated.
+    ``latencies`` are those of its broker and ``api_key``, the API that was spoken last; ``counted`` is what is counted
+    of its client's requests of ``counted_api``, the last of which anything is.
     """
 
     __slots__ = (
-        "answered_ns", "api_key", "client", "client_id", "counted", "counted_api", "is_open", "is_working", "latencies",
+        "answered_ns", "api_key", "before_ns", "client", "client_id", "counted", "counted_api", "is_open", "is_working",
+        "latencies",
     )  # fmt: skip
 
     def __init__(self, client_id: str | None, client: str) -> None:
         self.client_id = client_id
         self.client = client
         self.answered_ns = 0
+        self.before_ns = 0
         self.is_working = False
         self.is_open = False
         self.api_key = -1

@@ -35,7 +35,13 @@ from kwiresniff.analysis.doctor.causes.damage import DamagedBatches, DamagedCapt
 from kwiresniff.analysis.doctor.causes.errors import AnsweredWithError
 from kwiresniff.analysis.doctor.causes.handshakes import ClosedAfterHandshake, FailedHandshake, PlaintextToTls
 from kwiresniff.analysis.doctor.causes.leaders import LeaderChange, OldLeader, QuorumElection
-from kwiresniff.analysis.doctor.causes.listeners import SharedAddress, UnreachableBroker, UnreachableNode, WrongListener
+from kwiresniff.analysis.doctor.causes.listeners import (
+    SharedAddress,
+    UnreachableBroker,
+    UnreachableNode,
+    WrongAddress,
+    WrongListener,
+)
 from kwiresniff.analysis.doctor.causes.offsets import OffsetOutOfRange
 from kwiresniff.analysis.doctor.causes.path import BrokenPath, LongPath, NarrowPath
 from kwiresniff.analysis.doctor.causes.patience import ShortTimeout
@@ -171,8 +177,8 @@ CAUSES: Final[tuple[type[Cause], ...]] = (
     FencedInstance, UnreadableRecord, SlowConsumer, SmallFetches, UncleanElection, LeaderChange, OldLeader,
     SingleCommits, SmallBatches, EmptyFetches, UnheardWrites, NoAcknowledgement, OldFormat, ClusterChanged,
     HotPartition, UnreachableNode, SharedGroup, PartitionNotRead, HangingConsumer, MissingSasl,
-    RefusedAuthentication, WrongListener, UnreachableBroker, SharedAddress, NotKafkaServer, NotKafkaClient,
-    ControllerDialled, UnsupportedVersion, NoTasks, QuorumElection, DamagedBatches, DamagedCapture,
+    RefusedAuthentication, WrongListener, UnreachableBroker, SharedAddress, WrongAddress, NotKafkaServer,
+    NotKafkaClient, ControllerDialled, UnsupportedVersion, NoTasks, QuorumElection, DamagedBatches, DamagedCapture,
     OffsetOutOfRange, FencedProducer, OpenTransaction, PlaintextToTls, FailedHandshake, ClosedAfterHandshake,
     DeletedTopic, UnknownTopic, AnsweredWithError, UnfitPayload, HeavyClients, SkippedRecords, NothingToRead,
     ExpiredLock, ReturnedRecords, WrongClock,

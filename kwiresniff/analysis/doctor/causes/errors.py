@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from kwiresniff.analysis.doctor.cause import ERROR, Cause, Explanation
@@ -33,9 +34,49 @@ class AnsweredWithError(Cause):
     """Any other error code in lower case, as `message_too_large` (by its meaning; what clients retry is info up to 3):
     a client was answered with it; with the partitions it stands beneath, the sizes, the user, who took the right away
     that is missing, and what the broker says.
+
+    `replication_denied` (error): brokers refuse the fetches of followers, whose user lacks the right to ClusterAction:
+    all replicas but the leaders' own leave the ISR. That writes are refused then is a symptom.
     """
 
+    codes = ("replication_denied",)
     explains = ("answered_with_error",)
+
+    def weigh(self, observed: Observed) -> Iterator[Explanation]:
+        """By client and code, the denials of followers together."""
+        refused = observed.of("answered_with_error")
+        followers = [one for one in refused if one.numbers["is_followers"] and one.name("error").endswith(DENIED)]
+        for one in refused:
+            if one not in followers and (found := self.explain(one, observed)) is not None:
+                yield found
+        if followers:
+            yield self._denied_replication(followers)
+
+    def _denied_replication(self, followers: list[Observation]) -> Explanation:
+        clients = sorted({client for one in followers for client in one.named("client")})
+        users = list(dict.fromkeys(user for one in followers for user in one.noted("principals")))
+        topics = list(dict.fromkeys(topic for one in followers for topic in one.noted("topics")))
+        leaders = list(dict.fromkeys(broker for one in followers for broker in one.noted("brokers")))
+        errors = sorted({one.name("error") for one in followers})
+        return Explanation(
+            code="replication_denied",
+            subject="replication",
+            title=f"{listed(leaders)} {'refuses' if len(leaders) == 1 else 'refuse'} the fetches of followers "
+            f"({listed(errors)}): {f'user {listed(users)}' if users else 'their user'} lacks a right; nothing of "
+            f"{listed(topics)} is copied",
+            remedy="Give the brokers' user the right to ClusterAction on the cluster (kafka-acls --add --cluster "
+            "--operation ClusterAction), or name it in super.users. Until then writes with acks=all fail once the ISR "
+            "is smaller than min.insync.replicas.",
+            explained=tuple(followers),
+            supports=tuple(one.text for one in followers),
+            severity="error",
+            numbers={"errors": errors, "users": users, "followers": clients, "concerns": topics},
+            details=tuple(dict.fromkeys(text for one in followers for text in one.numbers["taken_away"])),
+            explains=dict.fromkeys(
+                ("not_enough_replicas", "under_replicated", "replica_wait", "request_timed_out", "slow"),
+                scope_of("topic", topics) | scope_of("broker", leaders),
+            ),
+        )
 
     def explain(self, one: Observation, observed: Observed) -> Explanation | None:
         name, numbers, meaning = one.name("error"), one.numbers, _meaning(one)
@@ -82,8 +123,7 @@ def _severity(one: Observation, meaning: Meaning) -> str:
         passing = searched_ns <= COORDINATOR_NS and not in_vain
     else:
         # A follower tries again after any error.
-        follows = all("fetcher" in client.lower() for client in one.noted("clients"))
-        passing = (numbers["retriable"] or follows) and one.count <= FEW
+        passing = (numbers["retriable"] or numbers["is_followers"]) and one.count <= FEW
     return "info" if severity == "warning" and (numbers["is_admins"] or passing) else severity
 
 

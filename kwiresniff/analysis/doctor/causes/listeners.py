@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kwiresniff.analysis.doctor.cause import SYMPTOM, Cause, Explanation
+from kwiresniff.analysis.doctor.cause import INCIDENT, SYMPTOM, Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.wording import duration, listed, span, times
 from kwiresniff.results.findings import scope_of
@@ -134,7 +134,8 @@ class WrongListener(Cause):
 class UnreachableBroker(Cause):
     """`broker_unreachable` (error when it lasts 30 s, else warning; info when it starts or is soon back): a broker
     refuses connections, or does not answer SYNs; a server on a usual port (9092 to 9099, 19092, 29092) of which nothing
-    shows that it is a broker is told with that doubt, and as info where its clients work with others.
+    shows that it is a broker is told with that doubt, and as info where its clients work with others. Where another
+    host had a connection to it for most of the time, it is the way from those that had none.
     """
 
     codes = ("broker_unreachable",)
@@ -150,20 +151,28 @@ class UnreachableBroker(Cause):
         calm = lasted_ns < AWAY_NS and (is_back or numbers["is_starting"])
         if not is_broker:
             calm = numbers["works"] or one.count < FEW_ATTEMPTS
+        name, hosts, others = self.context.cluster.broker_text(server), numbers["hosts"], numbers["reached_by"]
+        if others:
+            how = f"{how} of {listed(hosts)}"
+            until += f", while {listed(others)} {'works' if len(others) == 1 else 'work'} with it"
         return self.told(
             one,
             f"{how}{span(one.first_ns, one.last_ns)}{', then is back' if is_back else until}"
             f"{'' if is_broker else '; whether it is a broker, the capture does not show'}",
-            "Refused: no process listens there, the broker is down or starting. Not answered: the machine is down, or "
-            "something drops packets on the way (firewall, security group, routing).",
-            subject=self.context.cluster.broker_text(server),
+            f"The broker is there: something between {listed(hosts)} and it drops or refuses what they send, or its "
+            "answers: a firewall, a security group, a network policy, a route."
+            if others
+            else "Refused: no process listens there, the broker is down or starting. Not answered: the machine is "
+            "down, or something drops packets on the way (firewall, security group, routing).",
+            subject=f"{listed(hosts)} to {name}" if others else name,
             severity="info" if calm else "error" if lasted_ns >= AWAY_NS else "warning",
-            rank=SYMPTOM,
+            rank=INCIDENT if others else SYMPTOM,
             numbers={
                 "address": server,
                 "refused": numbers["refused"],
                 "unanswered": numbers["unanswered"],
-                "hosts": numbers["hosts"][:100],
+                "hosts": hosts[:100],
+                "reached_by": others,
             },
             explains={"connection_churn": scope_of("broker", [server])},
         )
@@ -191,6 +200,54 @@ class SharedAddress(Cause):
             numbers={"address": address, "nodes": nodes},
             explains=dict.fromkeys(_OTHER_BROKER, scope_of("client", one.noted("clients"))),
         )
+
+
+class WrongAddress(Cause):
+    """`wrong_address` (error): an address that a broker advertises leads to another broker: listeners that were
+    swapped, a DNS entry or a translated address of another machine. Seen must be that the address is named as the
+    leader's, and answers 10 times and for 5 s that it does not lead these partitions; that answer names the same node
+    where its version has room for that (KIP-951). A broker that is cut off from its controller, and does not know what
+    it leads, looks the same in older versions. Must not be seen: a Produce or Fetch that it serves meanwhile.
+    """
+
+    codes = ("wrong_address",)
+    explains = ("named_leader_denies",)
+
+    def weigh(self, observed: Observed) -> Iterator[Explanation]:
+        """By cluster: where two were swapped, both are wrong."""
+        clusters: dict[str, list[Observation]] = {}
+        for one in observed.of("named_leader_denies"):
+            if observed.about([f"broker:{one.name('broker')}"], "address_shared"):
+                continue
+            clusters.setdefault(self.context.cluster.of(one.name("broker")), []).append(one)
+        for denials in clusters.values():
+            addresses = [one.name("broker") for one in denials]
+            names = [f"{one.name('broker')} is not node {one.numbers['node']}" for one in denials]
+            clients = sorted({client for one in denials for client in one.named("client")})
+            what = "that node" if len(names) == 1 else "those nodes"
+            swapped = len(names) == 2
+            yield Explanation(
+                code="wrong_address",
+                subject=listed(addresses),
+                title=f"{listed(names)}, though Metadata says so: another broker answers there, and does not lead what "
+                f"{what} {'leads' if len(names) == 1 else 'lead'}"
+                f"{'; their addresses may be swapped' if swapped else ''}",
+                remedy="Compare advertised.listeners of each broker with the machine that the name or address leads to "
+                "from the client's side: DNS, /etc/hosts, address translation, port forwarding, a load balancer.",
+                explained=tuple(denials),
+                supports=tuple(one.text for one in denials),
+                doubt=""
+                if all(one.numbers["is_sure"] for one in denials)
+                else "a broker that is cut off from its controller, and does not know what it leads, answers like that",
+                severity="error",
+                numbers={
+                    "addresses": addresses,
+                    "nodes": [one.numbers["node"] for one in denials],
+                    "concerns": list(dict.fromkeys(name for one in denials for name in one.noted("partitions"))),
+                    "clients": clients,
+                },
+                explains=dict.fromkeys(_OTHER_BROKER, scope_of("client", clients) | scope_of("broker", addresses)),
+            )
 
 
 def _has_usual_port(server: str) -> bool:

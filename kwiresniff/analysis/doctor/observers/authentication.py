@@ -88,13 +88,14 @@ class RefusedAuthentications(CountingObserver):
                 if key in self._worked or self._has_room(self._worked, *key):
                     self._worked[key] = ns
             return
-        request = (exchange.request.body if exchange.request is not None else None) or {}
-        for field, verb in (("deletions", "removed"), ("upsertions", "changed")):
-            for one in request.get(field) or ():
-                user = clipped(field_text(one.get("name")))
-                text = f"{client} {verb} the SCRAM credentials of user {user}"
-                if self._has_room(self._altered, user, text):
-                    self._altered[user] = text, ns
+        # The names in the request are withheld with the credentials where it does not decode to its last byte.
+        asked = (exchange.request.body if exchange.request is not None else None) or {}
+        verb = "changed" if asked.get("upsertions") else "removed"
+        for one in (exchange.response.body or {}).get("results") or ():
+            user = clipped(field_text(one.get("user")))
+            text = f"{client} {verb} the SCRAM credentials of user {user}"
+            if self._has_room(self._altered, user, text):
+                self._altered[user] = text, ns
 
     def _has_room(self, users: dict[str, tuple[str, int]] | dict[tuple[str, str], int], *texts: str) -> bool:
         return len(users) < MAX_USERS and self.context.budget.admit(2 * ENTRY_BYTES + text_bytes(*texts))

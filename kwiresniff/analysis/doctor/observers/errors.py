@@ -9,7 +9,7 @@ from kwiresniff.analysis.body_entities import message_groups, message_transactio
 from kwiresniff.analysis.doctor.cluster import address_text
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.error_places import MAX_PLACES, error_place
-from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_of, clipped
+from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_of, clipped, is_replica
 from kwiresniff.analysis.doctor.observation import Observation
 from kwiresniff.analysis.doctor.observer import CountingObserver
 from kwiresniff.analysis.doctor.observers.acl_changes import AclChanges
@@ -57,10 +57,11 @@ class ErrorCodes(CountingObserver):
     """``answered_with_error``: a client was answered with an error code (``error``) that no observer judges.
 
     Notes: ``apis``, ``groups``, ``transactions``, ``principals``, ``topics``, ``concerns``, ``messages``, ``skews`` of
-    timestamps, the ``former`` coordinators. Numbers: whether it is ``retriable`` and the answer to an
-    administrator (``is_admins``), ``largest_bytes`` of a request, ``denied``, who took the right away that is missing
-    (``taken_away``), what there is to say of a transaction that is ``overdue``, and of a coordinator for how long the
-    client searched at the longest (``searched_ns``, -1 of other codes) and whether it was ``found``.
+    timestamps, the ``former`` coordinators. Numbers: whether it is ``retriable``, the answer to an administrator
+    (``is_admins``) or to a follower (``is_followers``), ``largest_bytes`` of a request, ``denied``, who took the right
+    away that is missing (``taken_away``), what there is to say of a transaction that is ``overdue``, and of a
+    coordinator for how long the client searched at the longest (``searched_ns``, -1 of other codes) and whether it was
+    ``found``.
     """
 
     kinds = ("answered_with_error",)
@@ -72,6 +73,7 @@ class ErrorCodes(CountingObserver):
         super().__init__(context)
         self._retriable: dict[str, bool] = {}
         self._of_admins: dict[tuple[str, str], bool] = {}
+        self._of_followers: set[tuple[str, str]] = set()
         self._searches: dict[tuple[str, str], _Search] = {}
         self._coordinators: dict[str, str] = {}
         self._acls = AclChanges(context.budget)
@@ -156,6 +158,8 @@ class ErrorCodes(CountingObserver):
             case.note("former", self._former(case))
         if name in COORDINATOR_CODES and len(self._searches) < MAX_SUBJECTS:
             self._searches.setdefault((client, name), _Search()).goes_on(ns)
+        if is_replica(exchange):
+            self._of_followers.add((client, name))
         self._of_admins[client, name] = exchange.api_key in ADMIN_APIS and case.count <= FEW
         return case
 
@@ -168,6 +172,7 @@ class ErrorCodes(CountingObserver):
                 case,
                 retriable=self._retriable.get(name, False),
                 is_admins=self._of_admins.get((client, name), False),
+                is_followers=(client, name) in self._of_followers,
                 largest_bytes=case.most,
                 denied=denied,
                 taken_away=self._acls.about(denied, case.last_ns),

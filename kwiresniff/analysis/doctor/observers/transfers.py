@@ -36,7 +36,8 @@ class _Transfers:
 class SlowTransfers(Observer):
     """``slow_transfer``: requests or responses that took a second or more from their first to their last byte, and less
     than 1,000,000 bytes a second; also a response that was still arriving when its client gave up, or the capture
-    ended.
+    ended. A request counts from when the answer before it had gone: until then a broker reads nothing more of the
+    connection.
 
     By client, broker and direction. Numbers: ``direction``, ``longest_ns``, and of that one ``bytes`` and
     ``bytes_per_second``; ``total_bytes`` of all; ``given_up``, of how many the client did not wait for the end;
@@ -56,11 +57,16 @@ class SlowTransfers(Observer):
     def exchange(self, exchange: Exchange) -> None:
         """Takes a request or response that passed slowly."""
         client, broker, host = client_of(exchange), exchange.connection.broker, host_of(exchange.connection.client)
-        for direction, message in (("response", exchange.response), ("request", exchange.request)):
-            if message is not None and message.last_ns - message.first_ns >= SLOW_NS:
+        notes = self.context.notes
+        read_ns = notes.before_ns if notes is not None else 0
+        for direction, message, free_ns in (
+            ("response", exchange.response, 0),
+            ("request", exchange.request, read_ns),
+        ):
+            if message is not None and message.last_ns - max(message.first_ns, free_ns) >= SLOW_NS:
                 self._add(
-                    (client, broker, host, direction), exchange.api, message.first_packet, message.first_ns,
-                    message.last_ns, message.size_bytes,
+                    (client, broker, host, direction), exchange.api, message.first_packet,
+                    max(message.first_ns, free_ns), message.last_ns, message.size_bytes,
                 )  # fmt: skip
 
     def ending(self, ending: Ending) -> None:
