@@ -66,7 +66,7 @@ from kwiresniff.analysis.doctor.causes.segments import LateSyns, LossyPath
 from kwiresniff.analysis.doctor.causes.share_deliveries import ExpiredLock, ReturnedRecords
 from kwiresniff.analysis.doctor.causes.shared_groups import SharedGroup
 from kwiresniff.analysis.doctor.causes.slow_answers import SlowAnswer
-from kwiresniff.analysis.doctor.causes.slow_brokers import CostlyTopic, SlowBroker
+from kwiresniff.analysis.doctor.causes.slow_brokers import CostlyTopic, SlowBroker, SlowReplication
 from kwiresniff.analysis.doctor.causes.stalls import StalledBroker
 from kwiresniff.analysis.doctor.causes.streams import NoTasks
 from kwiresniff.analysis.doctor.causes.throttling import Throttled
@@ -172,10 +172,10 @@ CAUSES: Final[tuple[type[Cause], ...]] = (
     LongPath, NarrowPath, BrokenPath, SlowAnswer, LossyPath, LateSyns, SlowTransfer, OwnQueue, Unanswered,
     ClosedByBroker, UnreadableCodec, DesertedGroup, NoCommittedOffsets, TooManyMembers, LateFetches, RebalanceStorm,
     LongRebalance, RemovedMember, OutsideCommit, MetadataStorm, ConnectionChurn, AskingClients, StateRestored,
-    UnderReplicated, OfflinePartition, NotEnoughReplicas, StalledBroker, SlowBroker, CostlyTopic, ReplicaWait,
-    RepeatedBatches, Throttled, ShortTimeout, ConnectionLimit, UnevenLeaders, UnknownCodec, SilentApplication,
-    FencedInstance, UnreadableRecord, SlowConsumer, SmallFetches, UncleanElection, LeaderChange, OldLeader,
-    SingleCommits, SmallBatches, EmptyFetches, UnheardWrites, NoAcknowledgement, OldFormat, ClusterChanged,
+    UnderReplicated, OfflinePartition, NotEnoughReplicas, StalledBroker, SlowBroker, CostlyTopic, SlowReplication,
+    ReplicaWait, RepeatedBatches, Throttled, ShortTimeout, ConnectionLimit, UnevenLeaders, UnknownCodec,
+    SilentApplication, FencedInstance, UnreadableRecord, SlowConsumer, SmallFetches, UncleanElection, LeaderChange,
+    OldLeader, SingleCommits, SmallBatches, EmptyFetches, UnheardWrites, NoAcknowledgement, OldFormat, ClusterChanged,
     HotPartition, UnreachableNode, SharedGroup, PartitionNotRead, HangingConsumer, MissingSasl,
     RefusedAuthentication, WrongListener, UnreachableBroker, SharedAddress, WrongAddress, NotKafkaServer,
     NotKafkaClient, ControllerDialled, UnsupportedVersion, NoTasks, QuorumElection, DamagedBatches, DamagedCapture,

@@ -152,14 +152,9 @@ class LossyPath(Cause):
         )
 
     def _late(self, place: _Place, observed: Observed, loss: _Loss) -> list[Observation]:
-        """Late writes of the clients on these paths, where each may have lost a packet."""
-        clients = {client for one in place.paths for client in one.about if client.startswith("client:")}
-        brokers = scope_of("broker", {one.name("broker") for one in place.paths})
-        late = [
-            one
-            for one in observed.about(brokers, "late_writes")
-            if clients.issuperset(each for each in one.about if each.startswith("client:"))
-        ]
+        """Late writes on these paths, where each may have lost a packet."""
+        ends = {(one.name("host"), one.name("broker")) for one in place.paths}
+        late = [one for one in observed.of("late_writes") if (one.name("host"), one.name("broker")) in ends]
         return late if sum(one.count for one in late) <= loss.again else []
 
 
