@@ -122,6 +122,17 @@ def test_a_leader_whose_topics_are_all_late_is_slow_though_it_copies_in_time() -
     assert found("slow_broker", LED, other, FOLLOWED, *late, *writes("followed", 1, 600 * MILLISECOND)) is None
 
 
+def test_a_leader_that_is_late_most_of_all_is_told_with_the_doubt() -> None:
+    """It copies what the other one leads, which is late now and then, too."""
+    other, beside = topic("other", 2, 2, 1, 3), topic("beside", 1, 1, 2, 3)
+    late = [*writes("led", 2, 700 * MILLISECOND), *writes("other", 2, 700 * MILLISECOND)]
+    prompt = [*writes("followed", 1, count=60), *writes("beside", 1, count=60)]
+    some = [*writes("followed", 1, 700 * MILLISECOND, count=10), *writes("beside", 1, 700 * MILLISECOND, count=10)]
+    one = found("slow_broker", LED, other, FOLLOWED, beside, *late, *prompt, *some)
+    assert one is not None and one.numbers["node"] == 2
+    assert "what others lead is late, too, but not as much" in one.details[0]
+
+
 PAIR = [topic("there", 1, 1, 2), topic("back", 2, 2, 1), topic("third", 3, 3, 1, 2)]
 
 

@@ -7,11 +7,15 @@ from itertools import combinations
 from typing import Final
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
-from kwiresniff.analysis.doctor.causes.troubles import MOST, Share, Trouble, nodes_of, troubles
+from kwiresniff.analysis.doctor.causes.troubles import ENOUGH, MOST, Share, Trouble, nodes_of, troubles
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.wording import clock, counted, duration, listed, span
 from kwiresniff.results.findings import scope_of
 
+#: So many late writes with one node, or with two, are no chance where these lead a third or two of three of all.
+MANY: Final = 15
+#: How much more time is lost at one leader than at others, which wait for it as a replica.
+MORE_OFTEN: Final = 3
 #: A silence that is this part of the time of trouble, or less, is one of its signs.
 SMALL_PART: Final = 4
 
@@ -22,7 +26,8 @@ class SlowBroker(Cause):
 
     Seen must be late writes (`late_writes`), nine tenths of whose time was lost with that node, and 20 writes without
     it that lost a tenth as much or less; or late writes that no other node takes part in; or late writes to several
-    topics that it leads, and 20 that it copies from other leaders and that lost as little. Not seen may be that another
+    topics that it leads, and 20 that it copies from other leaders and that lost as little, or, with the doubt, a third
+    as much where it copies all of these. Not seen may be that another
     topic at the same leader, stored by the same nodes, is not late, nor that other hosts are not late at all, nor that
     the node closed its connections: then it went. A network that is slow between it and all others looks the same.
     """
@@ -42,10 +47,17 @@ class SlowBroker(Cause):
                 yield self._explanation(trouble, node, trouble.late, mine, others, suspects, observed)
             for node in sorted(set(nodes).difference(suspects)):
                 late, mine, others, copied = trouble.led_by(node)
+                if len({one.name("topic") for one in late}) < 2:
+                    continue
                 is_most = mine.late_ns >= MOST * (mine.late_ns + others.late_ns)
-                several = len({one.name("topic") for one in late}) > 1
-                if several and is_most and others.is_less(mine) and copied.is_less(mine):
+                if is_most and others.is_less(mine) and copied.is_less(mine):
                     yield self._explanation(trouble, node, late, mine, others, [node], observed)
+                elif (
+                    sum(one.count for one in late) >= MANY
+                    and others.count == copied.count >= ENOUGH
+                    and mine.late_ns * others.count >= MORE_OFTEN * others.late_ns * mine.count
+                ):
+                    yield self._explanation(trouble, node, trouble.late, mine, others, nodes, observed)
 
     def _fits(self, trouble: Trouble, node: int, nodes: list[int]) -> bool:
         mine, others = trouble.with_node(node)
@@ -79,7 +91,9 @@ class SlowBroker(Cause):
             contradicts.append(f"it closed connections at {clock(went[0])}: it was stopped, or killed")
         clients = sorted({client for one in late for client in one.named("client")})
         doubt = ""
-        if len(suspects) > 1:
+        if len(suspects) > 1 and late is trouble.late and others.count == trouble.led_by(node)[3].count:
+            doubt = "what others lead is late, too, but not as much: it has replicas of all of that, and may be why"
+        elif len(suspects) > 1:
             also = [cluster.node_text(trouble.cluster_id, one) for one in suspects if one != node]
             doubt = f"{listed(also)} took part in the same writes, so it may be that one as well"
         return Explanation(
@@ -143,8 +157,8 @@ class SlowReplication(Cause):
     two leads, and those that either takes part in without the other are not: it is the way between these two, and
     neither's disk.
 
-    Seen must be late writes in both directions, nine tenths of the time that all late writes took, and of either node
-    20 writes without the other that lost a tenth as much or less.
+    Seen must be 15 late writes, in both directions, with nine tenths of the time that all late writes took, and of
+    either node 20 writes without the other that lost a tenth as much or less.
     """
 
     codes = ("slow_replication",)
@@ -162,7 +176,8 @@ class SlowReplication(Cause):
         if not (there.late_ns and back.late_ns) or there.is_less(back) or back.is_less(there):
             return False
         mine = Share(there.late_ns + back.late_ns, there.count + back.count)
-        if mine.late_ns < MOST * sum(one.numbers["late_ns"] for one in trouble.late):
+        all_ns, count = sum(one.numbers["late_ns"] for one in trouble.late), sum(one.count for one in trouble.late)
+        if count < MANY or mine.late_ns < MOST * all_ns:
             return False
         each = (trouble.with_node(one)[0] for one in (node, other))
         return all(Share(one.late_ns - mine.late_ns, one.count - mine.count).is_less(mine) for one in each)
