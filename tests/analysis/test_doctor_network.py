@@ -22,10 +22,20 @@ def test_syns_sent_again_are_told_by_broker() -> None:
 
 
 def test_few_packets_sent_twice_may_be_probes() -> None:
-    """Of 2,000 packets 1.4 % are good to know, 3 % are a bad network."""
-    for again, severity in ((28, "info"), (60, "warning")):
-        on = closed(1, "client", bytes=[9, 9], packets=[1000, 1000], retransmits=[again, 0])
-        assert codes(on) == [("retransmits", severity)]
+    """Of 2,000 packets 1.4 % are good to know, 3 % are a bad network, 2 % if some are sent again in each direction."""
+    for again, severity in (([28, 0], "info"), ([60, 0], "warning"), ([50, 0], "info"), ([25, 25], "warning")):
+        on = closed(1, "client", bytes=[9, 9], packets=[1000, 1000], retransmits=again)
+        (found,) = findings(on)
+        assert (found.code, found.severity, found.count) == ("retransmits", severity, sum(again))
+
+
+def test_what_the_network_doubles_is_not_lost() -> None:
+    """All that came again are copies, or nearly all."""
+    doubled = closed(1, "client", bytes=[9, 9], packets=[1000, 1000], retransmits=[60, 60], copies=(60, 60))
+    assert findings(doubled) == []
+    doubled.copies = (50, 50)
+    doubled.retransmits = [80, 80]
+    assert findings(doubled)[0].title.startswith("3.0% of the packets are sent twice (30 to the broker, 30 to the")
 
 
 def test_a_long_way_is_no_time_of_the_broker() -> None:

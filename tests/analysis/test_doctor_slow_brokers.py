@@ -169,8 +169,8 @@ def test_writes_of_one_host_that_are_late_alone_are_not_their_brokers() -> None:
     for one in other:
         one.connection = connection(40, "10.0.0.6:40", "10.0.0.2:9092")
     assert found("slow_broker", *events, *other) is None
-    one = found("late_writes", *events, *other)
-    assert one is not None and "30 of 30 writes of 10.0.0.5 to led" in one.title
+    left = found("late_writes", *events, *other)
+    assert left is not None and "30 of 30 writes of 10.0.0.5 to led" in left.title
 
 
 def test_a_topic_alone_that_is_late_is_not_its_broker() -> None:

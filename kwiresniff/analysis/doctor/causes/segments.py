@@ -11,6 +11,8 @@ from kwiresniff.analysis.doctor.observers.segments import (
     BAD_PER_THOUSAND,
     ENOUGH_PACKETS,
     FEW_SYNS,
+    LOSSY,
+    RETRANSMITS,
     SOME_RETRANSMITS,
 )
 from kwiresniff.analysis.doctor.wording import duration, listed, times
@@ -57,10 +59,10 @@ class _Place(NamedTuple):
 
 
 class LossyPath(Cause):
-    """`retransmits` (warning; info below 2 %): a path loses packets: more than 1 % of those of a connection were sent
-    again, of one with fewer than 1,000 packets 3 %, at least ten and some in either direction, or one in ten; segments
-    that were lost before the capture point count as well. Where the paths of a host to several brokers are alike, they
-    count together, from 0.5 % on.
+    """`retransmits` (warning; info below 2 %, or 1 % where other paths are compared, of one direction alone below 3 %):
+    a path loses packets: more than 1 % of those of a connection were sent again, of one with fewer than 1,000 packets 3
+    %, at least ten and some in either direction, or one in ten; segments that were lost before the capture point count
+    as well. Where the paths of a host to several brokers are alike, they count together, from 0.5 % on.
 
     Paths are compared: what only the paths to one broker lose is near that broker, what only those of one host lose is
     on the client's side, where there are others of 250 packets and more that lose a fourth as much or less. Late
@@ -124,6 +126,9 @@ class LossyPath(Cause):
         if place.others:
             compared += f"; elsewhere {others.text()}"
         late = self._late(place, observed, loss)
+        both = any(one.numbers["both_ways"] for one in paths)
+        is_bad = loss.again >= loss.packets * RETRANSMITS
+        enough = BAD_PER_THOUSAND if both else LOSSY * 1_000
         # Who acknowledges late makes nobody lose what never came to the capture point, nor others less.
         sure = bool(place.others) or sum(one.numbers["recovered"] for one in paths) >= SOME_RETRANSMITS
         # Answers that were lost on the way are late without the broker's doing.
@@ -138,7 +143,7 @@ class LossyPath(Cause):
             "probes), as when a machine is short of CPU.",
             explained=(*paths, *late, *[one for path in paths for one in small_transfers(observed, path)]),
             supports=tuple(one.text for one in place.others),
-            severity="warning" if loss.per_thousand >= BAD_PER_THOUSAND or sure or late else "info",
+            severity="warning" if late or much or (sure and both and is_bad) or loss.per_thousand >= enough else "info",
             numbers={
                 "per_thousand": loss.per_thousand,
                 "to_broker": to_broker,

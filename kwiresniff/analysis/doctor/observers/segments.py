@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import ClassVar
 
 from kwiresniff.analysis.doctor.context import Context
@@ -54,7 +55,7 @@ class _Path:
             packets *= 2  # a capture of one direction, without what acknowledges it
         much = packets >= FEW_PACKETS and again >= max(FEW_RETRANSMITS, packets * MANY_RETRANSMITS)
         # In one direction alone it may be a receiver that takes no more, and is asked again and again whether it does.
-        both = min(connection.retransmits) >= BOTH_WAYS or sum(connection.recovered) >= BOTH_WAYS
+        both = min(lost) >= BOTH_WAYS or sum(connection.recovered) >= BOTH_WAYS
         lossy = both and again >= max(SOME_RETRANSMITS, packets * LOSSY)
         self._count(self.all, connection)
         self.packets += packets
@@ -77,12 +78,13 @@ class ResentSegments(Observer):
     or had been lost before the capture point; ``segments_arrived``: the other paths. ``syns_resent``: a broker whose
     connections came to be only at a later SYN.
 
-    Where a capture has most packets twice it shows none of them. Numbers of the first two: ``packets`` (of a path that
-    loses few in all, those of the bad connections), of which were sent again ``to_broker`` and ``to_client``; ``all``:
-    all packets of the path, and how many were sent again; ``recovered``: how many of these were lost before the capture
-    point; ``both_ways``: some in either direction, or before the capture point; ``much``: so many that answers must be
-    late. Of the third: ``retransmits``, ``longest_ns`` that a handshake took,
-    ``connections`` of the broker.
+    Where a capture has most packets twice it shows none of them; nor are those counted that the network doubled, or
+    brought in another order.
+    Numbers of the first two: ``packets`` (of a path that loses few in all, those of the bad connections), of which were
+    sent again ``to_broker`` and ``to_client``; ``all``: all packets of the path, and how many were sent again;
+    ``recovered``: how many of these were lost before the capture point; ``both_ways``: some in either direction, or
+    before the capture point; ``much``: so many that answers must be late. Of the third: ``retransmits``, ``longest_ns``
+    that a handshake took, ``connections`` of the broker.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("segments_resent", "segments_arrived", "syns_resent")
@@ -97,7 +99,8 @@ class ResentSegments(Observer):
 
     def connection(self, connection: Connection) -> None:
         """Takes one that has ended, and what was counted on it."""
-        lost = [again + before for again, before in zip(connection.retransmits, connection.recovered, strict=True)]
+        lost = [again - copies for again, copies in zip(connection.retransmits, connection.copies, strict=True)]
+        lost = [again + before for again, before in zip(lost, connection.recovered, strict=True)]
         self._resent += sum(connection.retransmits) > 0
         if is_captured_twice(connection):
             self._copied += 1
@@ -125,7 +128,7 @@ class ResentSegments(Observer):
             case = path.bad if is_bad else path.all
             packets, lost = (path.bad_packets, path.bad_lost) if some else (path.packets, path.lost)
             clients = [f"client:{client}" for client in path.all.noted("clients")] if not some else []
-            yield observation_of(
+            seen = observation_of(
                 "segments_resent" if is_bad else "segments_arrived",
                 f"of {packets:,} packets between {host} and {self.context.cluster.broker_text(broker)} {lost[0]} were "
                 f"sent again to the broker and {lost[1]} to the client",
@@ -142,6 +145,7 @@ class ResentSegments(Observer):
                 },
                 Harm(requests_late=sum(lost)) if path.is_much else HARMLESS,
             )
+            yield replace(seen, count=sum(lost))
         for broker, _, case in self._syns:
             known = self._opened.known(broker)
             opened = known.count if known is not None else 0
