@@ -17,6 +17,7 @@ from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.observers.errors import DENIED, FEW
 from kwiresniff.analysis.doctor.wording import broker_says, listed
 from kwiresniff.analysis.negotiation import COORDINATOR_CODES
+from kwiresniff.base.flows import host_of
 from kwiresniff.results.findings import scope_of
 
 #: For so long a coordinator may not be there: after a start, or when the topic behind it is made, it takes seconds.
@@ -50,14 +51,18 @@ class AnsweredWithError(Cause):
             if one not in followers and (found := self.explain(one, observed)) is not None:
                 yield found
         if followers:
-            yield self._denied_replication(followers)
+            yield self._denied_replication(followers, observed)
 
-    def _denied_replication(self, followers: list[Observation]) -> Explanation:
+    def _denied_replication(self, followers: list[Observation], observed: Observed) -> Explanation:
         clients = sorted({client for one in followers for client in one.named("client")})
         users = list(dict.fromkeys(user for one in followers for user in one.noted("principals")))
         topics = list(dict.fromkeys(topic for one in followers for topic in one.noted("topics")))
         leaders = list(dict.fromkeys(broker for one in followers for broker in one.noted("brokers")))
         errors = sorted({one.name("error") for one in followers})
+        # Clients have another listener than followers have.
+        hosts = {host_of(leader) for leader in leaders}
+        late = {broker for one in observed.of("unanswered", "writes_waited") for broker in one.named("broker")}
+        brokers = [*leaders, *sorted(broker for broker in late if host_of(broker) in hosts)]
         return Explanation(
             code="replication_denied",
             subject="replication",
@@ -73,8 +78,16 @@ class AnsweredWithError(Cause):
             numbers={"errors": errors, "users": users, "followers": clients, "concerns": topics},
             details=tuple(dict.fromkeys(text for one in followers for text in one.numbers["taken_away"])),
             explains=dict.fromkeys(
-                ("not_enough_replicas", "under_replicated", "replica_wait", "request_timed_out", "slow"),
-                scope_of("topic", topics) | scope_of("broker", leaders),
+                (
+                    "not_enough_replicas",
+                    "under_replicated",
+                    "replica_wait",
+                    "request_timed_out",
+                    "slow",
+                    "unanswered",
+                    "request_timeout",
+                ),
+                scope_of("topic", topics) | scope_of("broker", brokers),
             ),
         )
 

@@ -135,7 +135,7 @@ class UnreachableBroker(Cause):
     """`broker_unreachable` (error when it lasts 30 s, else warning; info when it starts or is soon back): a broker
     refuses connections, or does not answer SYNs; a server on a usual port (9092 to 9099, 19092, 29092) of which nothing
     shows that it is a broker is told with that doubt, and as info where its clients work with others. Where another
-    host had a connection to it for most of the time, it is the way from those that had none.
+    host had a connection to it meanwhile, on which it answered, it is the way from those that had none.
     """
 
     codes = ("broker_unreachable",)
