@@ -10,7 +10,7 @@ from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.observers.handshakes import ENCRYPTED, SILENT
 from kwiresniff.analysis.doctor.observers.opened_connections import CONNECTIONS_PER_MINUTE, ENOUGH_CONNECTIONS
-from kwiresniff.analysis.doctor.wording import times
+from kwiresniff.analysis.doctor.wording import listed, times
 from kwiresniff.base.flows import host_of
 from kwiresniff.results.findings import scope_of
 
@@ -107,11 +107,48 @@ class FailedHandshake(Cause):
 class ClosedAfterHandshake(Cause):
     """`tls_closed` (warning where it is more than 30 a minute, else info): connections end soon after their TLS
     handshake, 3 times or more, and none of the client's host lasts: mostly an authentication that fails or is missing,
-    which TLS hides; commands that are run again and again look alike.
+    which TLS hides; commands that are run again and again look alike. Where a host closes all of them itself, with
+    several brokers, it is told once: a client for each message or command, most likely, since it has to get to work to
+    learn the addresses of the others.
     """
 
     codes = ("tls_closed",)
     explains = ("closed_after_handshake",)
+
+    def weigh(self, observed: Observed) -> Iterator[Explanation]:
+        """By client's host where it closes those to several brokers itself, else by host and broker."""
+        short = observed.of("closed_after_handshake")
+        by_host: dict[str, list[Observation]] = {}
+        for one in short:
+            if one.count >= SOON_OFTEN and one.numbers["by_client"] == one.count:
+                by_host.setdefault(listed(one.noted("hosts")), []).append(one)
+        for host, paths in by_host.items():
+            if len(paths) > 1:
+                short = [one for one in short if one not in paths]
+                yield self._by_host(host, paths)
+        for one in short:
+            if (found := self.explain(one, observed)) is not None:
+                yield found
+
+    def _by_host(self, host: str, paths: list[Observation]) -> Explanation:
+        brokers = sorted(one.name("broker") for one in paths)
+        first_ns, last_ns = min(one.first_ns for one in paths), max(one.last_ns for one in paths)
+        count = sum(one.count for one in paths)
+        per_minute = count * 60e9 / max(last_ns - first_ns, 1_000_000)
+        return self.told(
+            paths[0],
+            f"makes {per_minute:,.0f} TLS connections a minute ({count:,}), to {listed(brokers)}, and closes each soon "
+            "after its handshake: a client for each message or command, or one that is refused inside of TLS",
+            "It goes on to several brokers, which it learns from Metadata when it has got to work; unless it is given "
+            "all of them to begin with. Let it keep one client for as long as it runs: each connection costs broker "
+            f"and client a TLS handshake. {_HIDDEN}",
+            subject=host,
+            explained=tuple(paths),
+            severity="warning" if per_minute > CONNECTIONS_PER_MINUTE and count >= ENOUGH_CONNECTIONS else "info",
+            numbers={"brokers": brokers, "connections": count, "per_minute": round(per_minute)},
+            scope=scope_of("host", [host]),
+            explains={"connection_churn": scope_of("broker", brokers)},
+        )
 
     def explain(self, one: Observation, observed: Observed) -> Explanation | None:
         broker, seconds = one.name("broker"), max((one.last_ns - one.first_ns) / 1e9, 1e-3)

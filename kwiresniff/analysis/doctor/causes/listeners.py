@@ -152,6 +152,8 @@ class UnreachableBroker(Cause):
         if not is_broker:
             calm = numbers["works"] or one.count < FEW_ATTEMPTS
         name, hosts, others = self.context.cluster.broker_text(server), numbers["hosts"], numbers["reached_by"]
+        unread = {client for each in observed.of("partition_not_read") for client in each.named("client")}
+        cut_off = [client for client in unread if client.rpartition(" ")[2] in hosts]
         if others:
             how = f"{how} of {listed(hosts)}"
             until += f", while {listed(others)} {'works' if len(others) == 1 else 'work'} with it"
@@ -174,7 +176,10 @@ class UnreachableBroker(Cause):
                 "hosts": hosts[:100],
                 "reached_by": others,
             },
-            explains={"connection_churn": scope_of("broker", [server])},
+            explains={
+                "connection_churn": scope_of("broker", [server]),
+                "partition_not_read": scope_of("client", cut_off),
+            },
         )
 
 

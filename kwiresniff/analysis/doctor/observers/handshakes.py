@@ -145,7 +145,7 @@ class ShortConnections(CountingObserver):
     """``closed_after_handshake``: connections of a host to a broker ended soon after their TLS handshake, and none
     lasted.
 
-    Notes: ``hosts``, ``brokers``.
+    Notes: ``hosts``, ``brokers``. Numbers: how many of them the client closed (``by_client``).
     """
 
     kinds = ("closed_after_handshake",)
@@ -170,13 +170,14 @@ class ShortConnections(CountingObserver):
                 self._lasting.add(path_of(connection))
         elif connection.closed_by:
             case = self.cases.case(path_of(connection))
-            case.add(connection.closed_packet or connection.first_packet, connection.closed_ns)
+            by_client = connection.closed_by == "client"
+            case.add(connection.closed_packet or connection.first_packet, connection.closed_ns, int(by_client))
             note_ends(case, connection)
 
     def observations(self) -> Iterator[Observation]:
         for path, _, case in self.cases:
             if path not in self._lasting:
-                yield self.observed(path, "", case)
+                yield self.observed(path, "", case, by_client=case.total)
 
 
 def path_of(connection: Connection) -> str:
