@@ -40,19 +40,26 @@ FEW_SYNS = 3
 class _Path:
     """The connections of one client's host to one broker: all of them, and those on which many packets came again."""
 
-    __slots__ = ("all", "bad", "bad_lost", "bad_packets", "is_both_ways", "is_much", "lost", "packets", "recovered")
+    __slots__ = (
+        "all", "bad", "bad_lost", "bad_packets", "is_both_ways", "is_much", "is_twice", "lost", "packets", "recovered",
+    )  # fmt: skip
 
     def __init__(self, context: Context) -> None:
         self.all, self.bad = context.case(), context.case()
         self.packets = self.bad_packets = self.recovered = 0
         self.lost, self.bad_lost = [0, 0], [0, 0]
         self.is_much = self.is_both_ways = False
+        self.is_twice = True
 
     def add(self, connection: Connection, lost: list[int]) -> None:
         """Takes a connection, and how many packets were lost of it in each direction."""
         packets, again = sum(connection.packets), sum(lost)
         if not min(connection.packets):
             packets *= 2  # a capture of one direction, without what acknowledges it
+        if connection.is_twice:
+            packets //= 2  # what was sent again is told from its copies
+        elif again:
+            self.is_twice = False
         much = packets >= FEW_PACKETS and again >= max(FEW_RETRANSMITS, packets * MANY_RETRANSMITS)
         # In one direction alone it may be a receiver that takes no more, and is asked again and again whether it does.
         both = min(lost) >= BOTH_WAYS or sum(connection.recovered) >= BOTH_WAYS
@@ -78,13 +85,12 @@ class ResentSegments(Observer):
     or had been lost before the capture point; ``segments_arrived``: the other paths. ``syns_resent``: a broker whose
     connections came to be only at a later SYN.
 
-    Where a capture has most packets twice it shows none of them; nor are those counted that the network doubled, or
-    brought in another order.
-    Numbers of the first two: ``packets`` (of a path that loses few in all, those of the bad connections), of which were
-    sent again ``to_broker`` and ``to_client``; ``all``: all packets of the path, and how many were sent again;
-    ``recovered``: how many of these were lost before the capture point; ``both_ways``: some in either direction, or
-    before the capture point; ``much``: so many that answers must be late. Of the third: ``retransmits``, ``longest_ns``
-    that a handshake took, ``connections`` of the broker.
+    Where a capture has most packets twice it shows only those that are told from the copies; nor are those counted that
+    the network doubled, or brought in another order. Numbers of the first two: ``packets`` (of a path that loses few in
+    all, those of the bad connections), of which were sent again ``to_broker`` and ``to_client``; ``all``: all packets
+    of the path, and how many were sent again; ``recovered``: how many of these were lost before the capture point;
+    ``both_ways``: some in either direction, or before the capture point; ``much``: so many that answers must be late.
+    Of the third: ``retransmits``, ``longest_ns`` that a handshake took, ``connections`` of the broker.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("segments_resent", "segments_arrived", "syns_resent")
@@ -104,7 +110,8 @@ class ResentSegments(Observer):
         self._resent += sum(connection.retransmits) > 0
         if is_captured_twice(connection):
             self._copied += 1
-            lost = [0, 0]
+            if not connection.is_twice:
+                lost = [0, 0]
         path = self._paths.of((host_of(connection.client), connection.broker))
         if path is not None:
             path.add(connection, lost)
@@ -122,7 +129,9 @@ class ResentSegments(Observer):
     def observations(self) -> Iterator[Observation]:
         """One for each path, one for each broker."""
         is_twice = self._copied > 0 and self._copied * 2 >= self._resent
-        for (host, broker), path in self._paths.items() if not is_twice else ():
+        for (host, broker), path in self._paths.items():
+            if is_twice and not path.is_twice:
+                continue
             is_bad = path.bad.count > 0
             some = is_bad and sum(path.lost) <= path.packets * RETRANSMITS
             case = path.bad if is_bad else path.all
