@@ -302,7 +302,7 @@ ALSO = {
     "coordinator-gone": {("leader_change", "warning")},
     "not-authorized": {("group_authorization_failed", "error"), ("topic_authorization_failed", "error")},
 }
-HEALTHY = ("idle-connections", "listener-named", "old-client-negotiates", "packets-doubled", "rolling-restart")
+HEALTHY = ("idle-connections", "listener-named", "old-client-negotiates", "rolling-restart")
 
 
 def test_every_recording_has_a_row_and_an_expectation() -> None:

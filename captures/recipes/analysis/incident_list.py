@@ -706,15 +706,6 @@ INCIDENTS = (
         happened="nothing passes between 10.9.0.3, where till is, and node 2; warehouse at 10.9.0.2 works with node 2",
     ),
     Incident(
-        "packets-doubled",
-        [("loads.py", "{bootstrap}", "spread", "4")],
-        [*topics("orders:6:3"), ("loads.py", "{bootstrap}", "spread", "5"), ("wait", "5")],
-        cluster(replica_fetch_wait_max_ms="500"),
-        LIBRDKAFKA,
-        cable="double=0.1",
-        happened="nothing is wrong: one packet in ten passes the cable twice",
-    ),
-    Incident(
         "followers-denied",
         [("loads.py", "{bootstrap}", "spread", "9")],
         topics("orders:6:3:min.insync.replicas=2"),

@@ -1,8 +1,7 @@
 """A cable between client and brokers that is long, narrow, or loses packets.
 
 Usage: ``python3 -m captures.recipes.analysis.long_cable ONE OTHER SETTING=VALUE...`` passes frames from one interface
-to the other and back. ``delay`` is how many seconds each takes, ``loss`` the part of them that is lost, ``double`` the
-part that passes twice, ``rate`` how
+to the other and back. ``delay`` is how many seconds each takes, ``loss`` the part of them that is lost, ``rate`` how
 many bytes a second pass towards the clients, with ``queue`` bytes waiting at most. ``port`` and ``host`` limit all of
 this to the frames from and to one port of a broker, or one address of a client. ``long_network`` puts it between the
 two namespaces of the rig.
@@ -73,7 +72,7 @@ def is_meant(frame: bytes, port: int, host: bytes) -> bool:
 
 def main() -> None:
     given = dict(word.split("=") for word in sys.argv[3:])
-    delay_s, loss, double, rate = (float(given.get(name, 0)) for name in ("delay", "loss", "double", "rate"))
+    delay_s, loss, rate = (float(given.get(name, 0)) for name in ("delay", "loss", "rate"))
     port, host = int(given.get("port", 0)), socket.inet_aton(given["host"]) if "host" in given else b""
     queue_s = float(given.get("queue", QUEUE_BYTES)) / rate if rate else 0.0
     chance = random.Random(1)
@@ -100,7 +99,7 @@ def main() -> None:
                 if begin - now < queue_s:
                     narrow.append((begin + len(frame) / rate, other, frame))
             else:
-                under_way += [(now + delay_s, other, frame)] * (1 + (chance.random() < double))
+                under_way.append((now + delay_s, other, frame))
         for passing in (under_way, narrow):
             while passing and passing[0][0] <= time.monotonic():
                 _, other, frame = passing.popleft()
