@@ -153,6 +153,8 @@ class RecordOpener:
             self.lost_code = ""
         if cipher.counts:
             self._nonce = int.from_bytes(body[:8], "big")
+        if key != self.key:
+            self._ciphers = {key: cipher}  # no record under an earlier key follows
         self.key, self.low, self.slack, self._next = key, number + 1, 0, number + 1
         self._has_opened = True
         self.opened += 1
