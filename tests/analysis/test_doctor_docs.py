@@ -7,8 +7,8 @@ import re
 import pytest
 
 from kwiresniff.analysis.doctor import Cause
-from kwiresniff.analysis.doctor.causes.errors import AnsweredWithError
 from kwiresniff.analysis.doctor.examine import CAUSES, OBSERVERS
+from kwiresniff.analysis.doctor.troubles.errors import AnsweredWithError
 from kwiresniff.cli.doctor_page import page, paragraphs_on_codes
 from tests.support.paths import ROOT
 

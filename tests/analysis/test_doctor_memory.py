@@ -9,8 +9,8 @@ import pytest
 from kwiresniff.analysis.doctor import evidence
 from kwiresniff.analysis.doctor.cluster import Cluster
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.observers import slow_answers
-from kwiresniff.analysis.doctor.observers.efficiency import RequestSizes
+from kwiresniff.analysis.doctor.troubles import slow_answers
+from kwiresniff.analysis.doctor.troubles.efficiency import RequestSizes
 from kwiresniff.analysis.memory_budget import MemoryBudget
 from kwiresniff.model import Body, Problem
 from tests.support.exchanges import START_NS, connection, exchange

@@ -9,9 +9,9 @@ import pytest
 
 from kwiresniff.analysis.doctor import replica_table
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.observers import batches, writes
-from kwiresniff.analysis.doctor.observers.batches import Recompression, ResentBatches
-from kwiresniff.analysis.doctor.observers.writes import Writes
+from kwiresniff.analysis.doctor.troubles import batches, writes
+from kwiresniff.analysis.doctor.troubles.batches import Recompression, ResentBatches
+from kwiresniff.analysis.doctor.troubles.writes import Writes
 from kwiresniff.analysis.memory_budget import MemoryBudget
 from kwiresniff.model import Exchange
 from tests.support.exchanges import START_NS, connection, exchange

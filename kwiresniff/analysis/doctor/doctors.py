@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from typing import ClassVar, Final
 
 from kwiresniff.analysis.cluster_evidence import cluster_of
-from kwiresniff.analysis.doctor.causes.clusters import ClusterChanged
 from kwiresniff.analysis.doctor.examine import Doctor, Maker
 from kwiresniff.analysis.doctor.judgement import AFTER_NS, BEFORE_NS, MAX_SYMPTOMS, Judgement, in_order
+from kwiresniff.analysis.doctor.troubles.clusters import ClusterChanged
 from kwiresniff.base.needs import Needs
 from kwiresniff.identity.clusters import Clusters
 from kwiresniff.model import Connection, ConnectionAttempt, Event, Exchange, Problem, TopicNames

@@ -15,7 +15,6 @@ from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import Ending
 from kwiresniff.analysis.doctor.evidence import Case
 from kwiresniff.analysis.doctor.observation import HARMLESS, Harm, Observation, observation_of
-from kwiresniff.analysis.doctor.selection import ALL, Selection
 from kwiresniff.analysis.doctor.wording import listed, times
 from kwiresniff.model import Connection, ConnectionAttempt, Exchange, Problem
 
@@ -24,15 +23,13 @@ from kwiresniff.model import Connection, ConnectionAttempt, Exchange, Problem
 class Observer:
     """One observer of the doctor; those that there are derive from it.
 
-    ``exchange`` is called with exchanges of ``apis`` (None: of all), those of them that its ``selection`` names.
-    ``failure`` is called with those that have an error, a problem or no answer, whatever their API. An observer that
-    needs few exchanges costs nothing for the others. ``judges`` names error codes that need no finding of their own
-    because a cause of what is observed here says what they mean. ``kinds`` are those of its observations.
+    ``exchange`` is called with exchanges of ``apis`` (None: of all), ``failure`` with those that have an error, a
+    problem or no answer, whatever their API. ``judges`` names error codes that need no finding of their own because a
+    cause of what is observed here says what they mean. ``kinds`` are those of its observations.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ()
     apis: ClassVar[frozenset[int] | None] = frozenset()
-    selection: ClassVar[Selection] = ALL
     judges: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, context: Context) -> None:

@@ -1,0 +1,159 @@
+"""Members of a group that are assigned no partition while others are: more members than partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.context import Context
+from kwiresniff.analysis.doctor.evidence import clipped
+from kwiresniff.analysis.doctor.observation import Observation, Observed, observation_of
+from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.wording import counted, duration, listed
+from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
+from kwiresniff.analysis.places import place_of
+from kwiresniff.base.api_keys import CONSUMER_GROUP_HEARTBEAT, HEARTBEAT, JOIN_GROUP, SYNC_GROUP
+from kwiresniff.base.body_members import DECODED
+from kwiresniff.base.field_values import field_text
+from kwiresniff.model import Body, Exchange
+
+#: Members that are remembered.
+MAX_MEMBERS = 10_000
+
+
+@dataclass(slots=True, eq=False)
+class _Member:
+    """A member: how many partitions it was assigned last, and when; how long it had none."""
+
+    client: str
+    partitions: int = 0
+    since_ns: int = 0
+    seen_ns: int = 0
+    packet: int = 0
+    idle_ns: int = 0
+
+
+class IdleMembers(Observer):
+    """``idle_members``: members of a consumer group have no partitions while others have some.
+
+    Numbers: ``idle``, ``members``, ``partitions`` and ``longest_ns``.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("idle_members",)
+    apis: ClassVar[frozenset[int] | None] = frozenset({JOIN_GROUP, SYNC_GROUP, HEARTBEAT, CONSUMER_GROUP_HEARTBEAT})
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._groups: dict[str, dict[str, _Member]] = {}
+        self._count = 0
+
+    def exchange(self, exchange: Exchange) -> None:
+        """What each member is assigned, and how long it stays."""
+        request = exchange.request.body if exchange.request is not None else None
+        answer = exchange.response.body if exchange.response is not None else None
+        if not request or answer is None or exchange.errors:
+            return
+        packet, ns = place_of(exchange)
+        group_id = clipped(field_text(request.get("group_id")))
+        if exchange.api_key == JOIN_GROUP:
+            told = {clipped(field_text(one.get("member_id"))) for one in answer.get("members") or ()}
+            members = self._groups.get(group_id, {})
+            if told:  # the leader is told who is in the new generation
+                self._groups[group_id] = {name: one for name, one in members.items() if name in told}
+            return
+        partitions = _assigned(exchange.api_key, answer)
+        member_id = clipped(field_text(answer.get("member_id")) or field_text(request.get("member_id")))
+        known = self._groups.get(group_id, {}).get(member_id)
+        if known is None:
+            known = self._new(group_id, member_id, self.context.client_of(exchange)) if partitions is not None else None
+        if known is None:
+            return
+        known.seen_ns = ns
+        if partitions is not None:
+            known.partitions, known.since_ns, known.packet = partitions, ns, packet
+        elif not known.partitions and known.since_ns:
+            known.idle_ns = max(known.idle_ns, ns - known.since_ns)
+
+    def _new(self, group_id: str, member_id: str, client: str) -> _Member | None:
+        size = 4 * ENTRY_BYTES + text_bytes(group_id, member_id, client)
+        if self._count >= MAX_MEMBERS or not self.context.budget.admit(size):
+            return None
+        self._count += 1
+        found = self._groups.setdefault(group_id, {})[member_id] = _Member(client)
+        return found
+
+    def observations(self) -> Iterator[Observation]:
+        """By group: the members that had nothing for the longest time."""
+        for group_id, members in self._groups.items():
+            idle = [one for one in members.values() if one.idle_ns and not one.partitions]
+            busy = [one for one in members.values() if one.partitions]
+            if not idle or not busy:
+                continue
+            case = self.context.case()
+            for one in idle:
+                case.add(one.packet, one.since_ns or one.seen_ns, one.idle_ns, until_ns=one.seen_ns)
+            partitions = sum(one.partitions for one in busy)
+            clients = sorted({one.client for one in idle})
+            yield observation_of(
+                "idle_members",
+                f"{len(idle)} of {counted(len(idle) + len(busy), 'member')} of group {group_id} were assigned nothing "
+                f"for {duration(case.most)}: {listed(clients)}; the others have {counted(partitions, 'partition')}",
+                case,
+                {f"group:{group_id}", *(f"client:{one}" for one in clients)},
+                {
+                    "group": group_id,
+                    "idle": len(idle),
+                    "members": len(idle) + len(busy),
+                    "partitions": partitions,
+                    "longest_ns": case.most,
+                },
+            )
+
+
+def _assigned(api_key: int, answer: Body) -> int | None:
+    """How many partitions an answer assigns; None where it says nothing of it, or the group is no consumers'."""
+    if api_key == SYNC_GROUP:
+        return assigned_in(answer)
+    assignment = answer.get("assignment") if api_key == CONSUMER_GROUP_HEARTBEAT else None
+    topics = assignment.get("topic_partitions") if isinstance(assignment, dict) else None
+    return None if topics is None else sum(len(topic.get("partitions") or ()) for topic in topics)
+
+
+def assigned_in(body: Body) -> int | None:
+    """How many partitions are in the assignment of a consumer, in an answer to SyncGroup or in one of what a leader
+    assigns; None where there is none, or it is no consumer's."""
+    if not body.get("assignment"):
+        return None
+    opened = body.get(f"assignment{DECODED}")
+    data = opened.get("data") if isinstance(opened, dict) else None
+    topics = (data or {}).get("assigned_partitions")
+    # What an assignor of its own kind adds may be work of another sort: standby tasks of Kafka Streams.
+    if topics is None or (data or {}).get("user_data"):
+        return None
+    return sum(len(topic.get("partitions") or ()) for topic in topics)
+
+
+class TooManyMembers(Cause):
+    """`idle_members` (info): a group has more members than partitions, and those without any have nothing to do. Seen
+    must be an assignment without partitions that lasts. Assignors that add data of their own (Kafka Streams: standby
+    tasks) are left out. They may be kept in reserve on purpose.
+    """
+
+    codes = ("idle_members",)
+    explains = ("idle_members",)
+
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        numbers = one.numbers
+        return self.told(
+            one,
+            f"{numbers['idle']} of {numbers['members']} members have nothing to do: there are "
+            f"{counted(numbers['partitions'], 'partition')} for them ({listed(one.named('client'))})",
+            "More members than partitions add no speed, only rebalances and requests: run as many as there "
+            "are partitions, or add partitions where more are needed.",
+            subject=f"group {numbers['group']}",
+            doubt="They may be kept in reserve.",
+            severity="info",
+            stands=numbers["members"] > numbers["partitions"],
+        )
