@@ -33,7 +33,6 @@ COMPILED = (
     "kwiresniff/analysis/clients.py",
     "kwiresniff/analysis/cluster_evidence.py",
     "kwiresniff/analysis/doctor/cluster.py",
-    "kwiresniff/analysis/doctor/connection_notes.py",
     "kwiresniff/analysis/doctor/context.py",
     "kwiresniff/analysis/doctor/doctors.py",
     "kwiresniff/analysis/doctor/evidence.py",

@@ -29,7 +29,6 @@ class ClientNames(CountingObserver):
 
     kinds = ("default_client_id",)
     entities = ("client", "")
-    sentence = "{client} goes by the name that its library came with, {times}"
     apis = frozenset({API_VERSIONS})
 
     def exchange(self, exchange: Exchange) -> None:

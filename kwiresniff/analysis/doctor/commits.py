@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, MemoryBudget, text_bytes
@@ -13,17 +14,15 @@ MAX_COMMITTED = 10_000
 PartitionOfClient: TypeAlias = tuple[str, str, int]
 
 
+@dataclass(slots=True, eq=False)
 class Committed:
     """The newest committed offset, how often it was committed while the capture looked, when last, and the longest time
     between two commits."""
 
-    __slots__ = ("count", "longest_ns", "ns", "offset")
-
-    def __init__(self, offset: int) -> None:
-        self.offset = offset
-        self.count = 0
-        self.ns = 0
-        self.longest_ns = 0
+    offset: int
+    count: int = 0
+    ns: int = 0
+    longest_ns: int = 0
 
 
 class Commits:

@@ -106,15 +106,12 @@ class Doctor:
                 context.end_ns = message.last_ns
             if not context.begin_ns:
                 context.begin_ns = message.first_ns
-        notes = context.cluster.answered(exchange, response.first_ns) if response is not None else None
-        context.look_at(exchange, notes)
+        if response is not None:
+            context.cluster.answered(exchange, response.first_ns)
         if api_key in (METADATA, API_VERSIONS) or (exchange.errors and api_key in (PRODUCE, FETCH)):
             context.cluster.learn(exchange)
         for take_exchange in self._takers.get(api_key, self._others):
             take_exchange(exchange)
-        if context.watching:
-            for take in tuple(context.watching):
-                take(exchange)
         if exchange.errors or exchange.problems:
             for take in self._on_failure:
                 take(exchange)

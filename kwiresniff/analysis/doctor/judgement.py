@@ -125,7 +125,7 @@ def _finding_of(explanation: Explanation) -> Finding:
         explains=explanation.explains,
         rank=explanation.rank,
         weight=harm.weight(),
-        observed=tuple(one.text for one in explained)[:MAX_OBSERVED],
+        observed=tuple(one.sentence for one in explained)[:MAX_OBSERVED],
         supports=explanation.supports,
         contradicts=explanation.contradicts,
     )
@@ -145,7 +145,7 @@ def _left_over(one: Observation) -> Finding:
         code=one.kind,
         severity=one.harm.severity(),
         subject=listed(names),
-        title=one.text,
+        title=one.sentence,
         remedy=_UNEXPLAINED,
         count=one.count,
         evidence=one.evidence,

@@ -21,7 +21,7 @@ from kwiresniff.analysis.doctor.observation import Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.troubles.bootstraps import LEARNT_NS, Bootstraps
-from kwiresniff.analysis.doctor.wording import listed, span, times
+from kwiresniff.analysis.doctor.wording import times
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import FIND_COORDINATOR, METADATA
@@ -254,18 +254,15 @@ class Addresses(Observer):
         kind: str, what: str, case: Case, broker: str, advertised: list[str], numbers: dict[str, Any]
     ) -> Observation:
         clients = numbers["clients"]
-        text = f"{listed(clients)} got {listed(advertised)} from {broker}: {what}"
         about = {*(f"client:{one}" for one in clients), *(f"broker:{one}" for one in (broker, *advertised))}
-        return observation_of(kind, text, case, about, {"dialled": broker, "advertised": advertised, **numbers})
+        return observation_of(kind, case, about, {"dialled": broker, "advertised": advertised, **numbers})
 
     def _failures(self, server: str, absence: list[tuple[str, Case]], is_broker: bool) -> Observation:
         case, hosts = self._merged(one for _, one in absence), [host for host, _ in absence]
         unanswered = case.count - case.total
-        how = "refused connections" if case.total >= unanswered else "did not answer SYNs"
         back_ns = max((self._reached.get((host, server), 0) for host in hosts), default=0)
         return observation_of(
             "connections_failed",
-            f"{server} {how} of {listed(hosts)}{span(case.first_ns, case.last_ns)}",
             case,
             {f"broker:{server}", *(f"host:{host}" for host in hosts)},
             {

@@ -45,7 +45,6 @@ class UnauthenticatedClients(CountingObserver):
     """
 
     kinds = ("closed_without_sasl",)
-    sentence = "{client} did not authenticate, and {broker} closed the connection after {requests}, {times}"
 
     def ending(self, ending: Ending) -> None:
         """Closed after the first request that is not ApiVersions."""
@@ -66,7 +65,6 @@ class RefusedAuthentications(CountingObserver):
 
     kinds = ("authentication_refused",)
     entities = ("client", "how")
-    sentence = "{client} could not authenticate with {brokers} by {mechanisms}: {how}, {times}"
     apis = frozenset({SASL_AUTHENTICATE, ALTER_USER_SCRAM_CREDENTIALS})
     judges = frozenset({FAILED, MECHANISM, STATE})
 

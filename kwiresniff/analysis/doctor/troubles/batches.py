@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import ClassVar, Final, NamedTuple, TypeAlias
 
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import Case, clipped
+from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
 from kwiresniff.analysis.doctor.observation import Harm, Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
@@ -117,7 +117,7 @@ class ResentBatches(Observer):
                 if len(self._closed) > MAX_CLOSED:
                     del self._closed[next(iter(self._closed))]
                 cluster_id = self.context.cluster.of(exchange.connection.broker)
-                sender = self.context.client_of(exchange), cluster_id, clipped(self.context.topic_in(topic)), part.index
+                sender = client_of(exchange), cluster_id, clipped(self.context.topic_in(topic)), part.index
                 self._add(sender, (part.crc, part.all_bytes, part.records), sent)
 
     def _add(self, sender: _Sender, batch: _Batch, sent: _Sent) -> None:
@@ -138,7 +138,7 @@ class ResentBatches(Observer):
         brought = self.context.brought(exchange)
         if not brought:
             return
-        client, cluster_id = self.context.client_of(exchange), self.context.cluster.of(exchange.connection.broker)
+        client, cluster_id = client_of(exchange), self.context.cluster.of(exchange.connection.broker)
         for name, part in brought:
             readers = self._readers.of((cluster_id, name, part.index))
             if readers is None:
@@ -202,7 +202,7 @@ class ResentBatches(Observer):
         }
         about = [f"node:{cluster_id}/{node}" for node in case.noted("nodes")]
         about += [f"partition:{one}" for one in case.noted("partitions")]
-        return observation_of("batch_sent_again", text, case, about, numbers, Harm(records_doubled=doubled))
+        return observation_of("batch_sent_again", case, about, numbers, Harm(records_doubled=doubled))
 
     def _given_up_ns(self, one: _Sent) -> int:
         """How long the client waited until it closed the connection, 0 where it got the answer."""
@@ -309,7 +309,7 @@ class Recompression(Observer):
             assert response is not None
             codecs.case.add(response.first_packet, response.first_ns)
             codecs.case.note("brokers", [exchange.connection.broker])
-            codecs.case.note("clients", [self.context.client_of(exchange)])
+            codecs.case.note("clients", [client_of(exchange)])
             codecs.case.note("produced", [produced])
             codecs.case.note("fetched", [fetched])
 
@@ -319,9 +319,8 @@ class Recompression(Observer):
             if codecs.case.count <= codecs.same:
                 continue
             produced, fetched = codecs.case.noted("produced"), codecs.case.noted("fetched")
-            text = f"{topic} is produced with {_named(produced)} and fetched with {_named(fetched)}"
             numbers = {"produced": produced, "fetched": fetched, "leaders": codecs.case.noted("brokers")}
-            yield observation_of("recompressed", text, codecs.case, [f"topic:{topic}"], numbers)
+            yield observation_of("recompressed", codecs.case, [f"topic:{topic}"], numbers)
 
 
 def _codec_of(part: PartitionDigest) -> str:

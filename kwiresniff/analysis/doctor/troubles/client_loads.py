@@ -15,11 +15,10 @@ from statistics import median
 from typing import Any, ClassVar, Final
 
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import Case, clipped
+from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
 from kwiresniff.analysis.doctor.observation import Harm, Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
-from kwiresniff.analysis.doctor.wording import duration, listed
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, NUMBER_BYTES, text_bytes
 from kwiresniff.base.api_keys import API_VERSIONS, FIND_COORDINATOR, METADATA, OFFSET_FETCH, PRODUCE
 from kwiresniff.base.placeholders import NO_CLIENT_ID, OTHERS
@@ -145,7 +144,7 @@ class ClientLoads(Observer):
         load = self._loads.of(_alike(exchange.client_id)) if len(self._on) < MAX_CONNECTIONS else None
         if load is None:
             return None
-        load.case.note("clients", [self.context.client_of(exchange)])
+        load.case.note("clients", [client_of(exchange)])
         line = self._on[exchange.connection.id] = _Line(load)
         return line
 
@@ -181,22 +180,12 @@ class ClientLoads(Observer):
         apis = sorted(load.apis.items(), key=lambda one: -one[1])
         rate, share, byte_share = case.count / case.seconds, case.count / self._count, total / self._bytes
         busy_s = len(_busy(load.sizes)) * self._part_ns / 1e9
-        hurt = "".join(
-            f"; the Produce requests of {one['client']} waited {duration(one['during_ns'])} meanwhile, and "
-            f"{duration(one['before_ns'])} without them"
-            for one in slowed
-        )
-        clients, seen_ns = case.noted("clients"), case.last_ns - case.first_ns
+        clients, _seen_ns = case.noted("clients"), case.last_ns - case.first_ns
         who = clients[0] if len(clients) == 1 else name
         instances = max(load.instances.values(), default=1)
         bytes_of = sorted(load.sizes_of.items(), key=lambda one: -one[1])
-        what = listed([f"{api} ({count:,})" for api, count in apis])
-        seen = f"sent {share:.0%} of all requests, {rate:,.0f} a second in {duration(seen_ns)}: {what}"
-        if kind == "byte_load":
-            seen = f"sent and received {byte_share:.0%} of all bytes, {total:,} in {duration(seen_ns)}, by {what}"
         return observation_of(
             kind,
-            f"{who} {seen}{hurt}",
             case,
             (),
             {

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import ClassVar
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
-from kwiresniff.analysis.doctor.observation import Observed
+from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.wording import duration, listed
 from kwiresniff.results.findings import scope_of
 
@@ -22,27 +21,23 @@ class WrongClock(Cause):
     codes: ClassVar[tuple[str, ...]] = ("clock_skew",)
     explains: ClassVar[tuple[str, ...]] = ("clock_off",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By client."""
-        for one in observed.of("clock_off"):
-            ahead_ns, others, client = one.numbers["ahead_ns"], one.numbers["others"], one.name("client")
-            where = "ahead" if ahead_ns > 0 else "behind"
-            host = client.rpartition(" ")[2]
-            same = any(name.rpartition(" ")[2] == host for name in others)
-            whose = "its application sets them wrong" if same else f"the clock of {host} is wrong"
-            right = f"; the records of {listed(others, 3)} have the right time" if others else ""
-            yield Explanation(
-                code="clock_skew",
-                subject=client,
-                title=f"the timestamps of its records in {listed(one.named('topic'))} are {duration(abs(ahead_ns))} "
-                f"{where} ({one.count:,} batches): {whose}{right}",
-                remedy="Synchronise the clock of that machine (chrony, NTP). Retention, windows of Kafka Streams, "
-                "offsets by time and the lag in time go by these timestamps; brokers refuse those that are more than "
-                "message.timestamp.after.max.ms ahead (one hour by default).",
-                explained=(one,),
-                supports=(one.text,),
-                doubt="" if others else "It may be the clock of the machine that captured.",
-                numbers={"ahead_ns": ahead_ns, "topics": one.named("topic")[:100]},
-                severity="warning" if others else "info",
-                explains={"invalid_timestamp": scope_of("client", [client])},
-            )
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        ahead_ns, others, client = one.numbers["ahead_ns"], one.numbers["others"], one.name("client")
+        where = "ahead" if ahead_ns > 0 else "behind"
+        host = client.rpartition(" ")[2]
+        same = any(name.rpartition(" ")[2] == host for name in others)
+        whose = "its application sets them wrong" if same else f"the clock of {host} is wrong"
+        right = f"; the records of {listed(others, 3)} have the right time" if others else ""
+        return self.told(
+            one,
+            subject=client,
+            title=f"the timestamps of its records in {listed(one.named('topic'))} are {duration(abs(ahead_ns))} "
+            f"{where} ({one.count:,} batches): {whose}{right}",
+            remedy="Synchronise the clock of that machine (chrony, NTP). Retention, windows of Kafka Streams, "
+            "offsets by time and the lag in time go by these timestamps; brokers refuse those that are more than "
+            "message.timestamp.after.max.ms ahead (one hour by default).",
+            doubt="" if others else "It may be the clock of the machine that captured.",
+            numbers={"ahead_ns": ahead_ns, "topics": one.named("topic")[:100]},
+            severity="warning" if others else "info",
+            explains={"invalid_timestamp": scope_of("client", [client])},
+        )

@@ -132,7 +132,6 @@ class ClusterChanged(Cause):
             "they knew of the old cluster"
             + (f": {listed(still)} at once." if still else "; else let clients reach the old one again."),
             subject=listed(addresses),
-            supports=(one.text,),
             details=tuple(details),
             numbers={"clients": one.named("client"), **one.numbers},
         )

@@ -75,9 +75,8 @@ class ClosedUnanswered(CountingObserver):
             how = case.counts("how")
             at_once = how.get("at once", 0) > how.get("later", 0)
             open_ = sum(first <= case.first_ns <= last for first, last in self._served.get((host, broker), ()))
-            name, harm = cluster.broker_text(broker), Harm(requests_failed=case.count)
-            text = f"{name} closed new connections of {host} without an answer {times(case.count)}"
-            yield self.observed(host, broker, case, text, harm, at_once=at_once, open=open_)
+            _name, harm = cluster.broker_text(broker), Harm(requests_failed=case.count)
+            yield self.observed(host, broker, case, harm=harm, at_once=at_once, open=open_)
 
 
 class ConnectionLimit(Cause):
@@ -110,7 +109,6 @@ class ConnectionLimit(Cause):
             f"word, {title}",
             remedy,
             subject=f"{host} → {broker}",
-            supports=(one.text,),
             numbers={"broker": broker, "host": host, "open": open_ if at_once else None, "clients": clients},
             explains=dict.fromkeys(
                 ("closed_by_broker", "unanswered", "metadata_storm", "connection_churn"),

@@ -12,7 +12,7 @@ from kwiresniff.analysis.doctor.evidence import Case, client_of
 from kwiresniff.analysis.doctor.observation import Observation, Observed, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.troubles.segments import is_captured_twice
-from kwiresniff.analysis.doctor.wording import counted, duration, listed, times
+from kwiresniff.analysis.doctor.wording import counted, duration, listed
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.time_units import MILLISECOND_NS
 from kwiresniff.model import Connection, Exchange, Problem
@@ -103,8 +103,7 @@ class Damage(Observer):
                     "by_time": self._early_by_time,
                 }
                 about = {f"client:{subject}"} if kind == "bad_crc" else set()
-                text = f"{subject}: {kind.replace('_', ' ')}, {times(case.count)}"
-                yield observation_of(kind, text, case, about, numbers)
+                yield observation_of(kind, case, about, numbers)
 
 
 class DamagedBatches(Cause):

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from typing import ClassVar, Final
 
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import Case, clipped
+from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
 from kwiresniff.analysis.doctor.observation import HARMLESS, Harm, Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
-from kwiresniff.analysis.doctor.wording import clock, counted, duration, listed, times
+from kwiresniff.analysis.doctor.wording import clock, counted, duration, listed
 from kwiresniff.analysis.groups import subscribed_topics
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import request_place
@@ -149,7 +149,7 @@ class Departures(Observer):
         group = self._groups.of(group_id)
         if not member_id or group is None:
             return
-        client = self.context.client_of(exchange)
+        client = client_of(exchange)
         joins = exchange.api_key == JOIN_GROUP or request.get("member_epoch") == 0
         if joins:
             self._joined(exchange, group, request, answer)
@@ -197,7 +197,7 @@ class Departures(Observer):
     # -- what they read -------------------------------------------------------------------------------------------
 
     def _read(self, exchange: Exchange) -> None:
-        reader = self._readers.get(self.context.client_of(exchange))
+        reader = self._readers.get(client_of(exchange))
         if reader is None:
             return
         if reader.progressed or (reader.read_ns and not self._is_soon(reader, exchange)):
@@ -282,8 +282,6 @@ class Departures(Observer):
             codecs, group = case.noted("codecs"), self._groups.get(reader.group)
             yield observation_of(
                 "left_at_first_records",
-                f"{client} left group {reader.group} {duration(case.most)} after it was given its first records"
-                f" ({listed(codecs)}), and committed nothing behind them, {times(case.count)}",
                 case,
                 {f"client:{client}", f"group:{reader.group}"},
                 {

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import Case, Tally, client_text, is_cut
+from kwiresniff.analysis.doctor.evidence import Case, client_of, client_text, is_cut
 from kwiresniff.analysis.doctor.observation import Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
-from kwiresniff.analysis.doctor.wording import counted, times
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMBER_BYTES
 from kwiresniff.base.api_keys import FETCH, OFFSET_COMMIT, PRODUCE
 from kwiresniff.base.field_values import field_text
@@ -43,44 +42,28 @@ class RequestSizes(Observer):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._commits = context.tally()
-        self._produces = context.tally()
-        self._fetches = context.tally()
-        self._empty = context.tally()
-        self._unsafe = context.tally()
-        self._refused = context.tally()
+        #: By kind; with all fetches of each client, of which ``empty_fetches`` are a part.
+        self._cases = {kind: context.tally() for kind in (*self.kinds, "fetches")}
         #: By connection, when its last record without acknowledgement was sent, and in how large a request.
         self._unasked: dict[int, tuple[int, int]] = {}
-        self._old = context.tally()
 
     def exchange(self, exchange: Exchange) -> None:
         """Counts an exchange by its API."""
         request, response = exchange.request, exchange.response
         if request is None:
             return
-        subject = self.context.client_of(exchange)
-        packet, ns = request.first_packet, request.first_ns
-        api_key = exchange.api_key
-        if api_key == OFFSET_COMMIT:
-            case = self._commits.case(subject)
+        client, packet, ns = client_of(exchange), request.first_packet, request.first_ns
+        if exchange.api_key == OFFSET_COMMIT:
+            case = self._cases["commits"].case(client)
             case.add(packet, ns)
             if request.body is not None and case.count <= FEW:
                 case.note("groups", [field_text(request.body.get("group_id"))])
-        elif api_key == PRODUCE:
-            digest, acks = request.digest, None
-            if digest is not None and not digest.is_cut:
-                self._count_produce(subject, packet, ns, digest.batches > 0, digest.records, digest.acks)
-                acks = digest.acks
-            elif request.body is not None:
-                self._produce(subject, request.body, packet, ns)
-                acks = request.body.get("acks")
-            number = exchange.connection.id
-            if acks == 0 and (number in self._unasked or self.context.budget.admit(_UNASKED_BYTES)):
-                self._unasked[number] = request.last_ns, request.size_bytes
-        elif api_key == FETCH and response is not None and not exchange.errors and _is_read(response):
-            self._counted(FETCH, self._fetches, subject).count += 1
+        elif exchange.api_key == PRODUCE:
+            self._produce(exchange, client, request)
+        elif response is not None and not exchange.errors and _is_read(response):
+            self._cases["fetches"].case(client).count += 1
             if not (exchange.problems and is_cut(exchange, "response")) and not _brings_records(response):
-                case = self._empty.case(subject)
+                case = self._cases["empty_fetches"].case(client)
                 case.add(packet, ns, exchange.waiting == "long poll")
                 if case.count <= FEW:
                     case.note("waits", [str((request.body or {}).get("max_wait_ms", 0))])
@@ -94,29 +77,30 @@ class RequestSizes(Observer):
         asked_ns, size_bytes = unasked
         if connection.closed_by == "broker" and connection.closed_ns - asked_ns <= AT_ONCE_NS:
             client = client_text(connection.client_id, connection.client)
-            case = self._refused.case(client, connection.broker)
+            case = self._cases["closed_after_write"].case(client, connection.broker)
             # All of them at one moment are those of a broker that stops.
             if abs(connection.closed_ns - case.last_ns) > AT_ONCE_NS:
                 case.add(connection.closed_packet or connection.first_packet, connection.closed_ns, size_bytes)
 
-    def _count_produce(
-        self, subject: str, packet: int, ns: int, has_batches: bool, records: int, acks: int | None
-    ) -> None:
+    def _produce(self, exchange: Exchange, client: str, request: Message) -> None:
+        packet, ns, digest = request.first_packet, request.first_ns, request.digest
+        acks: int | None
+        if digest is not None and not digest.is_cut:
+            has_batches, records, acks = digest.batches > 0, digest.records, digest.acks
+        elif request.body is not None:
+            has_batches, records, acks = self._read(client, request, request.body)
+        else:
+            return
         if has_batches:
-            self._counted(PRODUCE, self._produces, subject).add(packet, ns, records)
+            self._cases["produces"].case(client).add(packet, ns, records)
         if acks == 0:
-            self._unsafe.case(subject).add(packet, ns)
+            self._cases["unacknowledged_writes"].case(client).add(packet, ns)
+            number = exchange.connection.id
+            if number in self._unasked or self.context.budget.admit(_UNASKED_BYTES):
+                self._unasked[number] = request.last_ns, request.size_bytes
 
-    def _counted(self, api_key: int, tally: Tally, subject: str) -> Case:
-        """What is counted of a client's requests of an API, which its connection sends all the time."""
-        notes = self.context.notes
-        if notes is None:
-            return tally.case(subject)
-        if notes.counted is None or notes.counted_api != api_key:
-            notes.counted_api, notes.counted = api_key, tally.case(subject)
-        return notes.counted
-
-    def _produce(self, subject: str, body: Body, packet: int, ns: int) -> None:
+    def _read(self, client: str, request: Message, body: Body) -> tuple[bool, int, int | None]:
+        """Whether the records of a Produce that has no digest can be counted, how many there are, and its acks."""
         records = batches = sealed = 0
         for topic in body.get("topic_data") or ():
             for partition in topic.get("partition_data") or ():
@@ -128,51 +112,37 @@ class RequestSizes(Observer):
                     if batch.get("magic", 2) < 2:
                         # A compressed message of the old format holds others, not counted without opening it.
                         sealed += batch.get("compression") != "none"
-                        case = self._old.case(subject)
-                        case.add(packet, ns)
+                        case = self._cases["old_messages"].case(client)
+                        case.add(request.first_packet, request.first_ns)
                         case.note("topics", [self.context.topic_of(topic)])
-        self._count_produce(subject, packet, ns, batches > 0 and not sealed, records, body.get("acks"))
+        return batches > 0 and not sealed, records, body.get("acks")
 
     def observations(self) -> Iterator[Observation]:
-        for client, _, case in self._commits:
-            if case.count >= ENOUGH_COMMITS:
-                groups = case.noted("groups")
-                yield _of_client("commits", f"committed offsets {times(case.count)}", client, case, {"groups": groups})
-        for client, _, case in self._produces:
-            if case.count >= ENOUGH_PRODUCES:
-                text = f"sent {counted(case.total, 'record')} in {case.count:,} requests"
-                yield _of_client("produces", text, client, case, {"records": case.total, "requests": case.count})
-        for client, _, case in self._empty:
-            known = self._fetches.known(client)
-            whole = known.count if known is not None else case.count
-            if whole >= ENOUGH_FETCHES:
-                wait_ms = max((int(wait) for wait in case.noted("waits")), default=0)
-                numbers = {
-                    "fetches": whole,
-                    "longest_wait_ms": wait_ms,
-                    "at_once": wait_ms > 0 and case.total < case.count / 2,
-                }
-                text = f"was given nothing by {case.count:,} of {whole:,} fetches"
-                yield _of_client("empty_fetches", text, client, case, numbers)
-        for client, _, case in self._unsafe:
-            text = f"produced without acknowledgement {times(case.count)}"
-            yield _of_client("unacknowledged_writes", text, client, case, {})
-        for client, broker, case in self._refused:
-            if case.count:
-                yield observation_of(
-                    "closed_after_write",
-                    f"{broker} closed connections of {client} at once after records with acks=0, {times(case.count)}",
-                    case,
-                    {f"client:{client}", f"broker:{broker}"},
-                    {"broker": broker, "largest_request_bytes": case.most},
-                )
-        for client, _, case in self._old:
-            text = f"wrote messages of before Kafka 0.11 {times(case.count)}"
-            yield _of_client("old_messages", text, client, case, {"topics": case.noted("topics")})
+        """By client, and of connections that were closed by broker."""
+        enough = {"commits": ENOUGH_COMMITS, "produces": ENOUGH_PRODUCES}
+        for kind in self.kinds:
+            for client, broker, case in self._cases[kind]:
+                numbers = self._numbers(kind, client, case)
+                if case.count >= enough.get(kind, 1) and numbers.get("fetches", ENOUGH_FETCHES) >= ENOUGH_FETCHES:
+                    about = [f"client:{client}", *([f"broker:{broker}"] if broker else [])]
+                    yield observation_of(kind, case, about, {"broker": broker, **numbers} if broker else numbers)
 
-
-def _of_client(kind: str, what: str, client: str, case: Case, numbers: dict[str, Any]) -> Observation:
-    return observation_of(kind, f"{client} {what}", case, {f"client:{client}"}, numbers)
+    def _numbers(self, kind: str, client: str, case: Case) -> dict[str, Any]:
+        if kind == "commits":
+            return {"groups": case.noted("groups")}
+        if kind == "produces":
+            return {"records": case.total, "requests": case.count}
+        if kind == "empty_fetches":
+            known = self._cases["fetches"].known(client)
+            wait_ms = max((int(wait) for wait in case.noted("waits")), default=0)
+            return {
+                "fetches": known.count if known is not None else case.count,
+                "longest_wait_ms": wait_ms,
+                "at_once": wait_ms > 0 and case.total < case.count / 2,
+            }
+        if kind == "closed_after_write":
+            return {"largest_request_bytes": case.most}
+        return {"topics": case.noted("topics")} if kind == "old_messages" else {}
 
 
 def _is_read(message: Message) -> bool:

@@ -84,7 +84,6 @@ class ErrorCodes(CountingObserver):
 
     kinds = ("answered_with_error",)
     entities = ("client", "error")
-    sentence = "{client} was answered {error} ({apis}), {times}"
     apis = frozenset({FIND_COORDINATOR, INIT_PRODUCER_ID, CREATE_ACLS, DELETE_ACLS})
 
     def __init__(self, context: Context) -> None:

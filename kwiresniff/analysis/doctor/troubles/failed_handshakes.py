@@ -97,9 +97,7 @@ class FailedHandshakes(CountingObserver):
             broker = next(iter(case.noted("brokers")), "")
             plain = broker in self.context.cluster.unauthenticated or broker in self._plaintext_brokers
             numbers = {"alert": alert, "sender": sender, "broker": broker, "path": path, "speaks_plaintext": plain}
-            by = f" by {alert} of the {sender or 'peer'}" if alert else ""
-            text = f"{path}: TLS handshake ended{by}, {times(case.count)}"
-            yield observation_of(kind, text, case, {f"host:{host}" for host in case.noted("hosts")}, numbers)
+            yield observation_of(kind, case, {f"host:{host}" for host in case.noted("hosts")}, numbers)
 
 
 def path_of(connection: Connection) -> str:

@@ -45,7 +45,6 @@ class FencedProducers(CountingObserver):
 
     kinds = ("producer_fenced",)
     entities = ("client", "transaction")
-    sentence = "{client} was fenced ({errors}), {times}"
     apis = frozenset({INIT_PRODUCER_ID})
     judges = FENCED_CODES
 

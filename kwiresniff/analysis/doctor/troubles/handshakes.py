@@ -37,7 +37,6 @@ class PlaintextClients(CountingObserver):
     """
 
     kinds = ("plaintext_to_tls",)
-    sentence = "{client} spoke plaintext to {broker} and was answered with a TLS alert, {times}"
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -76,7 +75,6 @@ class ShortConnections(CountingObserver):
 
     kinds = ("closed_after_handshake",)
     entities = ("path", "")
-    sentence = "{path}: connections ended soon after their TLS handshake, {times}"
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

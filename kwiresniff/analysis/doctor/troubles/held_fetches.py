@@ -11,11 +11,11 @@ from typing import ClassVar, Final
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import Case
+from kwiresniff.analysis.doctor.evidence import Case, client_of
 from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
-from kwiresniff.analysis.doctor.wording import counted, duration
+from kwiresniff.analysis.doctor.wording import duration
 from kwiresniff.analysis.record_counts import batches_in, records_in
 from kwiresniff.analysis.topic_parts import structs
 from kwiresniff.base.api_keys import FETCH
@@ -70,7 +70,7 @@ class HeldFetches(Observer):
         min_bytes = field_number((request.body or {}).get("min_bytes")) if brought else 0
         if min_bytes <= ANY_BYTES:
             return
-        known = self._clients.of(self.context.client_of(exchange))
+        known = self._clients.of(client_of(exchange))
         if known is None or known.case.count >= MAX_FETCHES:
             return
         records, late_ns, longest_ns = _late(response.body or {}, request.last_ns, response.first_ns)
@@ -91,10 +91,6 @@ class HeldFetches(Observer):
             mean_ns = known.late_ns // known.records
             yield observation_of(
                 "held_fetches",
-                f"{known.case.count:,} fetches of {client} that brought records were held until there were "
-                f"{known.min_bytes:,} bytes, or {duration(known.max_wait_ms * MILLISECOND_NS)} were over: "
-                f"{counted(known.records, 'record')} waited {duration(mean_ns)} on average, "
-                f"{duration(known.longest_ns)} at most",
                 known.case,
                 {f"client:{client}"},
                 {

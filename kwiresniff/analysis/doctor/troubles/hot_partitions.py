@@ -10,7 +10,6 @@ from kwiresniff.analysis.doctor.evidence import Case, clipped
 from kwiresniff.analysis.doctor.observation import Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
-from kwiresniff.analysis.doctor.wording import counted
 from kwiresniff.analysis.topic_parts import sizes_of
 from kwiresniff.base.api_keys import PRODUCE
 from kwiresniff.model import Body, Exchange, Message
@@ -97,7 +96,6 @@ class PartitionShares(Observer):
             index, most = max(known.sizes.items(), key=lambda one: one[1])
             yield observation_of(
                 "partition_share",
-                f"{topic}-{index} got {most:,} of {whole:,} bytes that were sent to {counted(count, 'partition')}",
                 case,
                 {f"topic:{topic}"},
                 {

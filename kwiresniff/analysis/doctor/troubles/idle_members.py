@@ -8,10 +8,10 @@ from typing import ClassVar
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import clipped
+from kwiresniff.analysis.doctor.evidence import client_of, clipped
 from kwiresniff.analysis.doctor.observation import Observation, Observed, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
-from kwiresniff.analysis.doctor.wording import counted, duration, listed
+from kwiresniff.analysis.doctor.wording import counted, listed
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import CONSUMER_GROUP_HEARTBEAT, HEARTBEAT, JOIN_GROUP, SYNC_GROUP
@@ -67,7 +67,7 @@ class IdleMembers(Observer):
         member_id = clipped(field_text(answer.get("member_id")) or field_text(request.get("member_id")))
         known = self._groups.get(group_id, {}).get(member_id)
         if known is None:
-            known = self._new(group_id, member_id, self.context.client_of(exchange)) if partitions is not None else None
+            known = self._new(group_id, member_id, client_of(exchange)) if partitions is not None else None
         if known is None:
             return
         known.seen_ns = ns
@@ -98,8 +98,6 @@ class IdleMembers(Observer):
             clients = sorted({one.client for one in idle})
             yield observation_of(
                 "idle_members",
-                f"{len(idle)} of {counted(len(idle) + len(busy), 'member')} of group {group_id} were assigned nothing "
-                f"for {duration(case.most)}: {listed(clients)}; the others have {counted(partitions, 'partition')}",
                 case,
                 {f"group:{group_id}", *(f"client:{one}" for one in clients)},
                 {

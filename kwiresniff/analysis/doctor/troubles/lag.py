@@ -8,12 +8,13 @@ what it commits counts where it has done so of late, or has not for much longer 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.commits import Committed, PartitionOfClient
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import clipped
+from kwiresniff.analysis.doctor.evidence import client_of, clipped
 from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
@@ -57,16 +58,14 @@ class Look(NamedTuple):
         return self.end - self.position
 
 
+@dataclass(slots=True, eq=False)
 class _Reader:
     """What was seen of a consumer's partition: by what it fetches, and by what its group has committed."""
 
-    __slots__ = ("by_commit", "by_fetch", "committed", "seen_ns")
-
-    def __init__(self) -> None:
-        self.by_fetch: list[Look] = []
-        self.by_commit: list[Look] = []
-        self.committed: Committed | None = None
-        self.seen_ns = 0  # the last commit at the last look
+    by_fetch: list[Look] = field(default_factory=list)
+    by_commit: list[Look] = field(default_factory=list)
+    committed: Committed | None = None
+    seen_ns: int = 0
 
     def look(self, packet: int, ns: int, part: PartitionDigest) -> None:
         end, committed = part.high_watermark, self.committed
@@ -125,7 +124,7 @@ class Lags(Observer):
         if not brought:
             return
         self._looked[connection] = ns
-        client = self.context.client_of(exchange)
+        client = client_of(exchange)
         for name, part in brought:
             if part.high_watermark >= 0:
                 self._look(client, name, part, packet, ns)
@@ -145,7 +144,7 @@ class Lags(Observer):
         request = exchange.request.body if exchange.request is not None else None
         if not request or exchange.errors:
             return
-        client = self.context.client_of(exchange)
+        client = client_of(exchange)
         group = clipped(field_text(request.get("group_id")))
         if client in self._groups or (
             len(self._groups) < MAX_CONNECTIONS and self.context.budget.admit(ENTRY_BYTES + text_bytes(client, group))
@@ -178,8 +177,6 @@ class Lags(Observer):
         by = "commits" if any(reader.by_commit in partitions.values() for reader in of) else "fetches"
         return observation_of(
             "lag_grows",
-            f"what {client} has not read of {topic} grew from {first:,} to {last:,} records in "
-            f"{duration(case.last_ns - case.first_ns)}",
             case,
             {f"client:{client}", f"topic:{topic}", *([f"group:{group}"] if group else [])},
             {
@@ -247,7 +244,7 @@ class SlowConsumer(Cause):
             "The consumer is slower than the producers, and reads older and older records until retention "
             "deletes them before it comes to them. Look at what it does with each record, and at its machine; "
             f"{more}. The broker is slow only where its own time says so (kwiresniff stats).",
-            supports=tuple(each.text for each in idle),
+            supports=tuple(each.sentence for each in idle),
             numbers={name: value for name, value in numbers.items() if name not in ("by", "each")},
             details=tuple(numbers["each"]),
             severity="warning",

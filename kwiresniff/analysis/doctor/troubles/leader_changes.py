@@ -48,7 +48,6 @@ class LeaderChange(Cause):
             f"leader moved from {before} to {after}{span(one.first_ns, one.last_ns)}{followed}",
             _REMEDY,
             subject=listed(numbers["partitions"]),
-            supports=(one.text,),
             numbers={
                 "partitions": numbers["partitions"][:100],
                 "from": numbers["from"],
@@ -109,7 +108,6 @@ class OldLeader(Cause):
                 _ASKING if client else _FOLLOWING,
                 code="not_leader_or_follower",
                 subject=client or "replication",
-                supports=(one.text,),
                 numbers={
                     "error": errors[0] if errors else "",
                     "concerns": [*one.numbers["apis"], *one.numbers["concerns"]],

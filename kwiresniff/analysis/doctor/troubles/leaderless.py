@@ -103,9 +103,6 @@ class LeaderlessPartitions(Observer):
                 case.note("topics", [key[1]])
             lasted_ns = case.last_ns - case.first_ns
             names = [f"{topic}-{index}" for _, topic, index in keys]
-            text = (
-                f"{listed(names)} had no leader{span(case.first_ns, case.last_ns)}, for {duration(lasted_ns)} at least"
-            )
             numbers = {
                 "partitions": names[:MAX_NAMED],
                 "nodes": list(nodes),
@@ -114,7 +111,7 @@ class LeaderlessPartitions(Observer):
             }
             about = [f"node:{cluster_id}/{node}" for node in nodes]
             harm = Harm(seconds_down=lasted_ns / 1e9)
-            yield observation_of("no_leader", text, case, about, numbers, harm)
+            yield observation_of("no_leader", case, about, numbers, harm)
 
 
 class OfflinePartition(Cause):
@@ -145,7 +142,6 @@ class OfflinePartition(Cause):
             "nobody can write to them or read them",
             LOG_DIRECTORY_FAILED if failed else _AWAY,
             subject=listed(numbers["partitions"]),
-            supports=(one.text,),
             numbers={
                 "partitions": numbers["partitions"],
                 "nodes": nodes,

@@ -16,7 +16,7 @@ from kwiresniff.analysis.doctor.leader_waits import LeaderWaits, Wait
 from kwiresniff.analysis.doctor.observation import HARMLESS, Harm, Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.troubles.quorum import LEADER_CODES
-from kwiresniff.analysis.doctor.wording import clock, duration, listed, span
+from kwiresniff.analysis.doctor.wording import clock, duration, listed
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import ALTER_PARTITION_REASSIGNMENTS, ELECT_LEADERS, FETCH, METADATA, PRODUCE
@@ -50,7 +50,9 @@ class LeaderMoves(Observer):
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("leader_moved", "asked_old_leader", "asked_wrong_broker")
-    apis: ClassVar[frozenset[int] | None] = frozenset({METADATA, ALTER_PARTITION_REASSIGNMENTS, ELECT_LEADERS})
+    apis: ClassVar[frozenset[int] | None] = frozenset({
+        METADATA, ALTER_PARTITION_REASSIGNMENTS, ELECT_LEADERS, PRODUCE, FETCH,
+    })  # fmt: skip
     judges: ClassVar[frozenset[str]] = LEADER_CODES
 
     def __init__(self, context: Context) -> None:
@@ -62,7 +64,11 @@ class LeaderMoves(Observer):
         self._ordered: list[tuple[str, int, frozenset[str]]] = []
 
     def exchange(self, exchange: Exchange) -> None:
-        """Learns leaders from a Metadata response, and who asks for others."""
+        """Learns leaders from a Metadata response, who asks for others, and which client is served again."""
+        if exchange.api_key in (PRODUCE, FETCH):
+            if self._waits.unserved and not exchange.errors and exchange.response is not None:
+                self._waits.end(exchange)
+            return
         if exchange.api_key != METADATA:
             self._order(exchange)
             return
@@ -82,13 +88,6 @@ class LeaderMoves(Observer):
             ns = exchange.request.first_ns if exchange.request is not None else 0
             self._ordered.append((f"{client_of(exchange)} asked for it at {clock(ns)} ({exchange.api})", ns, names))
 
-    def _watch(self, exchange: Exchange) -> None:
-        """Ends the wait of a client by a Produce or Fetch that succeeds."""
-        if exchange.api_key in (PRODUCE, FETCH) and not exchange.errors and exchange.response is not None:
-            self._waits.end(exchange)
-            if not self._waits.unserved:
-                self.context.watching.remove(self._watch)
-
     def failure(self, exchange: Exchange) -> None:
         """Notes a client that asks a broker which does not lead."""
         if not any(name in LEADER_CODES for _, _, name, _ in exchange.errors):
@@ -106,9 +105,7 @@ class LeaderMoves(Observer):
                 self._followers.note("clients", [client])
                 self._followers.note("errors", [place.name])
             else:
-                waits = self._waits.begin(client, partition, exchange, self._leaders.leader(partition))
-                if waits and self._watch not in self.context.watching:
-                    self.context.watching.append(self._watch)
+                self._waits.begin(client, partition, exchange, self._leaders.leader(partition))
             current = place.member.get("current_leader")
             if isinstance(current, dict):
                 self._leaders.learn_leader(partition, current, packet, ns)
@@ -136,8 +133,7 @@ class LeaderMoves(Observer):
         if self._followers.count:
             errors, clients = self._followers.noted("errors"), self._followers.noted("clients")
             followed = {"errors": errors, "apis": [], "concerns": clients, "followers": True}
-            text = f"followers asked brokers that do not lead ({listed(errors)})"
-            yield observation_of("asked_wrong_broker", text, self._followers, [], followed)
+            yield observation_of("asked_wrong_broker", self._followers, [], followed)
 
     def _moved(self, changes: list[Change], waits: list[tuple[str, Wait]]) -> Observation:
         cluster_id, before = changes[0].partition[0], changes[0].before
@@ -153,10 +149,6 @@ class LeaderMoves(Observer):
         case.note("topics", sorted({change.partition[1] for change in changes}))
         without_ns = changes[0].ns - self._left.get(old, changes[0].ns)
         partitions = _partitions(changes)
-        text = (
-            f"{listed(partitions)} moved from {cluster.node_text(cluster_id, before)} to "
-            f"{listed([cluster.node_text(cluster_id, node) for node in after])}{span(case.first_ns, case.last_ns)}"
-        )
         numbers = {
             "partitions": partitions,
             "from": before,
@@ -171,7 +163,7 @@ class LeaderMoves(Observer):
         late = [ns for ns in needed.values() if ns > NOTICED_NS]
         about = [f"node:{cluster_id}/{node}" for node in (before, *after)]
         harm = Harm(requests_late=len(late), late_ns=sum(late)) if late else HARMLESS
-        return observation_of("leader_moved", text, case, about, numbers, harm)
+        return observation_of("leader_moved", case, about, numbers, harm)
 
     def _went(self, old: str, changes: list[Change]) -> bool:
         """Whether the old leader ended its connections when its partitions moved."""
@@ -234,8 +226,7 @@ class LeaderMoves(Observer):
                 "concerns": case.noted("concerns"),
                 "followers": False,
             }
-            text = f"{client} asked brokers that do not lead {listed(case.noted('concerns'))} ({listed(errors)})"
-            yield observation_of("asked_wrong_broker", text, case, [f"client:{client}"], numbers)
+            yield observation_of("asked_wrong_broker", case, [f"client:{client}"], numbers)
 
     def _asked_old(self) -> Iterator[Observation]:
         """By client and partition."""
@@ -252,7 +243,7 @@ class LeaderMoves(Observer):
             )
             numbers = {"partition": f"{topic}-{number}", "asked": wait.broker, "errors": wait.stale_errors}
             about = [f"client:{client}", f"broker:{wait.broker}", f"topic:{topic}"]
-            yield observation_of("asked_old_leader", text, case, about, numbers)
+            yield observation_of("asked_old_leader", case, about, numbers, text=text)
 
 
 def _partitions(changes: list[Change]) -> list[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from kwiresniff.analysis.doctor.cause import WASTE, Cause, Explanation
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.wording import duration, listed
@@ -56,31 +54,29 @@ class HeavyClients(Cause):
     codes = ("byte_load",)
     explains = ("byte_load", "late_writes")
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By clients that are alike."""
-        for one in observed.of("byte_load"):
-            numbers = one.numbers
-            does, quota = ("writes", "producer") if numbers["mostly"] == "Produce" else ("reads", "consumer")
-            hurt = [
-                f"Produce of {slowed['client']} waits {duration(slowed['during_ns'])} meanwhile instead of "
-                f"{duration(slowed['before_ns'])} (p50)"
-                for slowed in numbers["slowed"]
-            ]
-            late = [each for each in observed.of("late_writes") if _is_within(each, one)]
-            yield Explanation(
-                code="byte_load",
-                subject=numbers["subject"],
-                title=f"{does} {numbers['bytes']:,} bytes, {numbers['byte_share']:.1%} of all that go to and from the "
-                f"brokers, {numbers['bytes_per_second']:,} a second, in {numbers['share']:.0%} of the requests; "
-                f"{listed(hurt, 3)}",
-                remedy=f"Hold it back with a quota ({quota}_byte_rate of its user or client id), let it work when "
-                "others do not, or give the brokers more disk and network. A consumer that reads old records also "
-                "takes the page cache from those that read new ones.",
-                explained=(one, *late),
-                doubt="The brokers may have been slow in just that time for another reason." if late else "",
-                numbers={name: value for name, value in numbers.items() if name not in ("subject", "mostly")},
-                severity="warning",
-            )
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        numbers = one.numbers
+        does, quota = ("writes", "producer") if numbers["mostly"] == "Produce" else ("reads", "consumer")
+        hurt = [
+            f"Produce of {slowed['client']} waits {duration(slowed['during_ns'])} meanwhile instead of "
+            f"{duration(slowed['before_ns'])} (p50)"
+            for slowed in numbers["slowed"]
+        ]
+        late = [each for each in observed.of("late_writes") if _is_within(each, one)]
+        return self.told(
+            one,
+            subject=numbers["subject"],
+            title=f"{does} {numbers['bytes']:,} bytes, {numbers['byte_share']:.1%} of all that go to and from the "
+            f"brokers, {numbers['bytes_per_second']:,} a second, in {numbers['share']:.0%} of the requests; "
+            f"{listed(hurt, 3)}",
+            remedy=f"Hold it back with a quota ({quota}_byte_rate of its user or client id), let it work when "
+            "others do not, or give the brokers more disk and network. A consumer that reads old records also "
+            "takes the page cache from those that read new ones.",
+            explained=(one, *late),
+            doubt="The brokers may have been slow in just that time for another reason." if late else "",
+            numbers={name: value for name, value in numbers.items() if name not in ("subject", "mostly")},
+            severity="warning",
+        )
 
 
 def _is_within(late: Observation, load: Observation) -> bool:

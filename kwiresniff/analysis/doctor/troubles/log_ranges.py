@@ -47,8 +47,7 @@ class OutOfRange(CountingObserver):
     """
 
     kinds = ("offset_out_of_range",)
-    sentence = "{client} asked for offsets of {partitions} that are not there, {times}"
-    apis = frozenset({LIST_OFFSETS})
+    apis = frozenset({LIST_OFFSETS, FETCH})
     judges = frozenset({OUT_OF_RANGE})
 
     def __init__(self, context: Context) -> None:
@@ -58,18 +57,12 @@ class OutOfRange(CountingObserver):
         self._wanted = 0
 
     def exchange(self, exchange: Exchange) -> None:
-        """Learns the ends of logs from ListOffsets."""
-        body = exchange.response.body if exchange.response is not None else None
+        """Learns the ends of logs from ListOffsets, and from fetches while some are not known."""
+        if exchange.response is None or (exchange.api_key == FETCH and self._wanted <= 0):
+            return
+        body = exchange.response.body
         if body is not None:
-            self._list_offsets(exchange, body)
-
-    def _watch(self, exchange: Exchange) -> None:
-        """Learns the range from later fetches, while it is not known."""
-        body = exchange.response.body if exchange.response is not None else None
-        if exchange.api_key == FETCH and body is not None:
-            self._fetch(exchange, body)
-            if self._wanted <= 0:
-                self.context.watching.remove(self._watch)
+            (self._fetch if exchange.api_key == FETCH else self._list_offsets)(exchange, body)
 
     def failure(self, exchange: Exchange) -> None:
         """Notes a fetch from outside the log."""
@@ -91,8 +84,6 @@ class OutOfRange(CountingObserver):
             range_ = self._ranges.of(partition)
             if range_ is not None and (range_.first < 0 or range_.end < 0):
                 self._wanted += 1
-                if self._watch not in self.context.watching:
-                    self.context.watching.append(self._watch)
             offset = asked.get((place.topic, place.partition))
             if offset is not None and len(self._asked) < MAX_RANGES:
                 self._asked[client, partition] = offset

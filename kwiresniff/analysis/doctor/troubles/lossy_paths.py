@@ -132,7 +132,7 @@ class LossyPath(Cause):
             "(ip -s link, ethtool -S, ping -f). Or they are acknowledged so late that TCP sends them again (tail loss "
             "probes), as when a machine is short of CPU.",
             explained=(*paths, *late, *[one for path in paths for one in small_transfers(observed, path)]),
-            supports=tuple(one.text for one in place.others),
+            supports=tuple(one.sentence for one in place.others),
             severity="warning" if loss.per_thousand >= BAD_PER_THOUSAND or sure or late else "info",
             numbers={
                 "per_thousand": loss.per_thousand,
@@ -208,25 +208,22 @@ class LateSyns(Cause):
     codes: ClassVar[tuple[str, ...]] = ("syn_retransmits",)
     explains: ClassVar[tuple[str, ...]] = ("syns_resent",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By broker."""
-        for one in observed.of("syns_resent"):
-            again, opened, longest_ns = (one.numbers[name] for name in ("retransmits", "connections", "longest_ns"))
-            took = f", which took {duration(longest_ns)} at most" if longest_ns else ""
-            yield Explanation(
-                code="syn_retransmits",
-                subject=one.name("broker"),
-                title=f"answers SYNs late: for {one.count} of {max(opened, one.count)} connections they had to be sent "
-                f"again, {times(again)}{took}",
-                remedy="The listener's queue of connections overflows (socket.listen.backlog.size, net.core.somaxconn; "
-                "many clients that reconnect at once), or packets are lost on the way.",
-                explained=(one,),
-                severity="warning" if again >= FEW_SYNS else "info",
-                numbers={
-                    "retransmits": again,
-                    **({"longest_ns": longest_ns} if longest_ns else {}),
-                    "clients": one.named("client"),
-                    "connections": opened,
-                },
-                rank=SYMPTOM,
-            )
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        again, opened, longest_ns = (one.numbers[name] for name in ("retransmits", "connections", "longest_ns"))
+        took = f", which took {duration(longest_ns)} at most" if longest_ns else ""
+        return self.told(
+            one,
+            subject=one.name("broker"),
+            title=f"answers SYNs late: for {one.count} of {max(opened, one.count)} connections they had to be sent "
+            f"again, {times(again)}{took}",
+            remedy="The listener's queue of connections overflows (socket.listen.backlog.size, net.core.somaxconn; "
+            "many clients that reconnect at once), or packets are lost on the way.",
+            severity="warning" if again >= FEW_SYNS else "info",
+            numbers={
+                "retransmits": again,
+                **({"longest_ns": longest_ns} if longest_ns else {}),
+                "clients": one.named("client"),
+                "connections": opened,
+            },
+            rank=SYMPTOM,
+        )

@@ -118,14 +118,9 @@ class LostData(Observer):
             later = [one for one in stuck if one.opened_ns > first_ns and one.answered]
             before = [one for one in stuck if one.opened_ns <= first_ns]
             sizes = [one.size_bytes for one in stuck if one.size_bytes]
-            name = self.context.cluster.broker_text(broker)
-            ends = f"{host} to {name}" if side == 0 else f"{name} to {host}"
             present = max(one.present_bytes for one in stuck)
-            what = f"a message began to arrive ({present} bytes of it)" if present else "data was sent"
             yield observation_of(
                 "data_lost",
-                f"from {ends}, on {counted(case.count, 'connection')}, {what} and the rest was never received, for "
-                f"{duration(case.most)} at most",
                 case,
                 [f"host:{host}", f"broker:{broker}"],
                 {
@@ -237,40 +232,38 @@ class BrokenPath(Cause):
     codes: ClassVar[tuple[str, ...]] = ("data_lost",)
     explains: ClassVar[tuple[str, ...]] = ("data_lost",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        for lost in observed.of("data_lost"):
-            host, broker, times = lost.name("host"), lost.name("broker"), lost.numbers["retransmits"]
-            name, longest = self.context.cluster.broker_text(broker), duration(lost.numbers["longest_ns"])
-            ends = (host, name) if lost.numbers["direction"] == "request" else (name, host)
-            alive = self.context.cluster.last_answer_ns.get(broker, 0) > lost.last_ns
-            if times:
-                title = (
-                    f"what {ends[0]} sends does not arrive: sent again {times} times, it was never acknowledged, on "
-                    f"{counted(lost.count, 'connection')} for {longest} at most"
-                )
-            else:
-                title = (
-                    f"messages begin to arrive and never end, on {counted(lost.count, 'connection')}; their receiver "
-                    f"waited {longest} at most"
-                )
-            yield Explanation(
-                code="data_lost",
-                subject=" to ".join(ends),
-                title=title,
-                remedy="It is the path, or the host is gone (power, network interface, a container that was removed): "
-                "a kernel acknowledges whatever its process does. Look at firewalls, security groups, overlay networks "
-                "and load balancers between the two, and ping both ways.",
-                explained=(lost,),
-                supports=("TCP acknowledges data whether or not the process reads it",),
-                contradicts=(f"{name} answered afterwards",) if alive else (),
-                severity="error" if lost.count > 1 else "warning",
-                numbers={
-                    "retransmits": times,
-                    "longest_ns": lost.numbers["longest_ns"],
-                    "clients": lost.named("client"),
-                },
-                explains=dict.fromkeys(
-                    ("retransmits", "unanswered", "request_timeout", "broker_stalled", "slow"),
-                    scope_of("broker", [broker]),
-                ),
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        host, broker, times = one.name("host"), one.name("broker"), one.numbers["retransmits"]
+        name, longest = self.context.cluster.broker_text(broker), duration(one.numbers["longest_ns"])
+        ends = (host, name) if one.numbers["direction"] == "request" else (name, host)
+        alive = self.context.cluster.last_answer_ns.get(broker, 0) > one.last_ns
+        if times:
+            title = (
+                f"what {ends[0]} sends does not arrive: sent again {times} times, it was never acknowledged, on "
+                f"{counted(one.count, 'connection')} for {longest} at most"
             )
+        else:
+            title = (
+                f"messages begin to arrive and never end, on {counted(one.count, 'connection')}; their receiver "
+                f"waited {longest} at most"
+            )
+        return self.told(
+            one,
+            subject=" to ".join(ends),
+            title=title,
+            remedy="It is the path, or the host is gone (power, network interface, a container that was removed): "
+            "a kernel acknowledges whatever its process does. Look at firewalls, security groups, overlay networks "
+            "and load balancers between the two, and ping both ways.",
+            supports=("TCP acknowledges data whether or not the process reads it",),
+            contradicts=(f"{name} answered afterwards",) if alive else (),
+            severity="error" if one.count > 1 else "warning",
+            numbers={
+                "retransmits": times,
+                "longest_ns": one.numbers["longest_ns"],
+                "clients": one.named("client"),
+            },
+            explains=dict.fromkeys(
+                ("retransmits", "unanswered", "request_timeout", "broker_stalled", "slow"),
+                scope_of("broker", [broker]),
+            ),
+        )

@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 
 from kwiresniff.analysis.doctor.cause import WASTE, Cause, Explanation
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import Case
+from kwiresniff.analysis.doctor.evidence import Case, client_of
 from kwiresniff.analysis.doctor.observation import Observation, Observed, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
@@ -78,7 +78,7 @@ class MetadataRequests(Observer):
         request = exchange.request
         if request is None:
             return
-        client = self.context.client_of(exchange)
+        client = client_of(exchange)
         known = self._clients.of(client)
         if known is None:
             return
@@ -104,7 +104,7 @@ class MetadataRequests(Observer):
         """A client whose request was answered with an error asks who the leader is, or the coordinator."""
         if exchange.api_key == METADATA or not exchange.errors or exchange.is_negotiation:
             return
-        known = self._clients.get(self.context.client_of(exchange))
+        known = self._clients.get(client_of(exchange))
         if known is not None:
             known.has_failed = True
             known.case.note("failures", [name for _, _, name, _ in exchange.errors])
@@ -115,12 +115,8 @@ class MetadataRequests(Observer):
             if case.count < ENOUGH_REQUESTS:
                 continue
             rate, gap_ns = case.count / case.seconds, known.interval_ns()
-            how = f", one every {duration(gap_ns)}" if gap_ns else ""
-            errors = f", {known.with_errors:,} of them answered with {listed(case.noted('errors'))}"
             yield observation_of(
                 "metadata_requests",
-                f"{client} asked for metadata {case.count:,} times in {duration(case.last_ns - case.first_ns)}{how}, "
-                f"on {counted(known.first_on, 'connection')}{errors if known.with_errors else ''}",
                 case,
                 {f"client:{client}"},
                 {

@@ -102,9 +102,7 @@ class MissingReplicas(Observer):
             "least": min(len(known.in_sync) for _, _, known in short),
             "leads": [list(one) for one in leads.items()],
         }
-        return observation_of(
-            "under_replicated", text, case, [f"node:{cluster_id}/{node}" for node in missing], numbers
-        )
+        return observation_of("under_replicated", case, [f"node:{cluster_id}/{node}" for node in missing], numbers)
 
     def _without_leadership(self, cluster_id: str, partitions: list[Replicas]) -> Iterator[Observation]:
         leads: dict[int, int] = {}
@@ -117,10 +115,6 @@ class MissingReplicas(Observer):
             fair = sum(1 / len(one.in_sync) for one in mine)
             if node in leads or (fair < FAIR and preferred < PREFERRED):
                 continue
-            name = self.context.cluster.node_text(cluster_id, node)
-            text = (
-                f"{name} led none of {len(mine)} partitions in which it was in sync ({preferred} as preferred leader)"
-            )
             numbers = {
                 "partitions": len(mine),
                 "preferred": preferred,
@@ -130,7 +124,7 @@ class MissingReplicas(Observer):
             case = self.context.case()
             for place in sorted({one.place for one in mine}, key=lambda each: each[1]):
                 case.add(*place)
-            yield observation_of("leads_none", text, case, [f"node:{cluster_id}/{node}"], numbers)
+            yield observation_of("leads_none", case, [f"node:{cluster_id}/{node}"], numbers)
 
 
 class UnderReplicated(Cause):
@@ -178,7 +172,6 @@ class UnderReplicated(Cause):
             f"{span(one.first_ns, one.last_ns)}: {'; '.join(parts)}",
             LOG_DIRECTORY_FAILED if failed else _ABSENT if absent else _LAGGING,
             subject=listed([texts[node] for node in missing]),
-            supports=(one.text,),
             doubt=_REASSIGNED if elsewhere and not absent and not failed else "",
             numbers={
                 "partitions": numbers["partitions"],
@@ -230,7 +223,6 @@ class UnevenLeaders(Cause):
             f"{max(one.numbers['partitions'] for one in idle)}: {listed(others)}",
             remedy=_ELECT if preferred else _ASSIGN,
             explained=tuple(idle),
-            supports=tuple(one.text for one in idle),
             numbers={"nodes": nodes, "leads": leads, "preferred": preferred},
             severity="info" if all(one.numbers["by_chance"] for one in idle) else "warning",
         )

@@ -64,7 +64,6 @@ class MissingTopics(CountingObserver):
 
     kinds = ("topic_missing", "topic_deletion")
     entities = ("client", "topic")
-    sentence = "{client} asked for topic {topic} and was answered {errors}, {times}"
     apis = frozenset({
         METADATA, DELETE_TOPICS, INIT_PRODUCER_ID, FIND_COORDINATOR, LIST_OFFSETS, OFFSET_COMMIT, OFFSET_FETCH,
         JOIN_GROUP, CONSUMER_GROUP_HEARTBEAT, SHARE_GROUP_HEARTBEAT, STREAMS_GROUP_HEARTBEAT,
@@ -187,8 +186,8 @@ class MissingTopics(CountingObserver):
                 client, case = client_of(exchange), self.context.case()
                 case.add(*place_of(exchange))
                 numbers = {"user": user_of(exchange.connection)}
-                text, about = f"{client} deleted topic {name}", {f"client:{client}", f"topic:{name}"}
-                self._deleted[name] = observation_of("topic_deletion", text, case, about, numbers)
+                _text, about = f"{client} deleted topic {name}", {f"client:{client}", f"topic:{name}"}
+                self._deleted[name] = observation_of("topic_deletion", case, about, numbers)
 
     def observations(self) -> Iterator[Observation]:
         """By client and topic; deletions by topic."""

@@ -246,8 +246,7 @@ class OpenTransactions(Observer):
                 # One that goes on writing may mean to commit at long intervals, as Flink does at its checkpoints.
                 "goes_on": self.context.end_ns - producer.last_ns < STUCK_NS,
             }
-        text = f"the last stable offset of {listed(partitions)} did not move for {duration(longest_ns)}"
-        return observation_of("transaction_open", text, case, about, numbers)
+        return observation_of("transaction_open", case, about, numbers)
 
 
 class OpenTransaction(Cause):

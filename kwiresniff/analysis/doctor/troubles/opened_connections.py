@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 
 from kwiresniff.analysis.doctor.cause import WASTE, Cause, Explanation
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import Case, client_text
+from kwiresniff.analysis.doctor.evidence import Case, client_of, client_text
 from kwiresniff.analysis.doctor.observation import Observation, Observed, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
@@ -57,7 +57,7 @@ class OpenedConnections(Observer):
 
     def exchange(self, exchange: Exchange) -> None:
         """What a client does on its connections, counted from its second connection on: most have few."""
-        known = self._clients.get(self.context.client_of(exchange))
+        known = self._clients.get(client_of(exchange))
         if known is not None:
             known.works[exchange.api_key] = known.works.get(exchange.api_key, 0) + 1
 
@@ -89,10 +89,6 @@ class OpenedConnections(Observer):
             seen_ns = case.last_ns - case.first_ns
             yield observation_of(
                 "connections_opened",
-                f"{client} opened {counted(case.count, 'connection')} in {duration(seen_ns)} to "
-                f"{listed(list(known.brokers))}, {known.again:,} of them after one to the same broker had ended; each "
-                f"lasted {duration(known.lasted_ns // case.count)} and carried "
-                f"{known.requests / case.count:.1f} requests on average",
                 case,
                 {f"client:{client}", *(f"broker:{one}" for one in known.brokers)},
                 {

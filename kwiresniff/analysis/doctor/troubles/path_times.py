@@ -56,8 +56,6 @@ class PathTimes(Observer):
             late = Harm(requests_late=case.total, late_ns=case.total * path_ns)
             yield observation_of(
                 "path_time",
-                f"from {host} to {self.context.cluster.broker_text(broker)} and back took {duration(path_ns)} at least "
-                f"in {counted(case.count, 'handshake')}",
                 case,
                 [f"host:{host}", f"broker:{broker}"],
                 {"round_trip_ns": path_ns},
@@ -80,39 +78,36 @@ class LongPath(Cause):
     codes: ClassVar[tuple[str, ...]] = ("long_path",)
     explains: ClassVar[tuple[str, ...]] = ("path_time",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By client's host and broker, compared with the other brokers of the cluster."""
-        for path in observed.of("path_time"):
-            path_ns = path.numbers["round_trip_ns"]
-            if path_ns < LONG_NS:
-                continue
-            host, broker = path.name("host"), path.name("broker")
-            others = self._others(observed, path)
-            longest_ns = max((one.numbers["round_trip_ns"] for one in others), default=0)
-            alone = bool(others) and path.count > 1 and path_ns >= TIMES_LONGER * longest_ns
-            name = self.context.cluster.broker_text(broker)
-            title = f"is {duration(path_ns)} there and back ({counted(path.count, 'handshake')})"
-            if alone:
-                title += f", to the other brokers of the cluster {duration(longest_ns)} at most"
-            yield Explanation(
-                code="long_path",
-                subject=f"{host} to {name if alone else broker}",
-                title=f"{title}: that long each request waits besides what the broker takes",
-                remedy="It is the path, not the broker: another region, a VPN, a detour. Bring clients near the "
-                "brokers, or let them wait less often: more in flight, larger batches (linger.ms, batch.size), commits "
-                "at intervals. For throughput raise send.buffer.bytes and receive.buffer.bytes.",
-                explained=(path,),
-                severity="warning" if alone or path_ns >= VERY_LONG_NS else "info",
-                supports=(
-                    f"the kernel of {name} answers a SYN at once, and its answer took that long",
-                    *(one.text for one in others),
-                ),
-                numbers={
-                    "round_trip_ns": path_ns,
-                    **({"others_ns": longest_ns} if others else {}),
-                    "clients": path.named("client"),
-                },
-            )
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        path_ns = one.numbers["round_trip_ns"]
+        if path_ns < LONG_NS:
+            return None
+        host, broker = one.name("host"), one.name("broker")
+        others = self._others(observed, one)
+        longest_ns = max((one.numbers["round_trip_ns"] for one in others), default=0)
+        alone = bool(others) and one.count > 1 and path_ns >= TIMES_LONGER * longest_ns
+        name = self.context.cluster.broker_text(broker)
+        title = f"is {duration(path_ns)} there and back ({counted(one.count, 'handshake')})"
+        if alone:
+            title += f", to the other brokers of the cluster {duration(longest_ns)} at most"
+        return self.told(
+            one,
+            subject=f"{host} to {name if alone else broker}",
+            title=f"{title}: that long each request waits besides what the broker takes",
+            remedy="It is the one, not the broker: another region, a VPN, a detour. Bring clients near the "
+            "brokers, or let them wait less often: more in flight, larger batches (linger.ms, batch.size), commits "
+            "at intervals. For throughput raise send.buffer.bytes and receive.buffer.bytes.",
+            severity="warning" if alone or path_ns >= VERY_LONG_NS else "info",
+            supports=(
+                f"the kernel of {name} answers a SYN at once, and its answer took that long",
+                *(one.sentence for one in others),
+            ),
+            numbers={
+                "round_trip_ns": path_ns,
+                **({"others_ns": longest_ns} if others else {}),
+                "clients": one.named("client"),
+            },
+        )
 
     def _others(self, observed: Observed, path: Observation) -> list[Observation]:
         """The paths from the same host to the other brokers of the same cluster, as far as that is known."""

@@ -92,10 +92,9 @@ class GivenUp(CountingObserver):
             among_brokers = is_node(client) or "fetcher" in client.lower()
             if case.count < OFTEN or case.most - least_ns > ALIKE * case.most or among_brokers:
                 continue
-            text = f"{client} gave up on {api} {times(case.count)}, after {duration(case.most)} at most"
             harm, held_ns = Harm(requests_late=case.count, late_ns=case.total), self._held.get((client, api), 0)
             waits = {"waited_ns": case.most, "least_ns": least_ns, "held_ns": held_ns}
-            yield self.observed(client, api, case, text, harm, api=api, **waits)
+            yield self.observed(client, api, case, harm=harm, api=api, **waits)
 
 
 class ShortTimeout(Cause):
@@ -119,7 +118,7 @@ class ShortTimeout(Cause):
             f"the broker may take {duration(held_ns)}, and answers into closed connections",
             "request.timeout.ms of the client (socket.timeout.ms of librdkafka) must be longer than what it "
             f"lets the broker wait: {than}.",
-            supports=(one.text, f"its shortest wait was {duration(numbers['least_ns'])}"),
+            supports=(f"its shortest wait was {duration(numbers['least_ns'])}",),
             numbers={"api": api, "waited_ns": waited_ns, "held_ns": held_ns},
             severity="warning",
             explains=dict.fromkeys(

@@ -56,8 +56,6 @@ class UnfitPayloads(Observer):
                 schemas = case.noted("schemas")
                 yield observation_of(
                     "payload_does_not_fit",
-                    f"{client} {'wrote' if wrote else 'was given'} {counted(case.total, 'record')} of {topic} that "
-                    f"{'does' if case.total == 1 else 'do'} not fit {listed(schemas) or 'their schema'}",
                     case,
                     [f"client:{client}"],
                     {"topic": topic, "records": case.total, "schemas": schemas, "written": wrote},
@@ -74,27 +72,22 @@ class UnfitPayload(Cause):
     codes: ClassVar[tuple[str, ...]] = ("payload_does_not_fit",)
     explains: ClassVar[tuple[str, ...]] = ("payload_does_not_fit",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By topic and client."""
-        for one in observed.of("payload_does_not_fit"):
-            numbers, client = one.numbers, one.name("client")
-            topic, count = numbers["topic"], numbers["records"]
-            schemas = listed(numbers["schemas"])
-            if not schemas:
-                fault = (
-                    "does not fit the schema that it names" if count == 1 else "do not fit the schema that they name"
-                )
-            else:
-                fault = f"names {schemas} and does not fit it" if count == 1 else f"name {schemas} and do not fit it"
-            what = "writes" if numbers["written"] else "is given"
-            who = client if numbers["written"] else "whoever writes to it"
-            yield Explanation(
-                code="payload_does_not_fit",
-                subject=f"topic {topic}",
-                title=f"{client} {what} {counted(count, 'record')} that {fault}",
-                remedy=f"See with which schema {who} serializes records of {topic}, and whether it is the one that it "
-                "names in them; consumers that decode these records fail.",
-                explained=(one,),
-                severity="warning",
-                numbers={"records": count, "schemas": numbers["schemas"], "clients": [client]},
-            )
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        numbers, client = one.numbers, one.name("client")
+        topic, count = numbers["topic"], numbers["records"]
+        schemas = listed(numbers["schemas"])
+        if not schemas:
+            fault = "does not fit the schema that it names" if count == 1 else "do not fit the schema that they name"
+        else:
+            fault = f"names {schemas} and does not fit it" if count == 1 else f"name {schemas} and do not fit it"
+        what = "writes" if numbers["written"] else "is given"
+        who = client if numbers["written"] else "whoever writes to it"
+        return self.told(
+            one,
+            subject=f"topic {topic}",
+            title=f"{client} {what} {counted(count, 'record')} that {fault}",
+            remedy=f"See with which schema {who} serializes records of {topic}, and whether it is the one that it "
+            "names in them; consumers that decode these records fail.",
+            severity="warning",
+            numbers={"records": count, "schemas": numbers["schemas"], "clients": [client]},
+        )

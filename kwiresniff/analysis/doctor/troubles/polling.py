@@ -15,7 +15,6 @@ from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped, is_rep
 from kwiresniff.analysis.doctor.observation import Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
-from kwiresniff.analysis.doctor.wording import duration
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import (
     CONSUMER_GROUP_HEARTBEAT,
@@ -79,7 +78,7 @@ class SilentMembers(Observer):
         api_key = exchange.api_key
         if api_key == FETCH and is_replica(exchange):
             return
-        client = self.context.client_of(exchange)
+        client = client_of(exchange)
         member = self._members.get(client)
         if member is None and api_key == FETCH:
             member = self._members.of(client)
@@ -146,12 +145,9 @@ class SilentMembers(Observer):
                 case.add(member.packet, member.ns, member.beat_ns - member.ns, until_ns=member.beat_ns)
             if not case.count:
                 continue
-            often = f", {case.count} times, {duration(case.most)} at most" if case.count > 1 else ""
             group = member.group
             yield observation_of(
                 "not_polling",
-                f"{client} fetched and committed nothing for {duration(case.most)} while its heartbeats went on{often}"
-                f"{f' (group {group})' if group else ''}",
                 case,
                 {f"client:{client}", *([f"group:{group}"] if group else [])},
                 {"longest_ns": case.most, "group": group or None},

@@ -7,10 +7,9 @@ from typing import ClassVar, Final
 
 from kwiresniff.analysis.body_entities import throttle_ms_of
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import Case
+from kwiresniff.analysis.doctor.evidence import Case, client_of
 from kwiresniff.analysis.doctor.observation import Harm, Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
-from kwiresniff.analysis.doctor.wording import duration
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import PRODUCE
 from kwiresniff.model import Connection, Exchange
@@ -53,7 +52,7 @@ class QueueTimes(Observer):
         before_ns = self._longest_ns.get(number, 0) if exchange.queued else 0
         if number in self._longest_ns or len(self._longest_ns) < MAX_CONNECTIONS:
             self._longest_ns[number] = max(before_ns, took_ns)
-        client = self.context.client_of(exchange)
+        client = client_of(exchange)
         self._all.case(client).count += 1
         if exchange.queued <= max(took_ns, 2 * before_ns, LINGER_NS) or exchange.waiting:
             return
@@ -74,8 +73,6 @@ class QueueTimes(Observer):
             queued_ns, broker_ns = case.total // case.count, self._broker_ns[case] // case.count
             yield observation_of(
                 "queued",
-                f"{case.count} Produce of {client} waited {duration(queued_ns)} on average behind others of the same "
-                f"connection, then {duration(broker_ns)} for the broker",
                 case,
                 [f"client:{client}"],
                 {"mean_queued_ns": queued_ns, "mean_broker_ns": broker_ns},

@@ -15,7 +15,6 @@ from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import client_of
 from kwiresniff.analysis.doctor.observation import Observation, Observed, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
-from kwiresniff.analysis.doctor.wording import listed
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.known_ids import METADATA_TOPIC
 from kwiresniff.model import Exchange
@@ -59,8 +58,7 @@ class QuorumSearches(Observer):
     def observations(self) -> Iterator[Observation]:
         """One for all nodes that search."""
         if self._case.count:
-            text = f"{listed(self._case.noted('clients'))} looked for the leader of the metadata quorum"
-            yield observation_of("quorum_searched", text, self._case, (), {"longest_ns": self._longest_ns})
+            yield observation_of("quorum_searched", self._case, (), {"longest_ns": self._longest_ns})
 
 
 class QuorumElection(Cause):

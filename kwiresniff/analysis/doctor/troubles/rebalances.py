@@ -66,19 +66,17 @@ class LastJoin:
     waited_ns: int
 
 
+@dataclass(slots=True, eq=False)
 class Group:
     """One group: its members, and who joined its newest generations last."""
 
-    __slots__ = ("case", "epochs", "joins", "largest", "members", "newest", "protocol")
-
-    def __init__(self, protocol: str, case: Case) -> None:
-        self.protocol = protocol
-        self.case = case
-        self.newest = -1
-        self.largest = 0
-        self.members: dict[str, Member] = {}
-        self.epochs: dict[str, int] = {}
-        self.joins: dict[int, LastJoin] = {}
+    protocol: str
+    case: Case
+    newest: int = -1
+    largest: int = 0
+    members: dict[str, Member] = field(default_factory=dict)
+    epochs: dict[str, int] = field(default_factory=dict)
+    joins: dict[int, LastJoin] = field(default_factory=dict)
 
     def join(self, generation: int, client: str, requested_ns: int, waited_ns: int) -> None:
         """Remembers the last member to join a generation, of the newest ``MAX_GENERATIONS``."""
@@ -291,7 +289,6 @@ class Rebalances(Observer):
             waited = _waited_for(self._groups.get(group_id), case)
             yield observation_of(
                 "long_rebalance",
-                f"a rebalance of group {group_id} took {duration(case.most)}{waited}",
                 case,
                 {f"group:{group_id}"},
                 {"longest_ns": case.most, "waited_for": waited},
@@ -309,7 +306,6 @@ def _told_off(kind: str, client: str, group_id: str, case: Case, history: str) -
     errors = case.noted("errors")
     return observation_of(
         kind,
-        f"{client} was answered {listed(errors)} for group {group_id}, {times(case.count)}",
         case,
         {f"client:{client}", f"group:{group_id}"},
         {"errors": errors, "apis": case.noted("apis"), "history": history},
@@ -320,10 +316,8 @@ def _generations(group_id: str, group: Group) -> Observation:
     """The generations of a group, and what its members did."""
     case = group.case
     members = sorted(group.members.items(), key=lambda one: -(one[1].left + one[1].removed + one[1].joined))
-    word = "generations" if group.protocol == "classic" else "epochs"
     return observation_of(
         "generations",
-        f"group {group_id} went through {case.count} {word} in {duration(case.last_ns - case.first_ns)}",
         case,
         {f"group:{group_id}", *(f"client:{client}" for client, _ in members[:100])},
         {

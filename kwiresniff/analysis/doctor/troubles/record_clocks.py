@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from typing import ClassVar, Final
 
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import Case
+from kwiresniff.analysis.doctor.evidence import Case, client_of
 from kwiresniff.analysis.doctor.observation import Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
-from kwiresniff.analysis.doctor.wording import duration
 from kwiresniff.analysis.topic_parts import message_parts
 from kwiresniff.base.api_keys import PRODUCE
 from kwiresniff.base.time_units import MILLISECOND_NS
@@ -83,7 +82,7 @@ class RecordClocks(Observer):
             for part in topic.partitions:
                 if part.oldest_ms <= 0:
                     continue
-                clock = self._clocks.of(self.context.client_of(exchange))
+                clock = self._clocks.of(client_of(exchange))
                 if clock is None:
                     return
                 clock.add(request.first_ns - part.oldest_ms * MILLISECOND_NS)
@@ -99,11 +98,8 @@ class RecordClocks(Observer):
             if case.count < ENOUGH_BATCHES or case.last_ns - case.first_ns < LASTING_NS:
                 continue
             ahead_ns = clock.ahead_ns()
-            where = "ahead of" if ahead_ns > 0 else "behind"
             yield observation_of(
                 "clock_off",
-                f"nine in ten of {case.count:,} batches of {client} were {duration(abs(ahead_ns))} {where} the time at "
-                "which they passed",
                 case,
                 {f"client:{client}"},
                 {"ahead_ns": ahead_ns, "others": others[:100]},

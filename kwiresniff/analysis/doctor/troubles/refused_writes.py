@@ -11,7 +11,7 @@ from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import client_of
 from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
-from kwiresniff.analysis.doctor.wording import broker_says, clock, listed, span, times
+from kwiresniff.analysis.doctor.wording import broker_says, listed, span
 from kwiresniff.analysis.places import place_of
 from kwiresniff.model import Exchange
 from kwiresniff.results.findings import scope_of
@@ -66,10 +66,7 @@ class RefusedWrites(Observer):
         """By topic: the partitions, and the brokers that are missing."""
         for topic, cluster_id, case in self._cases:
             missing, certain = self._missing(cluster_id, topic, case.noted("indexes"), case.first_ns)
-            what = listed(case.noted("concerns")) or topic
             errors = case.noted("errors")
-            since = f", first at {clock(case.first_ns)}" if case.count > 1 else ""
-            text = f"writes to {what} were refused {times(case.count)}{since} ({listed(errors)})"
             numbers = {
                 "topic": topic,
                 "cluster": cluster_id,
@@ -81,7 +78,7 @@ class RefusedWrites(Observer):
                 "messages": case.noted("messages"),
             }
             about = [f"node:{cluster_id}/{node}" for node in missing]
-            yield observation_of("writes_refused", text, case, about, numbers, Harm(requests_failed=case.count))
+            yield observation_of("writes_refused", case, about, numbers, Harm(requests_failed=case.count))
 
     def _missing(self, cluster_id: str, topic: str, indexes: list[str], since_ns: int) -> tuple[list[int], bool]:
         """The nodes that hold replicas and are gone, and whether that is certain or found by elimination."""
@@ -141,7 +138,6 @@ class NotEnoughReplicas(Cause):
             "Find the replicas that fell out of the ISR (disk, network, a broker that is down) before lowering "
             "min.insync.replicas.",
             subject=f"topic {topic}",
-            supports=(one.text,),
             numbers={
                 "error": numbers["errors"][0] if numbers["errors"] else "",
                 "concerns": [*numbers["apis"], *numbers["partitions"]],

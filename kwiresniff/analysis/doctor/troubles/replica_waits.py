@@ -17,7 +17,7 @@ from kwiresniff.analysis.doctor.evidence import client_of, clipped
 from kwiresniff.analysis.doctor.observation import HARMLESS, Harm, Observation, Observed, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.troubles.stalls import is_prompt
-from kwiresniff.analysis.doctor.wording import clock, counted, duration, listed, span, times
+from kwiresniff.analysis.doctor.wording import clock, duration, listed, span, times
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.analysis.topic_parts import message_parts
@@ -198,7 +198,7 @@ class WriteWaits(Observer):
         return sorted(others or ())
 
     def _observation(self, trouble: _Trouble) -> Observation:
-        cluster, case, waits = self.context.cluster, self.context.case(), trouble.waits
+        _cluster, case, waits = self.context.cluster, self.context.case(), trouble.waits
         late_ns = 0
         for one in waits:
             case.add(one.packet, one.last_ns)
@@ -209,7 +209,6 @@ class WriteWaits(Observer):
         clients = list(dict.fromkeys(one.client for one in waits))
         apis = list(dict.fromkeys(one.api for one in waits))
         longest_ns = max(one.last_ns - one.first_ns for one in waits)
-        texts = listed([cluster.broker_text(one) for one in brokers])
         numbers = {
             "brokers": brokers,
             "gone": [list(one) for one in trouble.gone.items()],
@@ -220,14 +219,10 @@ class WriteWaits(Observer):
             "clients": clients,
             "apis": apis,
         }
-        text = (
-            f"{counted(case.count, 'write')} ({listed(apis)}) at {texts} waited up to {duration(longest_ns)}"
-            f"{span(case.first_ns, case.last_ns)}"
-        )
         about = [*[f"client:{one}" for one in clients], *[f"broker:{one}" for one in (*brokers, *trouble.gone)]]
         about += [f"broker:{one}" for one in trouble.still]
         harm = Harm(requests_late=sum(one.api != "Produce" for one in waits), late_ns=late_ns) if late_ns else HARMLESS
-        return observation_of("writes_waited", text, case, about, numbers, harm)
+        return observation_of("writes_waited", case, about, numbers, harm)
 
 
 def _goes_on(cluster: str, other: str, wait: _Wait, last_ns: int) -> bool:
@@ -282,7 +277,7 @@ class ReplicaWait(Cause):
             "what it waited for replicas, its LocalTimeMs what its own disk took.",
             subject=listed([cluster.broker_text(address) for address in culprits]) or at,
             explained=(one, *late),
-            supports=(one.text, *why),
+            supports=tuple(why),
             contradicts=() if gone else ("no broker closed its connections meanwhile",),
             numbers={
                 "brokers": brokers,

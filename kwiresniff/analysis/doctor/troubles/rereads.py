@@ -12,12 +12,11 @@ from typing import ClassVar
 
 from kwiresniff.analysis.doctor.commits import PartitionOfClient
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import Case, clipped
+from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
 from kwiresniff.analysis.doctor.observation import Harm, Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.troubles.uncommitted_starts import groups_in
-from kwiresniff.analysis.doctor.wording import duration, listed
 from kwiresniff.analysis.places import place_of
 from kwiresniff.analysis.topic_parts import message_parts, parts_of
 from kwiresniff.base.api_keys import FETCH, OFFSET_COMMIT, OFFSET_FETCH
@@ -77,7 +76,7 @@ class Rereads(Observer):
         request, response = exchange.request, exchange.response
         if response is None or (exchange.api_key != FETCH and exchange.errors):
             return
-        client = self.context.client_of(exchange)
+        client = client_of(exchange)
         if exchange.api_key == OFFSET_FETCH:
             for group, body in groups_in(response.body or {}, request):
                 known = self._clients.of(client)
@@ -178,12 +177,9 @@ class Rereads(Observer):
             case.count = max(reader.returns for reader in readers.values())
             known = self._clients.get(client)
             group = known.group if known is not None else ""
-            where = listed([f"{topic}-{index} at offset {reader.target}" for index, reader in sorted(readers.items())])
             lasted_ns = case.last_ns - case.first_ns
             yield observation_of(
                 "read_again",
-                f"{client} goes back to the same records again and again, {case.count} times in {duration(lasted_ns)}, "
-                f"and commits nothing behind them{f' (group {group})' if group else ''}: {where}",
                 case,
                 {f"client:{client}", f"topic:{topic}", *([f"group:{group}"] if group else [])},
                 {

@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import clipped
+from kwiresniff.analysis.doctor.evidence import client_of, clipped
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.observer import CountingObserver
 from kwiresniff.analysis.doctor.wording import counted, duration, listed
@@ -48,7 +48,7 @@ class Restores(CountingObserver):
         for topic, part in self.context.brought(exchange):
             if not topic.endswith(CHANGELOG):
                 continue
-            key = self.context.client_of(exchange), topic, part.index
+            key = client_of(exchange), topic, part.index
             if key not in self._behind and not self._begins(exchange, topic, part.index):
                 continue
             if key not in self._behind and (
@@ -70,10 +70,7 @@ class Restores(CountingObserver):
 
     def observations(self) -> Iterator[Observation]:
         for client, topic, case in self.cases:
-            behind = [left for (who, what, _), left in self._behind.items() if (who, what) == (client, topic)]
-            read = f"{counted(case.total, 'record')} of {counted(len(behind), 'partition')} of {topic}"
-            text = f"{client} read {read} from offset 0 in {duration(case.last_ns - case.first_ns)}"
-            yield self.observed(client, topic, case, text, topic=topic, records=case.total)
+            yield self.observed(client, topic, case, topic=topic, records=case.total)
 
 
 class StateRestored(Cause):

@@ -10,7 +10,6 @@ from kwiresniff.analysis.doctor.evidence import Case, client_text
 from kwiresniff.analysis.doctor.observation import HARMLESS, Harm, Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
-from kwiresniff.analysis.doctor.wording import counted, times
 from kwiresniff.base.flows import host_of
 from kwiresniff.model import Connection
 
@@ -127,8 +126,6 @@ class ResentSegments(Observer):
             clients = [f"client:{client}" for client in path.all.noted("clients")] if not some else []
             yield observation_of(
                 "segments_resent" if is_bad else "segments_arrived",
-                f"of {packets:,} packets between {host} and {self.context.cluster.broker_text(broker)} {lost[0]} were "
-                f"sent again to the broker and {lost[1]} to the client",
                 case,
                 [f"host:{host}", f"broker:{broker}", *clients],
                 {
@@ -148,7 +145,6 @@ class ResentSegments(Observer):
             if case.count >= opened * SYN_RETRANSMITS:
                 yield observation_of(
                     "syns_resent",
-                    f"SYNs to {broker} were sent again {times(case.total)}, for {counted(case.count, 'connection')}",
                     case,
                     [f"broker:{broker}", *[f"host:{host}" for host in case.noted("hosts")]],
                     {"retransmits": case.total, "longest_ns": case.most, "connections": opened},

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import Case, clipped
+from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
 from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
@@ -112,7 +112,7 @@ class ShareDeliveries(Observer):
             since_ns = min(since_ns, known.acquired.pop((member, index, first), ns))
         if (topic, index) in refused:
             known.late.add(packet, ns, ns - since_ns)
-            known.late.note("clients", [self.context.client_of(exchange)])
+            known.late.note("clients", [client_of(exchange)])
             known.late.note("partitions", [f"{topic}-{index}"])
 
     def _acquire(self, exchange: Exchange, group_id: str, member: str, topic: str, part: dict[str, Any]) -> None:
@@ -132,7 +132,7 @@ class ShareDeliveries(Observer):
             if count >= MANY_DELIVERIES:
                 known.often += last - first + 1 if count == MANY_DELIVERIES else 0
                 known.repeated.add(packet, ns)
-                known.repeated.note("clients", [self.context.client_of(exchange)])
+                known.repeated.note("clients", [client_of(exchange)])
                 known.repeated.note("partitions", [f"{topic}-{index} from {first}"])
 
     def observations(self) -> Iterator[Observation]:
@@ -143,8 +143,6 @@ class ShareDeliveries(Observer):
             if late.count:
                 yield observation_of(
                     "late_acknowledgements",
-                    f"{counted(late.count, 'acknowledgement')} of {topic} in the share group {group_id} were refused, "
-                    f"up to {duration(late.most)} after the records had been acquired",
                     late,
                     about,
                     {"group": group_id, "longest_ns": late.most, "lock_ms": known.lock_ms},
@@ -153,8 +151,6 @@ class ShareDeliveries(Observer):
             if repeated.count:
                 yield observation_of(
                     "delivered_again",
-                    f"{counted(max(known.often, 1), 'record')} of {topic} were delivered to the share group {group_id} "
-                    f"{MANY_DELIVERIES} times or more, {known.most} times at most",
                     repeated,
                     about,
                     {
@@ -183,35 +179,33 @@ class ExpiredLock(Cause):
     codes: ClassVar[tuple[str, ...]] = ("share_lock_expired",)
     explains: ClassVar[tuple[str, ...]] = ("late_acknowledgements", "delivered_again")
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By group and topic."""
-        for one in observed.of("late_acknowledgements"):
-            numbers, clients, topic = one.numbers, one.named("client"), one.name("topic")
-            lock_ns, longest_ns = numbers["lock_ms"] * MILLISECOND_NS, numbers["longest_ns"]
-            outlasted = 0 < lock_ns < longest_ns
-            lock = f", longer than the lock on them lasts ({duration(lock_ns)})" if outlasted else ""
-            again = [
-                each
-                for each in observed.about([f"group:{numbers['group']}"], "delivered_again")
-                if topic in each.named("topic") and not each.numbers["released"]
-            ]
-            yield Explanation(
-                code="share_lock_expired",
-                subject=f"group {numbers['group']}",
-                title=f"{listed(clients)} acknowledged records of {topic} that were not theirs any more "
-                f"(INVALID_RECORD_STATE), {times(one.count)}, up to {duration(longest_ns)} after they had acquired "
-                f"them{lock}: what they did is done again",
-                remedy="Let a member acquire fewer records at a time (max.poll.records with "
-                "share.acquire.mode=record_limit), acknowledge each when it is done, or renew the lock (KIP-1222); or "
-                "raise share.record.lock.duration.ms of the group.",
-                explained=(one, *again),
-                supports=(f"the lock lasts {duration(lock_ns)}",) if lock_ns else (),
-                contradicts=()
-                if outlasted or not lock_ns
-                else (f"{duration(longest_ns)} after the acquisition that was seen is before the end of the lock",),
-                numbers={**numbers, "topic": topic, "clients": clients},
-                severity="warning",
-            )
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        numbers, clients, topic = one.numbers, one.named("client"), one.name("topic")
+        lock_ns, longest_ns = numbers["lock_ms"] * MILLISECOND_NS, numbers["longest_ns"]
+        outlasted = 0 < lock_ns < longest_ns
+        lock = f", longer than the lock on them lasts ({duration(lock_ns)})" if outlasted else ""
+        again = [
+            each
+            for each in observed.about([f"group:{numbers['group']}"], "delivered_again")
+            if topic in each.named("topic") and not each.numbers["released"]
+        ]
+        return self.told(
+            one,
+            subject=f"group {numbers['group']}",
+            title=f"{listed(clients)} acknowledged records of {topic} that were not theirs any more "
+            f"(INVALID_RECORD_STATE), {times(one.count)}, up to {duration(longest_ns)} after they had acquired "
+            f"them{lock}: what they did is done again",
+            remedy="Let a member acquire fewer records at a time (max.poll.records with "
+            "share.acquire.mode=record_limit), acknowledge each when it is done, or renew the lock (KIP-1222); or "
+            "raise share.record.lock.duration.ms of the group.",
+            explained=(one, *again),
+            supports=(f"the lock lasts {duration(lock_ns)}",) if lock_ns else (),
+            contradicts=()
+            if outlasted or not lock_ns
+            else (f"{duration(longest_ns)} after the acquisition that was seen is before the end of the lock",),
+            numbers={**numbers, "topic": topic, "clients": clients},
+            severity="warning",
+        )
 
 
 class ReturnedRecords(Cause):
@@ -223,27 +217,24 @@ class ReturnedRecords(Cause):
     codes: ClassVar[tuple[str, ...]] = ("share_redelivery",)
     explains: ClassVar[tuple[str, ...]] = ("delivered_again",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By group and topic."""
-        for one in observed.of("delivered_again"):
-            numbers, clients, topic = one.numbers, one.named("client"), one.name("topic")
-            released, rejected = numbers["released"], numbers["rejected"]
-            how = f"{listed(clients)} released records {times(released)}" if released else "the lock on them ended"
-            if rejected:
-                how += f" and rejected {counted(rejected, 'record')}, which nobody gets again"
-            yield Explanation(
-                code="share_redelivery",
-                subject=f"group {numbers['group']}",
-                title=f"{counted(numbers['records'], 'record')} of {topic} {_was(numbers['records'])} delivered up to "
-                f"{numbers['deliveries']} times ({listed(numbers['from'])}): {how}",
-                remedy="Records that no member can process: look at the first of them (kwiresniff read -Y 'api == "
-                "ShareFetch') and at the log of the members. After group.share.delivery.count.limit deliveries (5 by "
-                "default) they are archived without having been processed: reject them at once, or write them to a "
-                "topic of their own.",
-                explained=(one,),
-                numbers={**numbers, "topic": topic, "clients": clients},
-                severity="warning",
-            )
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        numbers, clients, topic = one.numbers, one.named("client"), one.name("topic")
+        released, rejected = numbers["released"], numbers["rejected"]
+        how = f"{listed(clients)} released records {times(released)}" if released else "the lock on them ended"
+        if rejected:
+            how += f" and rejected {counted(rejected, 'record')}, which nobody gets again"
+        return self.told(
+            one,
+            subject=f"group {numbers['group']}",
+            title=f"{counted(numbers['records'], 'record')} of {topic} {_was(numbers['records'])} delivered up to "
+            f"{numbers['deliveries']} times ({listed(numbers['from'])}): {how}",
+            remedy="Records that no member can process: look at the first of them (kwiresniff read -Y 'api == "
+            "ShareFetch') and at the log of the members. After group.share.delivery.count.limit deliveries (5 by "
+            "default) they are archived without having been processed: reject them at once, or write them to a "
+            "topic of their own.",
+            numbers={**numbers, "topic": topic, "clients": clients},
+            severity="warning",
+        )
 
 
 def _was(count: int) -> str:

@@ -68,8 +68,7 @@ class SharedAddresses(Observer):
     def observations(self) -> Iterator[Observation]:
         for address, known in self._shared.items():
             nodes = sorted(known.nodes)
-            text = f"{address} was named as that of the nodes {listed([str(node) for node in nodes])}"
-            yield observation_of("address_shared", text, known.case, {f"broker:{address}"}, {"nodes": nodes})
+            yield observation_of("address_shared", known.case, {f"broker:{address}"}, {"nodes": nodes})
 
 
 class SharedAddress(Cause):

@@ -9,7 +9,6 @@ from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Episodes, client_of
 from kwiresniff.analysis.doctor.observation import Harm, Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
-from kwiresniff.analysis.doctor.wording import duration, times
 from kwiresniff.analysis.latency import BUCKET_BYTES, Histogram
 from kwiresniff.analysis.memory_budget import MemoryBudget
 from kwiresniff.analysis.places import place_of
@@ -74,16 +73,9 @@ class SlowAnswers(Observer):
 
     def _of(self, exchange: Exchange) -> Histogram | None:
         """What its broker took for the API of an exchange."""
-        notes = None if self._closed else self.context.notes
-        if notes is not None and notes.api_key == exchange.api_key:
-            return notes.latencies
         key = (exchange.connection.broker, exchange.api)
         known = self._all.get(key)
-        if known is None:
-            known = self._new(key)
-        if notes is not None and known is not None:
-            notes.api_key, notes.latencies = exchange.api_key, known
-        return known
+        return known if known is not None else self._new(key)
 
     def _new(self, key: tuple[str, str]) -> Histogram | None:
         if self._closed or len(self._all) >= MAX_SUBJECTS:
@@ -109,7 +101,6 @@ class SlowAnswers(Observer):
                 numbers |= {"of": known.count, "p50_ns": summary.p50_ns, "p99_ns": summary.p99_ns}
             yield observation_of(
                 "slow_answer",
-                f"{api} took {broker} more than a second {times(case.count)}, {duration(case.most)} at most",
                 case,
                 [f"broker:{broker}"],
                 {**numbers, "is_cut": bool(cut), "is_replicated": bool(case.noted("replicated"))},

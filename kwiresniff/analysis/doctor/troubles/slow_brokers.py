@@ -143,7 +143,7 @@ class SlowBroker(Cause):
             f"{duration(longest_ns)}; {' and '.join(roles)}{beside}",
             remedy=self._remedy(trouble, name, address, node, led, stored),
             explained=(*late, *self._silences(observed, address, first_ns, last_ns)),
-            supports=(*[one.text for one in late], *[one.text for one in without[:3]]),
+            supports=tuple(one.sentence for one in without[:3]),
             contradicts=tuple(contradicts),
             doubt=doubt,
             numbers={
@@ -238,7 +238,7 @@ class CostlyTopic(Cause):
             "that it lies in, and the size of its batches.",
             code="slow_topic",
             subject=f"topic {topic}",
-            supports=(late.text, *[other.text for other in others]),
+            supports=tuple(other.sentence for other in others),
             doubt="" if late.numbers["nodes"] and late.numbers["acks"] else "its replicas are not in the capture",
             numbers={
                 "leader": leader,
@@ -274,7 +274,7 @@ class CostlyTopic(Cause):
             "(compression.zstd.level, compression.gzip.level) costs the most.",
             subject=f"topic {topic}",
             explained=(one, *late),
-            supports=(one.text, *[each.text for each in (*late, *others.values())]),
+            supports=tuple(other.sentence for other in others.values()),
             contradicts=() if others or not late else ("no other topic was written there, to compare it with",),
             numbers={
                 "produced": produced,

@@ -8,6 +8,7 @@ A broker answers a Fetch with the first batch whatever its size, and else with n
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from kwiresniff.analysis.body_entities import READ_COMMITTED, isolation_level
 from kwiresniff.analysis.doctor.cause import INCIDENT, WASTE, Cause, Explanation
@@ -31,20 +32,18 @@ SMALL_BYTES = 10_000
 MANY_RECORDS = 100
 
 
+@dataclass(slots=True, eq=False)
 class _Singles:
     """Looks at a client's fetches of a topic: those that brought one record or batch with more behind it, and the
     others. ``max_bytes`` is what it asks for at most, ``partition_max_bytes`` of a partition."""
 
-    __slots__ = ("batches", "behind", "case", "max_bytes", "others", "partition_max_bytes", "records")
-
-    def __init__(self, case: Case, max_bytes: int) -> None:
-        self.case = case
-        self.max_bytes = max_bytes
-        self.partition_max_bytes = 0
-        self.behind = 0
-        self.records = 0
-        self.batches = 0
-        self.others = 0
+    case: Case
+    max_bytes: int
+    partition_max_bytes: int = 0
+    behind: int = 0
+    records: int = 0
+    batches: int = 0
+    others: int = 0
 
     @property
     def limit(self) -> int:
@@ -98,11 +97,12 @@ class SingleRecords:
             what = "record" if one.records == case.count else f"batch ({size:,} bytes on average)"
             yield observation_of(
                 "single_records",
-                f"each fetch brings one {what} of {topic} though the log has more{asked}, for {duration(lasted_ns)}",
                 case,
                 {f"client:{client}", f"topic:{topic}"},
                 {"topic": topic, "max_bytes": one.max_bytes, "partition_max_bytes": one.partition_max_bytes},
                 Harm(records_unread=one.behind) if one.behind >= MANY_RECORDS else HARMLESS,
+                text=f"each fetch brings one {what} of {topic} though the log has more{asked}, for "
+                f"{duration(lasted_ns)}",
             )
 
 

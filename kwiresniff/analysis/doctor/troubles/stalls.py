@@ -190,7 +190,7 @@ class Silences(Observer):
         )
         harm = Harm(requests_late=case.count, seconds_down=lasted_ns / 1e9 if lasted_ns >= SEVERE_NS else 0.0)
         about = [f"broker:{one}" for one in brokers]
-        return observation_of("broker_silent", text, case, about, numbers, HARMLESS if lossy else harm)
+        return observation_of("broker_silent", case, about, numbers, HARMLESS if lossy else harm, text=text)
 
 
 def is_prompt(exchange: Exchange) -> bool:
@@ -242,7 +242,6 @@ class StalledBroker(Cause):
             "collection, a disk that hung, CPU taken away (a stopped process, a paused virtual machine).",
             subject=listed(texts),
             explained=(one, *waits),
-            supports=(one.text,),
             numbers={
                 "brokers": silent,
                 "waiting_brokers": waiting,

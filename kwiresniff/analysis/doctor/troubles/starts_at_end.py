@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import Case, clipped
+from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
 from kwiresniff.analysis.doctor.observation import Harm, Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.troubles.uncommitted_starts import groups_in
-from kwiresniff.analysis.doctor.wording import counted, listed
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.analysis.topic_parts import message_parts, parts_of
@@ -78,7 +77,7 @@ class StartsAtEnd(Observer):
             return
         if exchange.api_key == OFFSET_FETCH:
             for group_id, body in groups_in(response.body or {}, request):
-                self._ask(self.context.client_of(exchange), clipped(group_id), body)
+                self._ask(client_of(exchange), clipped(group_id), body)
         elif exchange.api_key == OFFSET_COMMIT:
             body = request.body or {}
             group = self._groups.of(clipped(field_text(body.get("group_id"))))
@@ -90,9 +89,9 @@ class StartsAtEnd(Observer):
             for name in body.get("groups_names") or [body.get("group_id")]:
                 group = self._groups.get(clipped(field_text(name)))
                 if group is not None:
-                    group.deleted_by = self.context.client_of(exchange)
+                    group.deleted_by = client_of(exchange)
         else:
-            client = self.context.client_of(exchange) if self._starts else ""
+            client = client_of(exchange) if self._starts else ""
             start = self._starts.get(client)
             if start is not None and exchange.api_key == LIST_OFFSETS:
                 self._list(start, request.body or {}, response.body or {})
@@ -149,7 +148,7 @@ class StartsAtEnd(Observer):
                 end = start.ends.pop((name, part.index), -1) if part.offset >= 0 else -1
                 if group is not None and end == part.offset > 0:
                     group.case.add(*place_of(fetch))
-                    group.case.note("clients", [self.context.client_of(fetch)])
+                    group.case.note("clients", [client_of(fetch)])
                     group.case.note("topics", [name])
                     group.passed[name, part.index] = end
 
@@ -161,8 +160,6 @@ class StartsAtEnd(Observer):
                 continue
             yield observation_of(
                 "starts_at_end",
-                f"group {group_id} has no committed offset of {counted(len(group.passed), 'partition')} of "
-                f"{listed(group.case.noted('topics'))} and begins at the end, behind {records:,} records at most",
                 group.case,
                 {f"group:{group_id}"},
                 {

@@ -67,8 +67,6 @@ class StaticMembers(Observer):
             clients = list(dict.fromkeys([*others, *case.noted("clients")]))
             yield observation_of(
                 "fenced_instance",
-                f"{listed(case.noted('clients'))} was answered {listed(case.noted('errors'))} as "
-                f"{instance or 'an instance'} of group {group}, {times(case.count)}",
                 case,
                 {f"group:{group}", *(f"client:{client}" for client in clients)},
                 {

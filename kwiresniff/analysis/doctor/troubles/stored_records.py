@@ -43,7 +43,7 @@ class RepeatedBatches(Cause):
         doubled, given_up = numbers["records_doubled"], numbers["given_up_ns"]
         gives_up = f"gives up on Produce after {duration(given_up)} and sends" if given_up else "sends"
         stored = f"{counted(doubled, 'record')} stored again" if doubled else "each may be stored again"
-        details = [f"{wait.text}" for wait in waits]
+        details = [wait.text for wait in waits]
         if numbers["readers"]:
             details.append(f"{listed(numbers['readers'])} got them more than once")
         slow = [broker for broker in brokers if any(f"broker:{broker}" in wait.about for wait in waits)]
@@ -63,7 +63,6 @@ class RepeatedBatches(Cause):
             "Set enable.idempotence=true (with acks=all): the broker then recognises a batch that it has."
             f"{timeout}{cause}",
             explained=(one, *waits),
-            supports=(one.text, *details),
             doubt=""
             if doubled
             else "whether the broker stored them is not in the capture: it has no answers to these requests",
@@ -104,7 +103,6 @@ class UncleanElection(Cause):
             "without them, and gives their offsets out again (an unclean leader election)",
             _REMEDY,
             subject=listed(numbers["partitions"]),
-            supports=(one.text,),
             numbers=numbers,
             details=tuple(details),
             explains=dict.fromkeys(

@@ -46,7 +46,6 @@ class StreamsStatus(CountingObserver):
 
     kinds = ("streams_without_tasks",)
     entities = ("group", "status")
-    sentence = "group {group} gets no tasks: {details}, {times}"
     apis = frozenset({STREAMS_GROUP_HEARTBEAT})
 
     def exchange(self, exchange: Exchange) -> None:

@@ -25,10 +25,12 @@ class SilentApplication(Cause):
     explains = ("not_polling",)
 
     def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        client = one.name("client")
+        client, group, longest = one.name("client"), one.name("group"), duration(one.numbers["longest_ns"])
+        often = f", {one.count} times, {longest} at most" if one.count > 1 else ""
         return self.told(
             one,
-            one.text.removeprefix(f"{client} "),
+            f"fetched and committed nothing for {longest} while its heartbeats went on{often}"
+            f"{f' (group {group})' if group else ''}",
             "Its application does not poll, or has paused its partitions, and nobody else reads them "
             "meanwhile: look at what it does with records (a call that hangs, a deadlock, a batch that takes long; "
             "a thread dump shows it). After max.poll.interval.ms the group takes its partitions away.",
@@ -48,10 +50,13 @@ class UnreadableRecord(Cause):
     explains = ("read_again",)
 
     def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        client = one.name("client")
+        client, group, lasted_ns = one.name("client"), one.name("group"), one.last_ns - one.first_ns
+        places = zip(one.numbers["partitions"], one.numbers["offsets"], strict=True)
+        where = listed([f"{partition} at offset {offset}" for partition, offset in places])
         return self.told(
             one,
-            one.text.removeprefix(f"{client} "),
+            f"goes back to the same records again and again, {one.count} times in {duration(lasted_ns)}, and commits "
+            f"nothing behind them{f' (group {group})' if group else ''}: {where}",
             "A record there, the first or one of those behind it, that the application cannot process: it "
             "fails, and begins again with what is committed. Its log has the exception. Look at that record "
             "(kwiresniff read -Y 'api == Fetch'); skip it by a commit behind it, or send it to a dead-letter "

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import ClassVar
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import Case, clipped
+from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
 from kwiresniff.analysis.doctor.observation import Observation, Observed, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
-from kwiresniff.analysis.doctor.wording import counted, listed
+from kwiresniff.analysis.doctor.wording import listed
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import CONSUMER_GROUP_HEARTBEAT, JOIN_GROUP
@@ -24,14 +25,12 @@ MAX_CLIENTS = 100
 MAX_TOPICS = 20
 
 
+@dataclass(slots=True, eq=False)
 class _Subscriber:
     """A client of a group, the topics that it subscribed to last, and when it did."""
 
-    __slots__ = ("case", "topics")
-
-    def __init__(self, case: Case) -> None:
-        self.case = case
-        self.topics: frozenset[str] = frozenset()
+    case: Case
+    topics: frozenset[str] = frozenset()
 
 
 class Subscriptions(Observer):
@@ -55,7 +54,7 @@ class Subscriptions(Observer):
         topics = subscribed_topics(exchange.api_key, request)
         if not topics:
             return
-        group_id, client = clipped(field_text(request.get("group_id"))), self.context.client_of(exchange)
+        group_id, client = clipped(field_text(request.get("group_id"))), client_of(exchange)
         known = self._groups.get(group_id, {})
         one = known.get(client)
         if one is None:
@@ -77,11 +76,8 @@ class Subscriptions(Observer):
             case = self.context.case()
             for one in clients.values():
                 case.merge(one.case)
-            said = [f"{listed(names)} to {listed(sorted(topics))}" for topics, names in kinds.items()]
             yield observation_of(
                 "subscriptions_differ",
-                f"members of group {group_id} subscribe to different topics, in "
-                f"{counted(len(kinds), 'way')}: {listed(said)}",
                 case,
                 {f"group:{group_id}", *(f"client:{client}" for client in clients)},
                 {
@@ -124,7 +120,7 @@ class SharedGroup(Cause):
             f"Give each application a group.id of its own in place of {group}; set the offsets of the new "
             "group to those that were committed before it starts.",
             subject=f"group {group}",
-            supports=tuple(each.text for each in storms),
+            supports=tuple(each.sentence for each in storms),
             numbers={"group": group, "subscriptions": kinds},
             severity="warning" if storms else "info",
             explains={"rebalances": scope_of("group", [group])} if storms else {},

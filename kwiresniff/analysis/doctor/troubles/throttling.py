@@ -100,16 +100,11 @@ class Throttling(CountingObserver):
         for client, user, case in self.cases:
             over_ns = sum(max(until_ns - end_ns, 0) for until_ns, one in self._muted.values() if one is case)
             lost_ns = max(self._costs.get(id(case), 0) - over_ns, 0)
-            text = (
-                f"{case.count} answers told {client} to wait, {duration(case.most * MILLISECOND_NS)} at most; that "
-                f"cost it {duration(lost_ns)}"
-            )
             yield self.observed(
                 client,
                 user,
                 case,
-                text,
-                Harm(requests_late=case.count, late_ns=lost_ns),
+                harm=Harm(requests_late=case.count, late_ns=lost_ns),
                 user=user,
                 longest_ms=case.most,
                 total_ms=case.total,
@@ -158,7 +153,6 @@ class Throttled(Cause):
             "Raise the quota of the user or client id (kafka-configs --describe --entity-type users, clients), "
             f"or make the client send less. {_HELD if numbers['held_back'] else _MUTED}: brokers and disks are not "
             "slow.",
-            supports=(one.text,),
             numbers={
                 **{name: numbers[name] for name in ("user", "longest_ms", "total_ms", "lost_ns", "quotas")},
                 "brokers": brokers,

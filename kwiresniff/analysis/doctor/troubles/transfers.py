@@ -100,12 +100,8 @@ class SlowTransfers(Observer):
         """One for each client, broker and direction."""
         for (client, broker, host, direction), known in self._transfers.items():
             case, size = known.case, known.longest_bytes
-            does = "receive a response of" if direction == "response" else "send a request to"
             yield observation_of(
                 "slow_transfer",
-                f"{client} took up to {duration(case.most)} to {does} {self.context.cluster.broker_text(broker)} once "
-                f"that had begun, {times(case.count)}: {size:,} bytes at {size * 1_000_000_000 // case.most:,} bytes a "
-                "second",
                 case,
                 [f"client:{client}", f"broker:{broker}", f"host:{host}"],
                 {
@@ -198,7 +194,6 @@ class SlowTransfer(Cause):
             "or loses packets"
             + (f": look at {narrow}." if on_its_side else ": compare with other clients of the same broker."),
             explained=(*slow, *(paths if clogged or direction == "request" else []), *late),
-            supports=tuple(one.text for one in slow if len(slow) > 1),
             severity="warning" if grave else "info",
             numbers={
                 "longest_ns": longest_ns,

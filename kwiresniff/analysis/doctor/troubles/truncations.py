@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sized
 from typing import ClassVar, Final, NamedTuple
 
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import clipped, is_replica
+from kwiresniff.analysis.doctor.evidence import client_of, clipped, is_replica
 from kwiresniff.analysis.doctor.observation import Harm, Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
-from kwiresniff.analysis.doctor.wording import clock, listed
+from kwiresniff.analysis.doctor.wording import clock
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.analysis.topic_parts import message_parts, refused_parts, structs
@@ -94,7 +94,7 @@ class Truncations(Observer):
         return self.context.cluster.of(exchange.connection.broker), clipped(topic), index
 
     def _produce(self, exchange: Exchange) -> None:
-        broker, client = exchange.connection.broker, self.context.client_of(exchange)
+        broker, client = exchange.connection.broker, client_of(exchange)
         cluster = self.context.cluster.of(broker)
         answered = message_parts(exchange.response)
         again = self._sent_again(exchange, cluster, answered)
@@ -142,7 +142,7 @@ class Truncations(Observer):
         return again
 
     def _fetch(self, exchange: Exchange) -> None:
-        broker, client = exchange.connection.broker, self.context.client_of(exchange)
+        broker, client = exchange.connection.broker, client_of(exchange)
         cluster = self.context.cluster.of(broker)
         for name, part in self.context.brought(exchange):
             key = client, cluster, name, part.index
@@ -179,7 +179,7 @@ class Truncations(Observer):
                     self._compare(exchange, key, diverging.get("end_offset", -1))
 
     def _compare(self, exchange: Exchange, key: _Partition, end_offset: object) -> None:
-        client, broker = self.context.client_of(exchange), exchange.connection.broker
+        client, broker = client_of(exchange), exchange.connection.broker
         before = self._read.get((client, *key))
         # A leader that stays may begin an epoch behind which the consumer, who has fetched ahead, asks.
         if before is None or before.broker == broker or not isinstance(end_offset, int):
@@ -227,6 +227,5 @@ class Truncations(Observer):
             "offsets": [[loss.after.offset, loss.before.offset] for loss in losses.values()],
             "details": details[:MAX_LISTED],
         }
-        text = f"the log of {listed(names)} went back by {gone:,} when {cluster.broker_text(new)} led it"
         about = [f"broker:{old}", f"broker:{new}"]
-        return observation_of("log_went_back", text, case, about, numbers, Harm(records_lost=gone))
+        return observation_of("log_went_back", case, about, numbers, Harm(records_lost=gone))

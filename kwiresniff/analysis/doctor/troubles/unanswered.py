@@ -104,10 +104,8 @@ class UnansweredRequests(Observer):
         """One for each broker, API and episode."""
         for broker, what, case in self._episodes:
             ended, api = what.endswith("/"), what.removesuffix("/")
-            how = "before the capture ended" if ended else f"and its client gave up after {duration(case.most)} at most"
             yield observation_of(
                 "unanswered",
-                f"{api} to {broker} was not answered {how}, {times(case.count)}",
                 case,
                 [f"broker:{broker}"],
                 {"api": api, "longest_ns": case.most, "ended": ended},
@@ -170,8 +168,6 @@ class ClosedInstead(Observer):
             requests = case.noted("requests")
             yield observation_of(
                 "closed_by_broker",
-                f"{self.context.cluster.broker_text(broker)} closed the connection of {client} after "
-                f"{listed(requests)} {times(case.count)}, without an answer",
                 case,
                 [f"client:{client}", f"broker:{broker}"],
                 {

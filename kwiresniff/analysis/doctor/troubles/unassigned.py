@@ -9,11 +9,12 @@ group and the connection to the coordinator.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import MAX_NAMES, Case, client_text, clipped
+from kwiresniff.analysis.doctor.evidence import MAX_NAMES, Case, client_of, client_text, clipped
 from kwiresniff.analysis.doctor.observation import Observation, Observed, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
@@ -66,29 +67,27 @@ _FIRST: Final = frozenset({FIND_COORDINATOR, JOIN_GROUP, CONSUMER_GROUP_HEARTBEA
 _GROUP: Final = 0
 
 
+@dataclass(slots=True, eq=False)
 class _Client:
     """A client that asked for the coordinator of a group, where that is, and who answered it since."""
 
-    __slots__ = ("answered", "case", "coordinator", "does_more", "group")
-
-    def __init__(self, case: Case) -> None:
-        self.case = case
-        self.group = self.coordinator = ""
-        self.answered: set[str] = set()
-        self.does_more = False
+    case: Case
+    group: str = ""
+    coordinator: str = ""
+    answered: set[str] = field(default_factory=set)
+    does_more: bool = False
 
 
+@dataclass(slots=True, eq=False)
 class _Group:
     """Since when a group has assigned nothing, the topics or the pattern that its members name, how long it lasted."""
 
-    __slots__ = ("clients", "last_ns", "packet", "pattern", "since_ns", "topics")
-
-    def __init__(self) -> None:
-        self.clients: list[str] = []
-        self.topics: set[str] = set()
-        self.pattern = ""
-        self.since_ns = self.last_ns = 0
-        self.packet = 0
+    clients: list[str] = field(default_factory=list)
+    topics: set[str] = field(default_factory=set)
+    pattern: str = ""
+    since_ns: int = 0
+    last_ns: int = 0
+    packet: int = 0
 
     def add_client(self, client: str) -> None:
         if client not in self.clients and len(self.clients) < MAX_NAMES:
@@ -118,7 +117,7 @@ class UnassignedGroups(Observer):
         api_key = exchange.api_key
         if not (self._clients or self._groups or api_key in _FIRST):
             return
-        client = self.context.client_of(exchange)
+        client = client_of(exchange)
         known = self._clients.get(client)
         if api_key == FIND_COORDINATOR:
             self._find(client, exchange)
@@ -164,7 +163,7 @@ class UnassignedGroups(Observer):
             if known is not None:
                 if len(known.topics) < MAX_NAMES:
                     known.topics |= subscribed_topics(JOIN_GROUP, request)
-                known.add_client(self.context.client_of(exchange))
+                known.add_client(client_of(exchange))
         if known is None:
             return
         if exchange.api_key == SYNC_GROUP and request.get("assignments"):
@@ -185,7 +184,7 @@ class UnassignedGroups(Observer):
         if known is None or not known.pattern:
             return
         known.last_ns = place[1]
-        known.add_client(self.context.client_of(exchange))
+        known.add_client(client_of(exchange))
         assignment = (answer or {}).get("assignment")
         if isinstance(assignment, dict) and assignment.get("topic_partitions"):
             known.since_ns = 0
@@ -202,8 +201,6 @@ class UnassignedGroups(Observer):
             topics = sorted(group.topics)
             yield observation_of(
                 "nothing_assigned",
-                f"group {group_id} assigned no partition to any of its members for {duration(lasted_ns)}; they "
-                f"subscribe to {listed(topics) if topics else group.pattern or 'no topic'}",
                 case,
                 {f"group:{group_id}", *(f"topic:{topic}" for topic in topics)},
                 {"group": group_id, "topics": topics[:100], "pattern": group.pattern, "longest_ns": lasted_ns},
@@ -214,8 +211,6 @@ class UnassignedGroups(Observer):
                 continue
             yield observation_of(
                 "never_joined",
-                f"{client} asked for the coordinator of group {one.group}, has a connection to it, and did not join in "
-                f"{duration(lasted_ns)}",
                 one.case,
                 {f"client:{client}", f"group:{one.group}"},
                 {"group": one.group, "topics": [], "pattern": "", "longest_ns": lasted_ns},

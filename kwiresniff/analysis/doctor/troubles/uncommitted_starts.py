@@ -12,12 +12,12 @@ from typing import ClassVar
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import Case, clipped
+from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
 from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.troubles.departures import COMMIT_INTERVAL_NS
-from kwiresniff.analysis.doctor.wording import counted, duration, listed, times
+from kwiresniff.analysis.doctor.wording import duration, listed, times
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.analysis.topic_parts import parts_of
@@ -77,7 +77,7 @@ class UncommittedStarts(Observer):
     def exchange(self, exchange: Exchange) -> None:
         """Where a group begins, whether it commits, and what it is given."""
         if exchange.api_key == FETCH:
-            group = self._group_of.get(self.context.client_of(exchange)) if self._group_of else None
+            group = self._group_of.get(client_of(exchange)) if self._group_of else None
             if group is not None and not group.is_committed and exchange.response is not None:
                 self._read(group, exchange)
             return
@@ -95,7 +95,7 @@ class UncommittedStarts(Observer):
                 known.is_committed = True
 
     def _start(self, exchange: Exchange, group_id: str, body: Body) -> None:
-        client = self.context.client_of(exchange)
+        client = client_of(exchange)
         group = self._groups.of(group_id)
         if group is None or group.is_committed:
             self._group_of.pop(client, None)
@@ -140,13 +140,8 @@ class UncommittedStarts(Observer):
             if group.is_committed or starts < 2 or not doubled + skipped:
                 continue
             existing = sum(one.end - one.first for one in parts)
-            again = f"{counted(doubled, 'record')} a second time or more" if doubled else "none twice"
-            passed = f", and passed over {skipped:,}" if skipped else ""
             yield observation_of(
                 "uncommitted_starts",
-                f"group {group_id} started {times(starts)} without a committed offset and committed none; it was given "
-                f"{group.records:,} records for {existing:,} different ones of {listed(group.case.noted('topics'))}, "
-                f"{again}{passed}",
                 group.case,
                 {f"group:{group_id}"},
                 {
@@ -256,28 +251,24 @@ class SkippedRecords(Cause):
     codes: ClassVar[tuple[str, ...]] = ("records_skipped",)
     explains: ClassVar[tuple[str, ...]] = ("starts_at_end",)
 
-    def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By group."""
-        for one in observed.of("starts_at_end"):
-            numbers, topics = one.numbers, listed(one.named("topic"))
-            group, expired = numbers["group"], numbers["expired"]
-            lost = "has lost its committed offsets" if expired else "has no committed offset"
-            if numbers["deleted_by"]:
-                lost = f"has lost the offsets, deleted by {numbers['deleted_by']},"
-            yield Explanation(
-                code="records_skipped",
-                subject=f"group {group}",
-                title=f"{lost} of {listed(numbers['partitions'])} ({listed(one.named('client'))}) and begins at their "
-                f"end (auto.offset.reset=latest): up to {numbers['records']:,} records of {topics} that are there "
-                "already are not read",
-                remedy="Offsets go when a group has had no members for offsets.retention.minutes (7 days by default), "
-                "or when somebody deletes them. Set the group where it was (kafka-consumer-groups "
-                "--reset-offsets --to-datetime)."
-                if expired
-                else "A new group begins at the end unless auto.offset.reset=earliest: set that where it is to read "
-                "what is there, or set the group's offsets once (kafka-consumer-groups --reset-offsets). See whether "
-                "its name is the one that it had.",
-                explained=(one,),
-                numbers=dict(numbers),
-                severity="warning" if expired else "info",
-            )
+    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
+        numbers, topics = one.numbers, listed(one.named("topic"))
+        group, expired = numbers["group"], numbers["expired"]
+        lost = "has lost its committed offsets" if expired else "has no committed offset"
+        if numbers["deleted_by"]:
+            lost = f"has lost the offsets, deleted by {numbers['deleted_by']},"
+        return self.told(
+            one,
+            subject=f"group {group}",
+            title=f"{lost} of {listed(numbers['partitions'])} ({listed(one.named('client'))}) and begins at their "
+            f"end (auto.offset.reset=latest): up to {numbers['records']:,} records of {topics} that are there "
+            "already are not read",
+            remedy="Offsets go when a group has had no members for offsets.retention.minutes (7 days by default), "
+            "or when somebody deletes them. Set the group where it was (kafka-consumer-groups "
+            "--reset-offsets --to-datetime)."
+            if expired
+            else "A new group begins at the end unless auto.offset.reset=earliest: set that where it is to read "
+            "what is there, or set the group's offsets once (kafka-consumer-groups --reset-offsets). See whether "
+            "its name is the one that it had.",
+            severity="warning" if expired else "info",
+        )

@@ -12,11 +12,11 @@ from typing import ClassVar, Final
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.cluster import address_text
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, clipped
+from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, client_of, clipped
 from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.troubles.addresses import numeric_address
-from kwiresniff.analysis.doctor.wording import counted, duration, listed, times
+from kwiresniff.analysis.doctor.wording import listed, times
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import FIND_COORDINATOR, METADATA
 from kwiresniff.base.field_values import field_text
@@ -62,7 +62,7 @@ class UndialledBrokers(Observer):
             case = self._named.case(client, clipped(address))
             case.add(packet, ns)
             case.note("wanted", names)
-            case.note("names", [self.context.client_of(exchange)], 1)
+            case.note("names", [client_of(exchange)], 1)
             case.note("apis", [exchange.api])
 
     def connection(self, connection: Connection) -> None:
@@ -100,8 +100,6 @@ class UndialledBrokers(Observer):
             lasted_ns = max(case.last_ns, self.context.end_ns) - case.first_ns
             yield observation_of(
                 "broker_not_dialled",
-                f"{who} was told {case.count} times to go to {address} for {listed(wanted)} and never dialled it in "
-                f"{duration(lasted_ns)}, while its host works with {counted(len(working), 'other broker')}",
                 case,
                 {f"client:{who}", f"broker:{address}", f"host:{host}"},
                 {
@@ -171,7 +169,6 @@ class UnreachableNode(Cause):
                 remedy=f"Resolve and dial {address} from where {listed(clients)} run; its log names what fails. Then "
                 "set advertised.listeners of that broker to what its clients can reach, as the other brokers have it.",
                 explained=tuple(seen),
-                supports=tuple(one.text for one in seen),
                 doubt=f"The capture has no other broker than {working[0]}: it may be that it was made there."
                 if one_other
                 else "",

@@ -12,7 +12,7 @@ from typing import ClassVar, Final
 
 from kwiresniff.analysis.body_entities import message_transactional_ids
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import clipped, went_wrong
+from kwiresniff.analysis.doctor.evidence import client_of, clipped, went_wrong
 from kwiresniff.analysis.doctor.observation import Harm, Observation
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
@@ -121,7 +121,7 @@ class UnreadPartitions(Observer):
             return
         if not self._members and exchange.api_key not in (SYNC_GROUP, CONSUMER_GROUP_HEARTBEAT):
             return
-        client = self.context.client_of(exchange)
+        client = client_of(exchange)
         if exchange.api_key == FETCH:
             self._read(exchange, client)
             return

@@ -42,7 +42,6 @@ class RefusedVersions(CountingObserver):
 
     kinds = ("version_refused",)
     entities = ("client", "what")
-    sentence = "{client} asked for {request}: the broker {how}, {times}"
     apis = frozenset({API_VERSIONS})
     judges = frozenset({"UNSUPPORTED_VERSION"})
 

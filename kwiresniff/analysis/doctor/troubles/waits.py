@@ -48,7 +48,6 @@ class OwnQueue(Cause):
             f"{duration(broker_ns)}",
             "Nothing is to be mended at the brokers. For less delay send fewer and larger requests "
             "(linger.ms, batch.size), or have fewer in flight (max.in.flight.requests.per.connection).",
-            supports=(one.text,),
             severity="info",
         )
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from kwiresniff.analysis.body_entities import acks_of
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import MAX_NAMES, clipped
+from kwiresniff.analysis.doctor.evidence import MAX_NAMES, client_of, clipped
 from kwiresniff.analysis.doctor.observation import HARMLESS, Harm, Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
@@ -111,7 +111,7 @@ class Writes(Observer):
             log.late += 1
             if len(self._late) < MAX_LATE and self.context.budget.admit(4 * ENTRY_BYTES):
                 packet, ns = place_of(exchange)
-                client = self.context.client_of(exchange)
+                client = client_of(exchange)
                 one = _Late(connection.broker, name, client, packet, took_ns, ns, partitions, nodes, acks)
                 self._late.append(one)
 
@@ -185,7 +185,7 @@ class Writes(Observer):
         about = [f"broker:{broker}", f"topic:{topic}", *[f"partition:{one}" for one in case.noted("partitions")]]
         about += [f"node:{cluster.of(broker)}/{node}" for node in {node: None for one in late for node in one.nodes}]
         harm = Harm(requests_late=case.count, late_ns=case.total) if _is_much(late) else HARMLESS
-        return observation_of("late_writes", text, case, about, _numbers(broker, log, late), harm)
+        return observation_of("late_writes", case, about, _numbers(broker, log, late), harm, text=text)
 
 
 def _is_much(late: list[_Late]) -> bool:

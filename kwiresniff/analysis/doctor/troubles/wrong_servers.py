@@ -48,7 +48,6 @@ class ForeignAnswers(CountingObserver):
 
     kinds = ("foreign_answer",)
     entities = ("broker", "protocol")
-    sentence = "{broker} was asked for Kafka by {hosts} and answered with {protocol}, {times}"
 
     def problem(self, problem: Problem) -> None:
         """A server answered Kafka with another protocol."""
@@ -65,7 +64,6 @@ class ForeignRequests(CountingObserver):
 
     kinds = ("foreign_request",)
     entities = ("broker", "protocol")
-    sentence = "{hosts} sent {protocol} to {broker}, which speaks Kafka, {times}"
 
     def problem(self, problem: Problem) -> None:
         """A server was sent another protocol and speaks Kafka."""
@@ -89,7 +87,6 @@ class DialledControllers(CountingObserver):
     """
 
     kinds = ("controller_dialled",)
-    sentence = "{client} asked the controller {broker} for its versions and left, {times}"
     apis = frozenset({API_VERSIONS})
 
     def __init__(self, context: Context) -> None:

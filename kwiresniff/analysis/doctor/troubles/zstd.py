@@ -89,11 +89,10 @@ class UnknownZstd(CountingObserver):
             if not stuck or (case.count == 1 and self.context.end_ns - case.last_ns < LATER_NS):
                 continue
             versions = case.noted("versions")
-            text = f"{client} was given batches of {listed(stuck)} in zstd by {listed(versions)}, and asked for no more"
             harm = Harm(requests_failed=case.count)
             software = case.noted("software")
             yield self.observed(
-                client, topic, case, text, harm, partitions=stuck[:100], versions=versions, software=software
+                client, topic, case, harm=harm, partitions=stuck[:100], versions=versions, software=software
             )
 
 
