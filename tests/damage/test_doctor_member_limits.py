@@ -68,7 +68,6 @@ def seen(observer: Observer, *exchanges: Exchange) -> list[Any]:
         message = one.response or one.request
         assert message is not None
         observer.context.end_ns = max(observer.context.end_ns, message.last_ns)
-        observer.context.look_at(one, None)
         observer.exchange(one)
     return [one.numbers for one in observer.observations()]
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sized
 from typing import Any
 
 from kwiresniff.analysis.doctor.cluster import Cluster
-from kwiresniff.analysis.doctor.commits import Commits
+from kwiresniff.analysis.doctor.commits import MAX_COMMITTED, Committed, PartitionOfClient
 from kwiresniff.analysis.doctor.evidence import Case, Tally, clipped, is_cut, is_replica, new_budget
 from kwiresniff.analysis.doctor.replica_table import ReplicaTable
-from kwiresniff.analysis.memory_budget import MemoryBudget
+from kwiresniff.analysis.doctor.subjects import Subjects, Value
+from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
 from kwiresniff.analysis.topic_parts import message_parts
 from kwiresniff.base.field_values import field_text
 from kwiresniff.digest import PartitionDigest, TopicDigest
@@ -43,7 +45,7 @@ class Context:
         #: When clients were last heard of, and when they fetched: by node of ``clusters``, address and client.
         self.visits: dict[tuple[int, str, str], list[int]] = {} if beside is None else beside.visits
         self.replicas = ReplicaTable(self.budget)
-        self.commits = Commits(self.budget)
+        self.commits: Subjects[PartitionOfClient, Committed] = Subjects(self.budget, Committed, 3, MAX_COMMITTED)
         #: Error codes that observers judge, so that they need no finding of their own.
         self.judged: frozenset[str] = frozenset()
         #: Clients whose transactions took longer than their timeout, and what is to be said of that.
@@ -95,6 +97,14 @@ class Context:
                     name = clipped(self.topic_in(topic))
                     self._brought += [(name, part) for part in topic.partitions if part.batches]
         return self._brought
+
+    def has_room(self, table: Sized, most: int, *texts: str, entries: int = 1) -> bool:
+        """Whether a table may have one more, of so many entries and these texts, which then count in the budget."""
+        return len(table) < most and self.budget.admit(entries * ENTRY_BYTES + text_bytes(*texts))
+
+    def subjects(self, make: Callable[[], Value], entries: int, most: int | None = None) -> Subjects[Any, Value]:
+        """What is remembered by subject within the budget of memory, see ``Subjects``."""
+        return Subjects(self.budget, make, entries, most)
 
     def tally(self) -> Tally:
         """A new tally that shares the budget of memory."""

@@ -64,8 +64,7 @@ class AclChanges:
         kind, name = KINDS.get(acl.get("resource_type", 0)), clipped(field_text(acl.get("resource_name")))
         ns = place_of(exchange)[1]
         text = f"{client_of(exchange)} {did} {clipped(field_text(acl.get('principal')))} at {clock(ns)}"
-        size = 3 * ENTRY_BYTES + text_bytes(name, text)
-        if kind is not None and self._budget.admit(size):
+        if kind is not None and self._budget.admit(3 * ENTRY_BYTES + text_bytes(name, text)):
             self._changes.append(_Change(kind, name, pattern == _PREFIXED, text, ns))
 
     def about(self, what: Iterable[str], until_ns: int) -> list[str]:

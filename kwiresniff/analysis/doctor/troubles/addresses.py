@@ -76,9 +76,7 @@ class Addresses(Observer):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._dialled: Subjects[tuple[str, str], _Dialled] = Subjects(
-            context.budget, lambda: _Dialled(context.case()), 20
-        )
+        self._dialled: Subjects[tuple[str, str], _Dialled] = context.subjects(lambda: _Dialled(context.case()), 20)
         self._failed = Episodes(context.budget, PAUSE_NS)
         self._reached: dict[tuple[str, str], int] = {}
         self._served: dict[tuple[str, str], list[tuple[int, int]]] = {}

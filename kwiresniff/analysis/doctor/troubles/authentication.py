@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import Ending, client_in
 from kwiresniff.analysis.doctor.error_places import error_places
@@ -16,7 +16,6 @@ from kwiresniff.analysis.doctor.evidence import MAX_MESSAGE_CHARS, Case, client_
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.observer import CountingObserver
 from kwiresniff.analysis.doctor.wording import broker_says, clock, duration, listed, times
-from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import ALTER_USER_SCRAM_CREDENTIALS, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from kwiresniff.base.field_values import field_text
@@ -84,7 +83,7 @@ class RefusedAuthentications(CountingObserver):
             sasl = exchange.connection.sasl or {}
             if sasl.get("outcome") == "ok" and sasl.get("principal"):
                 key = client, clipped(str(sasl["principal"]))
-                if key in self._worked or self._has_room(self._worked, *key):
+                if key in self._worked or self.context.has_room(self._worked, MAX_USERS, *key, entries=2):
                     self._worked[key] = ns
             return
         request = (exchange.request.body if exchange.request is not None else None) or {}
@@ -92,11 +91,8 @@ class RefusedAuthentications(CountingObserver):
             for one in request.get(field) or ():
                 user = clipped(field_text(one.get("name")))
                 text = f"{client} {verb} the SCRAM credentials of user {user}"
-                if self._has_room(self._altered, user, text):
+                if self.context.has_room(self._altered, MAX_USERS, user, text, entries=2):
                     self._altered[user] = text, ns
-
-    def _has_room(self, users: dict[str, tuple[str, int]] | dict[tuple[str, str], int], *texts: str) -> bool:
-        return len(users) < MAX_USERS and self.context.budget.admit(2 * ENTRY_BYTES + text_bytes(*texts))
 
     def failure(self, exchange: Exchange) -> None:
         """Counts a refusal, by the user that the connection has shown so far."""
@@ -174,35 +170,38 @@ def _note_user(case: Case, connection: Connection) -> None:
             case.note(kind, [str(name)])
 
 
-class MissingSasl(Cause):
+@cause("sasl_wanted", explains=("closed_without_sasl",))
+def missing_sasl(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`sasl_wanted` (error): a client that does not authenticate on a listener that wants SASL: closed after the first
     request that is not ApiVersions. Must not be seen: that another client got answers there without SASL.
     """
-
-    codes = ("sasl_wanted",)
-    explains = ("closed_without_sasl",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        client, broker, requests = one.name("client"), one.name("broker"), one.noted("requests")
-        if broker in self.context.cluster.unauthenticated:
-            return None
-        answers = "answers ApiVersions and " if one.noted("answered") else ""
-        return self.told(
-            one,
-            f"does not authenticate, and {self.context.cluster.broker_text(broker)} wants SASL: it {answers}closes the "
-            f"connection after {listed(requests)}, {times(one.count)}",
-            "Set security.protocol (SASL_PLAINTEXT or SASL_SSL), sasl.mechanism and credentials of the client as the "
-            "listener has them, or use the port of a listener without SASL.",
-            severity="error",
-            numbers={"broker": broker, "requests": requests},
-            explains={
-                **dict.fromkeys(("unanswered", "metadata_storm", "closed_by_broker"), scope_of("client", [client])),
-                "connection_churn": scope_of("broker", [broker]),
-            },
-        )
+    client, broker, requests = one.name("client"), one.name("broker"), one.noted("requests")
+    if broker in context.cluster.unauthenticated:
+        return None
+    answers = "answers ApiVersions and " if one.noted("answered") else ""
+    return told(
+        one,
+        f"does not authenticate, and {context.cluster.broker_text(broker)} wants SASL: it {answers}closes the "
+        f"connection after {listed(requests)}, {times(one.count)}",
+        "Set security.protocol (SASL_PLAINTEXT or SASL_SSL), sasl.mechanism and credentials of the client as the "
+        "listener has them, or use the port of a listener without SASL.",
+        severity="error",
+        numbers={"broker": broker, "requests": requests},
+        explains={
+            **dict.fromkeys(("unanswered", "metadata_storm", "closed_by_broker"), scope_of("client", [client])),
+            "connection_churn": scope_of("broker", [broker]),
+        },
+    )
 
 
-class RefusedAuthentication(Cause):
+@cause(
+    "sasl_authentication_failed",
+    "unsupported_sasl_mechanism",
+    "illegal_sasl_state",
+    STRAY,
+    explains=("authentication_refused",),
+)
+def refused_authentication(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`sasl_authentication_failed` (error): an authentication was refused; with the user, the mechanism, what the
     broker says, and the reason where it is in the capture: a token that had expired, until when it worked, who altered
     the user's SCRAM credentials.
@@ -215,62 +214,58 @@ class RefusedAuthentication(Cause):
     `stray_sasl_token` (error): a client sends a SASL token without a header, of GSSAPI or another mechanism, where a
     SaslHandshake request has to come, or SaslAuthenticate after that.
     """
+    name = one.name("how").partition(" ")[0]
+    title, remedy = _title(context, one)
+    messages = [clipped(text, MAX_MESSAGE_CHARS) for text in one.noted("messages")]
+    client = scope_of("client", one.named("client"))
+    return told(
+        one,
+        title,
+        remedy,
+        code=name.lower(),
+        severity="error",
+        numbers={
+            "error": name,
+            "users": one.noted("users"),
+            "mechanisms": one.noted("mechanisms"),
+            "error_messages": messages,
+            "concerns": one.noted("apis"),
+        },
+        details=tuple(broker_says(messages)),
+        explains={
+            "unanswered": client,
+            "closed_by_broker": client,
+            "connection_churn": scope_of("broker", one.noted("brokers")),
+        },
+    )
 
-    codes = ("sasl_authentication_failed", "unsupported_sasl_mechanism", "illegal_sasl_state", STRAY)
-    explains = ("authentication_refused",)
 
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        name = one.name("how").partition(" ")[0]
-        title, remedy = self._title(one)
-        messages = [clipped(text, MAX_MESSAGE_CHARS) for text in one.noted("messages")]
-        client = scope_of("client", one.named("client"))
-        return self.told(
-            one,
-            title,
-            remedy,
-            code=name.lower(),
-            severity="error",
-            numbers={
-                "error": name,
-                "users": one.noted("users"),
-                "mechanisms": one.noted("mechanisms"),
-                "error_messages": messages,
-                "concerns": one.noted("apis"),
-            },
-            details=tuple(broker_says(messages)),
-            explains={
-                "unanswered": client,
-                "closed_by_broker": client,
-                "connection_churn": scope_of("broker", one.noted("brokers")),
-            },
+def _title(context: Context, one: Observation) -> tuple[str, str]:
+    how, count, users = one.name("how"), times(one.count), one.noted("users")
+    mechanisms = listed(one.noted("mechanisms"))
+    by = f" by {mechanisms}" if mechanisms else ""
+    at = listed([context.cluster.broker_text(broker) for broker in one.noted("brokers")])
+    if how == FAILED:
+        who = f"user {listed(users)}" if users else "its user"
+        title = "; ".join([f"{how}: {who} cannot authenticate{by}, {count}", *one.numbers["reasons"]])
+        return title, _EXPIRED if one.noted("expiries") else _REMEDY
+    if how == MECHANISM:
+        title = f"{how}: asks for {mechanisms or 'a mechanism'} that the listener does not have"
+        offered = one.noted("offered")
+        return f"{title}; it has {listed(offered)}" if offered else title, _MECHANISM
+    if how == PLAINTEXT:
+        return f"{STATE}: speaks SASL{by} to {at}, a listener without it, {count}", _PLAINTEXT
+    if how == STRAY:
+        of = f" of {mechanisms}" if mechanisms else ""
+        then = f": {listed(one.noted('closed'))}" if one.noted("closed") else ""
+        wanted = listed(one.noted("wanted"))
+        return (
+            f"sends {at} a token{of} without a header where a {wanted} request has to come{then}, {count}",
+            _STRAY,
         )
-
-    def _title(self, one: Observation) -> tuple[str, str]:
-        how, count, users = one.name("how"), times(one.count), one.noted("users")
-        mechanisms = listed(one.noted("mechanisms"))
-        by = f" by {mechanisms}" if mechanisms else ""
-        at = listed([self.context.cluster.broker_text(broker) for broker in one.noted("brokers")])
-        if how == FAILED:
-            who = f"user {listed(users)}" if users else "its user"
-            title = "; ".join([f"{how}: {who} cannot authenticate{by}, {count}", *one.numbers["reasons"]])
-            return title, _EXPIRED if one.noted("expiries") else _REMEDY
-        if how == MECHANISM:
-            title = f"{how}: asks for {mechanisms or 'a mechanism'} that the listener does not have"
-            offered = one.noted("offered")
-            return f"{title}; it has {listed(offered)}" if offered else title, _MECHANISM
-        if how == PLAINTEXT:
-            return f"{STATE}: speaks SASL{by} to {at}, a listener without it, {count}", _PLAINTEXT
-        if how == STRAY:
-            of = f" of {mechanisms}" if mechanisms else ""
-            then = f": {listed(one.noted('closed'))}" if one.noted("closed") else ""
-            wanted = listed(one.noted("wanted"))
-            return (
-                f"sends {at} a token{of} without a header where a {wanted} request has to come{then}, {count}",
-                _STRAY,
-            )
-        if how == AGAIN:
-            return f"{STATE}: authenticates again{by} on a connection where it has just done so, {count}", _TOO_SOON
-        return f"{how}: speaks SASL at the wrong time", "Compare security.protocol of the client with the listener's."
+    if how == AGAIN:
+        return f"{STATE}: authenticates again{by} on a connection where it has just done so, {count}", _TOO_SOON
+    return f"{how}: speaks SASL at the wrong time", "Compare security.protocol of the client with the listener's."
 
 
 _REMEDY: Final = (

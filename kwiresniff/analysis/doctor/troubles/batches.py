@@ -15,7 +15,6 @@ from kwiresniff.analysis.doctor.observation import Harm, Observation, observatio
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.wording import counted, listed, span
-from kwiresniff.analysis.memory_budget import ENTRY_BYTES
 from kwiresniff.analysis.topic_parts import message_parts
 from kwiresniff.base.api_keys import FETCH, PRODUCE
 from kwiresniff.base.batch_layout import CODEC_NAMES
@@ -73,11 +72,11 @@ class ResentBatches(Observer):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._recent: Subjects[_Sender, dict[_Batch, list[_Sent]]] = Subjects(
-            context.budget, dict, 4 + 4 * MAX_BATCHES, MAX_PARTITIONS
+        self._recent: Subjects[_Sender, dict[_Batch, list[_Sent]]] = context.subjects(
+            dict, 4 + 4 * MAX_BATCHES, MAX_PARTITIONS
         )
         self._again: dict[tuple[_Sender, _Batch], list[_Sent]] = {}
-        self._readers: Subjects[_Partition, dict[str, list[int]]] = Subjects(context.budget, dict, 8, MAX_PARTITIONS)
+        self._readers: Subjects[_Partition, dict[str, list[int]]] = context.subjects(dict, 8, MAX_PARTITIONS)
         #: When clients closed connections on which they had sent batches, 0 where they have not.
         self._closed: dict[int, int] = {}
 
@@ -129,7 +128,7 @@ class ResentBatches(Observer):
             if len(recent) >= MAX_BATCHES:
                 del recent[next(iter(recent))]
             recent[batch] = [sent]
-        elif len(known) < MAX_SENT and self.context.budget.admit(2 * ENTRY_BYTES):
+        elif self.context.has_room(known, MAX_SENT, entries=2):
             known.append(sent)
             if len(self._again) < MAX_AGAIN:
                 self._again[sender, batch] = known
@@ -256,11 +255,11 @@ class Recompression(Observer):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._produced: Subjects[_Partition, list[tuple[int, int, str]]] = Subjects(
-            context.budget, list, 2 + MAX_RANGES, MAX_PARTITIONS
+        self._produced: Subjects[_Partition, list[tuple[int, int, str]]] = context.subjects(
+            list, 2 + MAX_RANGES, MAX_PARTITIONS
         )
-        self._topics: Subjects[tuple[str, str], _Codecs] = Subjects(
-            context.budget, lambda: _Codecs(context.case()), CODECS_ENTRIES
+        self._topics: Subjects[tuple[str, str], _Codecs] = context.subjects(
+            lambda: _Codecs(context.case()), CODECS_ENTRIES
         )
 
     def exchange(self, exchange: Exchange) -> None:

@@ -89,9 +89,7 @@ class ClientLoads(Observer):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._loads: Subjects[str, _Load] = Subjects(
-            context.budget, lambda: _Load(context.case()), 3 * MAX_PARTS, MAX_LOADS
-        )
+        self._loads: Subjects[str, _Load] = context.subjects(lambda: _Load(context.case()), 3 * MAX_PARTS, MAX_LOADS)
         self._on: dict[int, _Line] = {}
         self._part_ns = FIRST_PART_NS
         self._count = 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, Final
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import Ending
 from kwiresniff.analysis.doctor.evidence import client_text
@@ -79,7 +79,8 @@ class ClosedUnanswered(CountingObserver):
             yield self.observed(host, broker, case, harm=harm, at_once=at_once, open=open_)
 
 
-class ConnectionLimit(Cause):
+@cause("connections_refused", explains=("closed_without_answer",))
+def connection_limit(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`connections_refused` (error): a broker accepts connections of a host and closes them without a word, while it
     answers others: `max.connections.per.ip` and its like when it does so at once, with how many were open, a quota on
     their rate when after a while.
@@ -87,34 +88,28 @@ class ConnectionLimit(Cause):
     Seen must be three such connections, and answers of that broker to others. A proxy without a broker behind it looks
     the same where none of the host's connections is open.
     """
-
-    codes = ("connections_refused",)
-    explains = ("closed_without_answer",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        host, broker, clients = one.name("host"), one.name("broker"), one.named("client")
-        at_once, open_ = one.numbers["at_once"], one.numbers["open"]
-        if at_once and not open_:
-            title = f"{times(one.count)} at once: a proxy without a broker behind it, or a limit on connections"
-            remedy = _PROXY
-        elif at_once:
-            title = f"{times(one.count)} at once, while {open_} others of it were open: a limit on connections"
-            remedy = _NUMBER
-        else:
-            title = f"{times(one.count)} after a while: a limit on how many it may open a second"
-            remedy = _RATE
-        return self.told(
-            one,
-            f"{self.context.cluster.broker_text(broker)} accepts connections of {host} and closes them without a "
-            f"word, {title}",
-            remedy,
-            subject=f"{host} → {broker}",
-            numbers={"broker": broker, "host": host, "open": open_ if at_once else None, "clients": clients},
-            explains=dict.fromkeys(
-                ("closed_by_broker", "unanswered", "metadata_storm", "connection_churn"),
-                scope_of("client", clients) | scope_of("broker", [broker]),
-            ),
-        )
+    host, broker, clients = one.name("host"), one.name("broker"), one.named("client")
+    at_once, open_ = one.numbers["at_once"], one.numbers["open"]
+    if at_once and not open_:
+        title = f"{times(one.count)} at once: a proxy without a broker behind it, or a limit on connections"
+        remedy = _PROXY
+    elif at_once:
+        title = f"{times(one.count)} at once, while {open_} others of it were open: a limit on connections"
+        remedy = _NUMBER
+    else:
+        title = f"{times(one.count)} after a while: a limit on how many it may open a second"
+        remedy = _RATE
+    return told(
+        one,
+        f"{context.cluster.broker_text(broker)} accepts connections of {host} and closes them without a word, {title}",
+        remedy,
+        subject=f"{host} → {broker}",
+        numbers={"broker": broker, "host": host, "open": open_ if at_once else None, "clients": clients},
+        explains=dict.fromkeys(
+            ("closed_by_broker", "unanswered", "metadata_storm", "connection_churn"),
+            scope_of("client", clients) | scope_of("broker", [broker]),
+        ),
+    )
 
 
 _NUMBER: Final = (

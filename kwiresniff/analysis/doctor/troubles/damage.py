@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kwiresniff.analysis.doctor.cause import ERROR, INCIDENT, WASTE, Cause, Explanation
+from kwiresniff.analysis.doctor.cause import ERROR, INCIDENT, WASTE, Cause, Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import is_one_way
 from kwiresniff.analysis.doctor.evidence import Case, client_of
@@ -106,21 +106,17 @@ class Damage(Observer):
                 yield observation_of(kind, case, about, numbers)
 
 
-class DamagedBatches(Cause):
+@cause("bad_crc", explains=("bad_crc",))
+def damaged_batches(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`bad_crc` (error): a batch whose checksum does not match."""
-
-    codes = ("bad_crc",)
-    explains = ("bad_crc",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        return self.told(
-            one,
-            f"batches whose checksum does not match ({', '.join(one.noted('apis'))})",
-            "Bytes changed on their way or on a disk: look at hardware, and at proxies that rewrite batches.",
-            severity="error",
-            rank=ERROR,
-            numbers={},
-        )
+    return told(
+        one,
+        f"batches whose checksum does not match ({', '.join(one.noted('apis'))})",
+        "Bytes changed on their way or on a disk: look at hardware, and at proxies that rewrite batches.",
+        severity="error",
+        rank=ERROR,
+        numbers={},
+    )
 
 
 class DamagedCapture(Cause):
@@ -154,7 +150,7 @@ class DamagedCapture(Cause):
             code, title, numbers = _what(one)
             rank = INCIDENT if code == "one_way_capture" else WASTE
             more = {"subject": one.numbers["subject"], "severity": "info", "rank": rank, "numbers": numbers}
-            yield self.told(one, title, _REMEDIES[one.kind], code=code, **more)
+            yield told(one, title, _REMEDIES[one.kind], code=code, **more)
 
 
 def _what(one: Observation) -> tuple[str, str, dict[str, object]]:

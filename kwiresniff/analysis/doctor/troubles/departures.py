@@ -51,12 +51,11 @@ SESSION_MS: Final = 45_000
 class _Reader:
     """A client in a group: what it has read since it joined, and how often it left with that."""
 
-    __slots__ = ("after_ns", "case", "codecs", "firsts", "group", "progressed", "read_ns", "records")
+    __slots__ = ("case", "codecs", "firsts", "group", "progressed", "read_ns", "records")
 
     def __init__(self) -> None:
         self.group = ""
         self.case: Case | None = None
-        self.after_ns = 0
         self.join()
 
     def join(self) -> None:
@@ -100,8 +99,8 @@ class Departures(Observer):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._groups: Subjects[str, _Group] = Subjects(context.budget, lambda: _Group(context.case()), 8)
-        self._readers: Subjects[str, _Reader] = Subjects(context.budget, _Reader, 8, MAX_MEMBERS)
+        self._groups: Subjects[str, _Group] = context.subjects(lambda: _Group(context.case()), 8)
+        self._readers: Subjects[str, _Reader] = context.subjects(_Reader, 8, MAX_MEMBERS)
         self._on: dict[int, tuple[str, str]] = {}
         #: The groups without members, by their topics.
         self._watched: dict[str, list[_Group]] = {}
@@ -154,9 +153,7 @@ class Departures(Observer):
         if joins:
             self._joined(exchange, group, request, answer)
         if group.members.get(member_id) != client:
-            if len(self._on) >= MAX_MEMBERS or not self.context.budget.admit(
-                3 * ENTRY_BYTES + text_bytes(member_id, client)
-            ):
+            if not self.context.has_room(self._on, MAX_MEMBERS, member_id, client, entries=3):
                 return
             group.members[member_id] = client
             group.last.pop(client, None)
@@ -247,7 +244,7 @@ class Departures(Observer):
 
     def _gone(self, group: _Group, member_id: str, packet: int, ns: int) -> None:
         client = group.members.pop(member_id)
-        if client and len(group.last) < MAX_LEFT and self.context.budget.admit(2 * ENTRY_BYTES):
+        if client and self.context.has_room(group.last, MAX_LEFT, entries=2):
             group.last[client] = None
         group.case.add(packet, ns)
         reader = self._readers.get(client)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.cause import Cause, Explanation, cause, told
+from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.wording import clock, counted, duration, listed
 from kwiresniff.results.findings import scope_of
@@ -97,37 +98,32 @@ class UnreadableCodec(Cause):
         )
 
 
-class DesertedGroup(Cause):
+@cause("group_deserted", explains=("group_deserted",))
+def deserted_group(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`group_deserted` (error where members were gone without leaving, warning where they left, info below 100
     records): nobody has been in a group for longer than it waits for a member that fell silent (`session.timeout.ms`),
     and its topics are written. Must not be seen: a member that joins. A consumer that was stopped in order, for good,
     looks the same.
     """
-
-    codes = ("group_deserted",)
-    explains = ("group_deserted",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        numbers = one.numbers
-        group, clients, records = numbers["group"], listed(numbers["members"]), numbers["records"]
-        vanished = listed(numbers["vanished"])
-        topics, patience_ns = listed(numbers["topics"]), numbers["patience_ns"]
-        how = f"{vanished} closed the connection without leaving" if vanished else f"{clients} left"
-        return self.told(
-            one,
-            f"has no members since {clock(one.first_ns)}, when {how}; {counted(records, 'record')} were "
-            f"written to {topics} in the {duration(numbers['lasted_ns'])} since, and nobody consumes them",
-            f"See why {clients} ended, in its own log, and start it again before retention deletes what it "
-            "has not read.",
-            subject=f"group {group}",
-            supports=(f"nobody joined for longer than the session timeout ({duration(patience_ns)})",)
-            if numbers["lasted_ns"] > patience_ns
-            else (),
-            contradicts=()
-            if numbers["lasted_ns"] > patience_ns
-            else (f"a member may be back within the session timeout ({duration(patience_ns)})",),
-            doubt="" if vanished else "It may have been stopped in order.",
-            numbers={"group": group, "topics": numbers["topics"][:100], "records": records},
-            severity="info" if records < MANY_RECORDS else "error" if vanished else "warning",
-            stands=numbers["lasted_ns"] > patience_ns,
-        )
+    numbers = one.numbers
+    group, clients, records = numbers["group"], listed(numbers["members"]), numbers["records"]
+    vanished = listed(numbers["vanished"])
+    topics, patience_ns = listed(numbers["topics"]), numbers["patience_ns"]
+    how = f"{vanished} closed the connection without leaving" if vanished else f"{clients} left"
+    return told(
+        one,
+        f"has no members since {clock(one.first_ns)}, when {how}; {counted(records, 'record')} were "
+        f"written to {topics} in the {duration(numbers['lasted_ns'])} since, and nobody consumes them",
+        f"See why {clients} ended, in its own log, and start it again before retention deletes what it has not read.",
+        subject=f"group {group}",
+        supports=(f"nobody joined for longer than the session timeout ({duration(patience_ns)})",)
+        if numbers["lasted_ns"] > patience_ns
+        else (),
+        contradicts=()
+        if numbers["lasted_ns"] > patience_ns
+        else (f"a member may be back within the session timeout ({duration(patience_ns)})",),
+        doubt="" if vanished else "It may have been stopped in order.",
+        numbers={"group": group, "topics": numbers["topics"][:100], "records": records},
+        severity="info" if records < MANY_RECORDS else "error" if vanished else "warning",
+        stands=numbers["lasted_ns"] > patience_ns,
+    )

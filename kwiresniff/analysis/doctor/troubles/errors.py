@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kwiresniff.analysis.body_entities import message_groups, message_transactional_ids
-from kwiresniff.analysis.doctor.cause import ERROR, Cause, Explanation
+from kwiresniff.analysis.doctor.cause import ERROR, Explanation, cause, told
 from kwiresniff.analysis.doctor.cluster import address_text
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.error_meanings import (
@@ -108,11 +108,7 @@ class ErrorCodes(CountingObserver):
             if case is None:
                 case = cases[place.name] = self._count(exchange, place.name, packet, ns)
                 self._retriable[place.name] = place.retriable
-            if place.topic:
-                case.note("topics", [place.topic])
-                case.note("concerns", [place.what])
-            if place.message:
-                case.note("messages", [place.message])
+            place.note(case)
 
     def exchange(self, exchange: Exchange) -> None:
         """Ends the search of a client that has found its coordinator, and remembers where that is, and changes of
@@ -224,38 +220,35 @@ def away_text(ns: int) -> str:
     return f"{ns // 1_000_000_000} s"
 
 
-class AnsweredWithError(Cause):
+@cause(explains=("answered_with_error",))
+def answered_with_error(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """Any other error code in lower case, as `message_too_large` (by its meaning; what clients retry is info up to 3):
     a client was answered with it; with the partitions it stands beneath, the sizes, the user, who took the right away
     that is missing, and what the broker says.
     """
-
-    explains = ("answered_with_error",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        name, numbers, meaning = one.name("error"), one.numbers, _meaning(one)
-        severity, is_admins = _severity(one, meaning), numbers["is_admins"]
-        title = f"{name}: {_title(name, meaning, one)}"
-        overdue = numbers["overdue"] if name == "INVALID_TXN_STATE" else ""
-        more: dict[str, object] = {"users": one.noted("principals")} if one.noted("principals") else {}
-        more |= {"error_messages": one.noted("messages")} if one.noted("messages") else {}
-        if name in ("MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"):
-            more["largest_request_bytes"] = numbers["largest_bytes"]
-        concerns = [*one.noted("apis"), *one.noted("concerns"), *(f"group {group}" for group in one.noted("groups"))]
-        concerns += [f"transactional id {each}" for each in one.noted("transactions")]
-        details = [*one.noted("skews")[:3], *one.noted("former"), *([overdue] if overdue else [])]
-        client = scope_of("client", one.named("client"))
-        return self.told(
-            one,
-            "; ".join([title, *numbers["taken_away"]]),
-            _ADMIN_REMEDY if is_admins and name not in MEANINGS else meaning.remedy,
-            code=name.lower(),
-            severity=severity,
-            rank=ERROR,
-            numbers={"error": name, "concerns": concerns, **more},
-            details=(*details, *broker_says(one.noted("messages"))),
-            explains={"metadata_storm": client} if severity == "error" else {},
-        )
+    name, numbers, meaning = one.name("error"), one.numbers, _meaning(one)
+    severity, is_admins = _severity(one, meaning), numbers["is_admins"]
+    title = f"{name}: {_title(name, meaning, one)}"
+    overdue = numbers["overdue"] if name == "INVALID_TXN_STATE" else ""
+    more: dict[str, object] = {"users": one.noted("principals")} if one.noted("principals") else {}
+    more |= {"error_messages": one.noted("messages")} if one.noted("messages") else {}
+    if name in ("MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"):
+        more["largest_request_bytes"] = numbers["largest_bytes"]
+    concerns = [*one.noted("apis"), *one.noted("concerns"), *(f"group {group}" for group in one.noted("groups"))]
+    concerns += [f"transactional id {each}" for each in one.noted("transactions")]
+    details = [*one.noted("skews")[:3], *one.noted("former"), *([overdue] if overdue else [])]
+    client = scope_of("client", one.named("client"))
+    return told(
+        one,
+        "; ".join([title, *numbers["taken_away"]]),
+        _ADMIN_REMEDY if is_admins and name not in MEANINGS else meaning.remedy,
+        code=name.lower(),
+        severity=severity,
+        rank=ERROR,
+        numbers={"error": name, "concerns": concerns, **more},
+        details=(*details, *broker_says(one.noted("messages"))),
+        explains={"metadata_storm": client} if severity == "error" else {},
+    )
 
 
 def _meaning(one: Observation) -> Meaning:

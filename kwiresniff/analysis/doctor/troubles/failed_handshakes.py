@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.cause import Cause, Explanation, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case
 from kwiresniff.analysis.doctor.observation import Observation, Observed, observation_of
@@ -160,7 +160,7 @@ class FailedHandshake(Cause):
                         "plaintext, or a handshake that it refuses"
                     )
                     remedy = f"Capture what clients send, too. {remedy}"
-            yield self.told(
+            yield told(
                 one,
                 title,
                 remedy,

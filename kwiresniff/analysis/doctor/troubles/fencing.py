@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
@@ -50,7 +50,7 @@ class FencedProducers(CountingObserver):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._holders: Subjects[str, list[_Holder]] = Subjects(context.budget, list, 8, MAX_IDS)
+        self._holders: Subjects[str, list[_Holder]] = context.subjects(list, 8, MAX_IDS)
         self._ids: dict[int, str] = {}
 
     def exchange(self, exchange: Exchange) -> None:
@@ -71,22 +71,18 @@ class FencedProducers(CountingObserver):
 
     def failure(self, exchange: Exchange) -> None:
         """A producer whose epoch is over."""
-        names = [name for _, _, name, _ in exchange.errors if name in FENCED_CODES]
-        if not names:
+        places = error_places(exchange, self.context, FENCED_CODES)
+        if not places:
             return
         body = (exchange.request.body if exchange.request is not None else None) or {}
         producer_id, epoch = producer_of(body)
         name = clipped(field_text(body.get("transactional_id"))) or self._ids.get(producer_id, "")
         case = self.cases.case(client_of(exchange), name)
         case.add(*place_of(exchange))
-        case.note("errors", dict.fromkeys(names))
         case.note("apis", [exchange.api])
         case.note("producers", [f"{producer_id} epoch {epoch}"] if producer_id >= 0 else [])
-        for place in error_places(exchange, self.context):
-            if place.name in FENCED_CODES:
-                case.note("topics", [place.topic] if place.topic else [])
-                case.note("concerns", [place.what] if place.what else [])
-                case.note("messages", [place.message] if place.message else [])
+        for place in places:
+            place.note(case)
 
     def observations(self) -> Iterator[Observation]:
         """By the fenced client and the transactional id, with whoever took it."""
@@ -121,44 +117,40 @@ def producer_of(body: Body) -> tuple[int, int]:
     return -1, -1
 
 
-class FencedProducer(Cause):
+@cause("producer_fenced", explains=("producer_fenced",))
+def fenced_producer(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`producer_fenced` (error): a producer was fenced: its transactional id, by whom, with producer id and epochs; by
     its coordinator where its transaction lasted longer than `transaction.timeout.ms`.
     """
-
-    codes = ("producer_fenced",)
-    explains = ("producer_fenced",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        client, name, numbers = one.name("client"), one.name("transaction"), one.numbers
-        taker, overdue = numbers["by"], numbers["overdue"]
-        errors, producers = one.noted("errors"), one.noted("producers")
-        own = f" (producer {listed(producers, 3)})" if producers else ""
-        if taker is not None:
-            who = "a later instance of itself" if taker == client else taker
-            producer = f"producer {numbers['producer_id']} epoch {numbers['epoch']}"
-            by = f"was fenced by {who} at {clock(numbers['taken_ns'])} ({producer})"
-        elif overdue:
-            by = "was fenced by its coordinator, which aborted its transaction"
-        else:
-            by = "was fenced, by whom is not in the capture: another instance, or its coordinator"
-        return self.told(
-            one,
-            f"{listed(errors)}: {client}{own} {by}, {times(one.count)}" + (f"; {overdue}" if overdue else ""),
-            _TOO_LONG if overdue else _TWO_INSTANCES,
-            subject=f"transactional id {name}" if name else client,
-            severity="error",
-            numbers={
-                "error": errors[0] if errors else "",
-                "transactional_id": name or None,
-                "fenced": client,
-                "by": taker,
-                "concerns": [*one.noted("apis"), *one.noted("concerns")],
-                "error_messages": one.noted("messages"),
-            },
-            details=tuple(broker_says(one.noted("messages"))),
-            scope=scope_of("client", [taker] if taker is not None else []),
-        )
+    client, name, numbers = one.name("client"), one.name("transaction"), one.numbers
+    taker, overdue = numbers["by"], numbers["overdue"]
+    errors, producers = one.noted("errors"), one.noted("producers")
+    own = f" (producer {listed(producers, 3)})" if producers else ""
+    if taker is not None:
+        who = "a later instance of itself" if taker == client else taker
+        producer = f"producer {numbers['producer_id']} epoch {numbers['epoch']}"
+        by = f"was fenced by {who} at {clock(numbers['taken_ns'])} ({producer})"
+    elif overdue:
+        by = "was fenced by its coordinator, which aborted its transaction"
+    else:
+        by = "was fenced, by whom is not in the capture: another instance, or its coordinator"
+    return told(
+        one,
+        f"{listed(errors)}: {client}{own} {by}, {times(one.count)}" + (f"; {overdue}" if overdue else ""),
+        _TOO_LONG if overdue else _TWO_INSTANCES,
+        subject=f"transactional id {name}" if name else client,
+        severity="error",
+        numbers={
+            "error": errors[0] if errors else "",
+            "transactional_id": name or None,
+            "fenced": client,
+            "by": taker,
+            "concerns": [*one.noted("apis"), *one.noted("concerns")],
+            "error_messages": one.noted("messages"),
+        },
+        details=tuple(broker_says(one.noted("messages"))),
+        scope=scope_of("client", [taker] if taker is not None else []),
+    )
 
 
 _TWO_INSTANCES: Final = (

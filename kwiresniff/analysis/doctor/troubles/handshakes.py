@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import Ending
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, client_text
@@ -103,54 +103,46 @@ class ShortConnections(CountingObserver):
                 yield self.observed(path, "", case)
 
 
-class PlaintextToTls(Cause):
+@cause("plaintext_to_tls", explains=("plaintext_to_tls",))
+def plaintext_to_tls(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`plaintext_to_tls` (error): a plaintext client on a TLS port, answered with an alert."""
-
-    codes = ("plaintext_to_tls",)
-    explains = ("plaintext_to_tls",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        broker = one.name("broker")
-        symptoms = ("unanswered", "metadata_storm", "closed_by_broker")
-        return self.told(
-            one,
-            f"speaks plaintext to {self.context.cluster.broker_text(broker)}, which wants TLS: each request is "
-            f"answered with a TLS alert, {times(one.count)}",
-            "Set security.protocol of the client to SSL (or SASL_SSL), or use the port of a plaintext listener.",
-            severity="error",
-            numbers={"broker": broker, "requests": one.noted("requests")},
-            explains={
-                **dict.fromkeys(symptoms, scope_of("client", one.named("client"))),
-                "connection_churn": scope_of("broker", [broker]),
-            },
-        )
+    broker = one.name("broker")
+    symptoms = ("unanswered", "metadata_storm", "closed_by_broker")
+    return told(
+        one,
+        f"speaks plaintext to {context.cluster.broker_text(broker)}, which wants TLS: each request is "
+        f"answered with a TLS alert, {times(one.count)}",
+        "Set security.protocol of the client to SSL (or SASL_SSL), or use the port of a plaintext listener.",
+        severity="error",
+        numbers={"broker": broker, "requests": one.noted("requests")},
+        explains={
+            **dict.fromkeys(symptoms, scope_of("client", one.named("client"))),
+            "connection_churn": scope_of("broker", [broker]),
+        },
+    )
 
 
-class ClosedAfterHandshake(Cause):
+@cause("tls_closed", explains=("closed_after_handshake",))
+def closed_after_handshake(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`tls_closed` (warning where it is more than 30 a minute, else info): connections end soon after their TLS
     handshake, 3 times or more, and none of the client's host lasts: mostly an authentication that fails or is missing,
     which TLS hides; commands that are run again and again look alike.
     """
-
-    codes = ("tls_closed",)
-    explains = ("closed_after_handshake",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        broker, seconds = one.name("broker"), max((one.last_ns - one.first_ns) / 1e9, 1e-3)
-        if one.count < SOON_OFTEN:
-            return None
-        churns = one.count >= ENOUGH_CONNECTIONS and one.count > CONNECTIONS_PER_MINUTE * seconds / 60
-        return self.told(
-            one,
-            f"connections to {self.context.cluster.broker_text(broker)} end soon after their TLS handshake, "
-            f"{times(one.count)}, and none lasts: the broker does not take what is sent on them, or they have done",
-            _HIDDEN,
-            subject=one.name("path"),
-            severity="warning" if churns else "info",
-            numbers={"broker": broker},
-            scope=scope_of("host", one.noted("hosts")),
-            explains={"connection_churn": scope_of("broker", [broker])} if churns else {},
-        )
+    broker, seconds = one.name("broker"), max((one.last_ns - one.first_ns) / 1e9, 1e-3)
+    if one.count < SOON_OFTEN:
+        return None
+    churns = one.count >= ENOUGH_CONNECTIONS and one.count > CONNECTIONS_PER_MINUTE * seconds / 60
+    return told(
+        one,
+        f"connections to {context.cluster.broker_text(broker)} end soon after their TLS handshake, "
+        f"{times(one.count)}, and none lasts: the broker does not take what is sent on them, or they have done",
+        _HIDDEN,
+        subject=one.name("path"),
+        severity="warning" if churns else "info",
+        numbers={"broker": broker},
+        scope=scope_of("host", one.noted("hosts")),
+        explains={"connection_churn": scope_of("broker", [broker])} if churns else {},
+    )
 
 
 _HIDDEN: Final = (

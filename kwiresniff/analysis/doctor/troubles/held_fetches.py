@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, client_of
 from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, observation_of
@@ -57,7 +57,7 @@ class HeldFetches(Observer):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._clients: Subjects[str, _Held] = Subjects(context.budget, lambda: _Held(context.case()), 8)
+        self._clients: Subjects[str, _Held] = context.subjects(lambda: _Held(context.case()), 8)
 
     def exchange(self, exchange: Exchange) -> None:
         """Looks into a fetch that waited for a second or more."""
@@ -128,27 +128,23 @@ def _late(body: Body, asked_ns: int, answered_ns: int) -> tuple[int, int, int]:
     return records, late_ns, longest_ns
 
 
-class LateFetches(Cause):
+@cause("late_fetches", explains=("held_fetches",))
+def late_fetches(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`late_fetches` (warning): a consumer lets its broker hold its fetches for longer than the default of 500 ms until
     many bytes have come together (`fetch.min.bytes`, `fetch.max.wait.ms`), and records wait in the broker meanwhile.
     How long is told by their own timestamps. Must not be seen: waits of consumers that take any record at once.
     """
-
-    codes = ("late_fetches",)
-    explains = ("held_fetches",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        numbers = one.numbers
-        wait_ns = numbers["max_wait_ms"] * MILLISECOND_NS
-        reached = numbers["largest_bytes"] >= numbers["min_bytes"]
-        return self.told(
-            one,
-            f"lets the broker hold its fetches for up to {duration(wait_ns)} until there are "
-            f"{numbers['min_bytes']:,} bytes{'' if reached else ', which never come together'}: its records are "
-            f"{duration(numbers['mean_late_ns'])} late on average, {duration(numbers['longest_late_ns'])} at most",
-            f"Lower fetch.max.wait.ms ({numbers['max_wait_ms']}) and fetch.min.bytes "
-            f"({numbers['min_bytes']}) to what the application can wait for; by default the broker answers with "
-            "the first record.",
-            supports=(f"the largest answer had {numbers['largest_bytes']:,} bytes of records",),
-            severity="warning",
-        )
+    numbers = one.numbers
+    wait_ns = numbers["max_wait_ms"] * MILLISECOND_NS
+    reached = numbers["largest_bytes"] >= numbers["min_bytes"]
+    return told(
+        one,
+        f"lets the broker hold its fetches for up to {duration(wait_ns)} until there are "
+        f"{numbers['min_bytes']:,} bytes{'' if reached else ', which never come together'}: its records are "
+        f"{duration(numbers['mean_late_ns'])} late on average, {duration(numbers['longest_late_ns'])} at most",
+        f"Lower fetch.max.wait.ms ({numbers['max_wait_ms']}) and fetch.min.bytes "
+        f"({numbers['min_bytes']}) to what the application can wait for; by default the broker answers with "
+        "the first record.",
+        supports=(f"the largest answer had {numbers['largest_bytes']:,} bytes of records",),
+        severity="warning",
+    )

@@ -10,9 +10,9 @@ from kwiresniff.analysis.doctor.evidence import Case, clipped
 from kwiresniff.analysis.doctor.observation import Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
-from kwiresniff.analysis.topic_parts import sizes_of
+from kwiresniff.analysis.topic_parts import message_parts, parts_of
 from kwiresniff.base.api_keys import PRODUCE
-from kwiresniff.model import Body, Exchange, Message
+from kwiresniff.model import Exchange
 
 #: Partitions that a topic must have, and requests that must have been looked at, before a share says anything.
 ENOUGH_PARTITIONS = 3
@@ -57,7 +57,7 @@ class PartitionShares(Observer):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._topics: Subjects[str, _Topic] = Subjects(context.budget, lambda: _Topic(context.case()), 10)
+        self._topics: Subjects[str, _Topic] = context.subjects(lambda: _Topic(context.case()), 10)
 
     def exchange(self, exchange: Exchange) -> None:
         """Counts the bytes of a Produce request."""
@@ -65,8 +65,12 @@ class PartitionShares(Observer):
         if request is None:
             return
         client_id = exchange.client_id
-        for topic, sizes in _written(request, self.context):
-            known = self._topics.get(topic) or self._topics.of(clipped(topic))
+        digest = request.digest
+        # A digest leaves out batches that are cut.
+        is_cut = digest is not None and digest.is_cut
+        for topic in parts_of(request.body or {}) if is_cut else message_parts(request):
+            sizes = [(part.index, part.size_bytes) for part in topic.partitions]
+            known = self._topics.of(clipped(self.context.topic_in(topic)))
             if known is None:
                 continue
             known.case.add(request.first_packet, request.first_ns)
@@ -115,25 +119,3 @@ class PartitionShares(Observer):
             if cluster.address(cluster_id, known.leader) in cluster.last_answer_ns:
                 visible.setdefault(topic, set()).add(index)
         return visible
-
-
-def _written(request: Message, context: Context) -> list[tuple[str, _Sizes]]:
-    """The topics that a Produce request writes to, with their partitions."""
-    digest = request.digest
-    # A digest leaves out batches that are cut, and a topic without name and id.
-    if digest is not None and not digest.is_cut:
-        written = []
-        for topic in digest.parts or ():
-            if not topic.name:
-                break
-            written.append((context.topic_in(topic), sizes_of(topic)))
-        else:
-            return written
-    return [
-        (context.topic_of(topic), [(one.get("index", -1), _size_of(one)) for one in topic.get("partition_data") or ()])
-        for topic in (request.body or {}).get("topic_data") or ()
-    ]
-
-
-def _size_of(partition: Body) -> int:
-    return sum(batch.get("size_bytes", 0) for batch in partition.get("records") or () if isinstance(batch, dict))

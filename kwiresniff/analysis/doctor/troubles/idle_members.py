@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.assignments import assignment_in, partitions_of
+from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import client_of, clipped
 from kwiresniff.analysis.doctor.observation import Observation, Observed, observation_of
@@ -15,9 +16,8 @@ from kwiresniff.analysis.doctor.wording import counted, listed
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import CONSUMER_GROUP_HEARTBEAT, HEARTBEAT, JOIN_GROUP, SYNC_GROUP
-from kwiresniff.base.body_members import DECODED
 from kwiresniff.base.field_values import field_text
-from kwiresniff.model import Body, Exchange
+from kwiresniff.model import Exchange
 
 #: Members that are remembered.
 MAX_MEMBERS = 10_000
@@ -63,7 +63,8 @@ class IdleMembers(Observer):
             if told:  # the leader is told who is in the new generation
                 self._groups[group_id] = {name: one for name, one in members.items() if name in told}
             return
-        partitions = _assigned(exchange.api_key, answer)
+        assigned = assignment_in(exchange.api_key, answer)
+        partitions = None if assigned is None else partitions_of(assigned)
         member_id = clipped(field_text(answer.get("member_id")) or field_text(request.get("member_id")))
         known = self._groups.get(group_id, {}).get(member_id)
         if known is None:
@@ -77,8 +78,9 @@ class IdleMembers(Observer):
             known.idle_ns = max(known.idle_ns, ns - known.since_ns)
 
     def _new(self, group_id: str, member_id: str, client: str) -> _Member | None:
-        size = 4 * ENTRY_BYTES + text_bytes(group_id, member_id, client)
-        if self._count >= MAX_MEMBERS or not self.context.budget.admit(size):
+        if self._count >= MAX_MEMBERS or not self.context.budget.admit(
+            4 * ENTRY_BYTES + text_bytes(group_id, member_id, client)
+        ):
             return None
         self._count += 1
         found = self._groups.setdefault(group_id, {})[member_id] = _Member(client)
@@ -110,48 +112,21 @@ class IdleMembers(Observer):
             )
 
 
-def _assigned(api_key: int, answer: Body) -> int | None:
-    """How many partitions an answer assigns; None where it says nothing of it, or the group is no consumers'."""
-    if api_key == SYNC_GROUP:
-        return assigned_in(answer)
-    assignment = answer.get("assignment") if api_key == CONSUMER_GROUP_HEARTBEAT else None
-    topics = assignment.get("topic_partitions") if isinstance(assignment, dict) else None
-    return None if topics is None else sum(len(topic.get("partitions") or ()) for topic in topics)
-
-
-def assigned_in(body: Body) -> int | None:
-    """How many partitions are in the assignment of a consumer, in an answer to SyncGroup or in one of what a leader
-    assigns; None where there is none, or it is no consumer's."""
-    if not body.get("assignment"):
-        return None
-    opened = body.get(f"assignment{DECODED}")
-    data = opened.get("data") if isinstance(opened, dict) else None
-    topics = (data or {}).get("assigned_partitions")
-    # What an assignor of its own kind adds may be work of another sort: standby tasks of Kafka Streams.
-    if topics is None or (data or {}).get("user_data"):
-        return None
-    return sum(len(topic.get("partitions") or ()) for topic in topics)
-
-
-class TooManyMembers(Cause):
+@cause("idle_members", explains=("idle_members",))
+def too_many_members(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`idle_members` (info): a group has more members than partitions, and those without any have nothing to do. Seen
     must be an assignment without partitions that lasts. Assignors that add data of their own (Kafka Streams: standby
     tasks) are left out. They may be kept in reserve on purpose.
     """
-
-    codes = ("idle_members",)
-    explains = ("idle_members",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        numbers = one.numbers
-        return self.told(
-            one,
-            f"{numbers['idle']} of {numbers['members']} members have nothing to do: there are "
-            f"{counted(numbers['partitions'], 'partition')} for them ({listed(one.named('client'))})",
-            "More members than partitions add no speed, only rebalances and requests: run as many as there "
-            "are partitions, or add partitions where more are needed.",
-            subject=f"group {numbers['group']}",
-            doubt="They may be kept in reserve.",
-            severity="info",
-            stands=numbers["members"] > numbers["partitions"],
-        )
+    numbers = one.numbers
+    return told(
+        one,
+        f"{numbers['idle']} of {numbers['members']} members have nothing to do: there are "
+        f"{counted(numbers['partitions'], 'partition')} for them ({listed(one.named('client'))})",
+        "More members than partitions add no speed, only rebalances and requests: run as many as there "
+        "are partitions, or add partitions where more are needed.",
+        subject=f"group {numbers['group']}",
+        doubt="They may be kept in reserve.",
+        severity="info",
+        stands=numbers["members"] > numbers["partitions"],
+    )

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.commits import Committed, PartitionOfClient
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import client_of, clipped
@@ -20,7 +20,6 @@ from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.troubles.small_fetches import SingleRecords
 from kwiresniff.analysis.doctor.wording import duration
-from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import FETCH, OFFSET_COMMIT
 from kwiresniff.base.field_values import field_text
@@ -101,9 +100,7 @@ class Lags(Observer):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._readers: Subjects[PartitionOfClient, _Reader] = Subjects(
-            context.budget, _Reader, 8 + 2 * MAX_LOOKS, MAX_READ
-        )
+        self._readers: Subjects[PartitionOfClient, _Reader] = context.subjects(_Reader, 8 + 2 * MAX_LOOKS, MAX_READ)
         self._looked: dict[int, int] = {}
         self._groups: dict[str, str] = {}
         self._small = SingleRecords(context)
@@ -136,7 +133,7 @@ class Lags(Observer):
         if reader is None:
             return
         if reader.committed is None:
-            reader.committed = self.context.commits.of(key)
+            reader.committed = self.context.commits.get(key)
         reader.look(packet, ns, part)
 
     def _commit(self, exchange: Exchange) -> None:
@@ -146,9 +143,7 @@ class Lags(Observer):
             return
         client = client_of(exchange)
         group = clipped(field_text(request.get("group_id")))
-        if client in self._groups or (
-            len(self._groups) < MAX_CONNECTIONS and self.context.budget.admit(ENTRY_BYTES + text_bytes(client, group))
-        ):
+        if client in self._groups or (self.context.has_room(self._groups, MAX_CONNECTIONS, client, group)):
             self._groups[client] = group
 
     # -- what is said -------------------------------------------------------------------------------------------
@@ -216,36 +211,32 @@ def grows(looks: list[Look]) -> bool:
     return min(after) > max(before)
 
 
-class SlowConsumer(Cause):
+@cause("consumer_lag", explains=("lag_grows",))
+def slow_consumer(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`consumer_lag` (warning): a consumer falls behind: for 10 s and more its lag was greater all through the last
     third of the time than ever in the first, and is 100 records or more at the end; from the high watermark of its
     fetches, less what its group has committed, or less what it fetched where the group commits seldom. Must not be
     seen: that it does not poll at all, or reads the same again, or is given one record at a time; its lag is a symptom
     of those.
     """
-
-    codes = ("consumer_lag",)
-    explains = ("lag_grows",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        numbers, group = one.numbers, one.name("group")
-        idle = observed.about((f"group:{name}" for name in one.named("group")), "idle_members")
-        more = (
-            "more members do not help, since some have nothing to do already: add partitions"
-            if idle
-            else "more members help up to the number of partitions"
-        )
-        return self.told(
-            one,
-            f"falls behind on {numbers['topic']}{f' (group {group})' if group else ''}: its lag grew from "
-            f"{numbers['lag_before']:,} to {numbers['lag']:,} records in {duration(one.last_ns - one.first_ns)}; "
-            f"{numbers['written_per_second']:.3g} records a second are written, it {numbers['by']} "
-            f"{numbers['read_per_second']:.3g}",
-            "The consumer is slower than the producers, and reads older and older records until retention "
-            "deletes them before it comes to them. Look at what it does with each record, and at its machine; "
-            f"{more}. The broker is slow only where its own time says so (kwiresniff stats).",
-            supports=tuple(each.sentence for each in idle),
-            numbers={name: value for name, value in numbers.items() if name not in ("by", "each")},
-            details=tuple(numbers["each"]),
-            severity="warning",
-        )
+    numbers, group = one.numbers, one.name("group")
+    idle = observed.about((f"group:{name}" for name in one.named("group")), "idle_members")
+    more = (
+        "more members do not help, since some have nothing to do already: add partitions"
+        if idle
+        else "more members help up to the number of partitions"
+    )
+    return told(
+        one,
+        f"falls behind on {numbers['topic']}{f' (group {group})' if group else ''}: its lag grew from "
+        f"{numbers['lag_before']:,} to {numbers['lag']:,} records in {duration(one.last_ns - one.first_ns)}; "
+        f"{numbers['written_per_second']:.3g} records a second are written, it {numbers['by']} "
+        f"{numbers['read_per_second']:.3g}",
+        "The consumer is slower than the producers, and reads older and older records until retention "
+        "deletes them before it comes to them. Look at what it does with each record, and at its machine; "
+        f"{more}. The broker is slow only where its own time says so (kwiresniff stats).",
+        supports=tuple(each.sentence for each in idle),
+        numbers={name: value for name, value in numbers.items() if name not in ("by", "each")},
+        details=tuple(numbers["each"]),
+        severity="warning",
+    )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
 from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, observation_of
@@ -55,8 +55,8 @@ class LeaderlessPartitions(Observer):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._leaderless: Subjects[_Partition, _Leaderless] = Subjects(
-            context.budget, lambda: _Leaderless(context.case()), 8, MAX_LEADERLESS
+        self._leaderless: Subjects[_Partition, _Leaderless] = context.subjects(
+            lambda: _Leaderless(context.case()), 8, MAX_LEADERLESS
         )
 
     def exchange(self, exchange: Exchange) -> None:
@@ -114,46 +114,42 @@ class LeaderlessPartitions(Observer):
             yield observation_of("no_leader", case, about, numbers, harm)
 
 
-class OfflinePartition(Cause):
+@cause("partition_offline", explains=("no_leader",))
+def offline_partition(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`partition_offline` (error): partitions have had no leader for 5 s or more; with the brokers that have their
     replicas, and whether a log directory failed.
 
     Seen must be Metadata answers 5 s apart. A replica that is offline while its broker is in the list is in a failed
     log directory (KIP-112). A new topic, or one whose leader has just left, has none for a moment and is not this.
     """
-
-    codes = ("partition_offline",)
-    explains = ("no_leader",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        numbers, clients = one.numbers, one.named("client")
-        nodes, failed = numbers["nodes"], numbers["log_directory_failed"]
-        cluster_id = one.name("node").rpartition("/")[0]
-        texts = listed([self.context.cluster.node_text(cluster_id, node) for node in nodes])
-        if failed:
-            why = f"their replicas on {texts} are offline though the broker is there: a log directory of it failed"
-        elif nodes:
-            why = f"their replicas are on {texts}, and none of those can lead"
-        else:
-            why = "which replicas they have is not told"
-        return self.told(
-            one,
-            f"no leader{span(one.first_ns, one.last_ns)}, for {duration(numbers['lasted_ns'])} at least: {why}; "
-            "nobody can write to them or read them",
-            LOG_DIRECTORY_FAILED if failed else _AWAY,
-            subject=listed(numbers["partitions"]),
-            numbers={
-                "partitions": numbers["partitions"],
-                "nodes": nodes,
-                "log_directory_failed": failed,
-                "clients": clients,
-            },
-            explains={
-                **dict.fromkeys(_WITHOUT_LEADER, scope_of("client", clients)),
-                "leader_change": scope_of("topic", one.named("topic")),
-                "under_replicated": scope_of("topic", one.named("topic")),
-            },
-        )
+    numbers, clients = one.numbers, one.named("client")
+    nodes, failed = numbers["nodes"], numbers["log_directory_failed"]
+    cluster_id = one.name("node").rpartition("/")[0]
+    texts = listed([context.cluster.node_text(cluster_id, node) for node in nodes])
+    if failed:
+        why = f"their replicas on {texts} are offline though the broker is there: a log directory of it failed"
+    elif nodes:
+        why = f"their replicas are on {texts}, and none of those can lead"
+    else:
+        why = "which replicas they have is not told"
+    return told(
+        one,
+        f"no leader{span(one.first_ns, one.last_ns)}, for {duration(numbers['lasted_ns'])} at least: {why}; "
+        "nobody can write to them or read them",
+        LOG_DIRECTORY_FAILED if failed else _AWAY,
+        subject=listed(numbers["partitions"]),
+        numbers={
+            "partitions": numbers["partitions"],
+            "nodes": nodes,
+            "log_directory_failed": failed,
+            "clients": clients,
+        },
+        explains={
+            **dict.fromkeys(_WITHOUT_LEADER, scope_of("client", clients)),
+            "leader_change": scope_of("topic", one.named("topic")),
+            "under_replicated": scope_of("topic", one.named("topic")),
+        },
+    )
 
 
 LOG_DIRECTORY_FAILED: Final = (

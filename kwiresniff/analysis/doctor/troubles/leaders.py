@@ -90,14 +90,12 @@ class LeaderMoves(Observer):
 
     def failure(self, exchange: Exchange) -> None:
         """Notes a client that asks a broker which does not lead."""
-        if not any(name in LEADER_CODES for _, _, name, _ in exchange.errors):
-            return
         cluster = self.context.cluster.of(exchange.connection.broker)
         client = client_of(exchange)
         packet, ns = place_of(exchange)
         follower = is_replica(exchange)
-        for place in error_places(exchange, self.context):
-            if place.name not in LEADER_CODES or not place.topic or place.topic == METADATA_TOPIC:
+        for place in error_places(exchange, self.context, LEADER_CODES):
+            if place.topic in ("", METADATA_TOPIC):
                 continue
             partition = cluster, place.topic, place.partition
             if follower:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kwiresniff.analysis.doctor.cause import SYMPTOM, Cause, Explanation
+from kwiresniff.analysis.doctor.cause import SYMPTOM, Cause, Explanation, cause, told
+from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.wording import duration, listed, span, times
 from kwiresniff.results.findings import scope_of
@@ -44,13 +45,14 @@ class WrongListener(Cause):
     def _not_reached(self, one: Observation) -> Explanation:
         dialled, wrong, clients = (one.numbers[name] for name in ("dialled", "advertised", "clients"))
         of_broker = ("connection_churn", "unanswered", "closed_by_broker")
-        return self.told(
+        return told(
             one,
             f"Metadata from {dialled} names {listed(wrong)}, {one.numbers['how']}: wrong advertised.listeners for "
             f"{listed(clients)}",
             "Set advertised.listeners of the listener that is dialled to an address that its clients can reach: a name "
             "or address of the broker in their network, not its loopback address or one behind a translation. A name "
             "must resolve where the client runs.",
+            code="advertised_listener",
             subject=dialled,
             severity="error",
             numbers={"dialled": dialled, "advertised": wrong, "clients": clients, "reached": False},
@@ -66,7 +68,7 @@ class WrongListener(Cause):
         silent_ns = one.numbers["silent_ns"]
         lasting = one.count >= OFTEN * len(clients) or silent_ns >= SILENT_NS
         since = f", for {duration(silent_ns)} already" if silent_ns >= LEAST_SILENT_NS else ""
-        return self.told(
+        return told(
             one,
             f"{listed(clients)}: told by Metadata from {dialled} to go to {listed(advertised)}, left "
             f"{times(one.count)} and went nowhere{since}: an advertised listener that does not resolve or cannot be "
@@ -74,6 +76,7 @@ class WrongListener(Cause):
             "See in the client's log whether the name resolves and the address can be reached where it runs: some "
             "clients, such as aiokafka and kafka-python, then send no packet and ask no more. If so, set "
             "advertised.listeners of the listener that is dialled to what its clients can reach.",
+            code="advertised_listener",
             subject=dialled,
             severity="warning" if lasting and not one.numbers["is_partial"] else "info",
             numbers={"dialled": dialled, "advertised": advertised, "clients": clients, "reached": False},
@@ -81,42 +84,38 @@ class WrongListener(Cause):
         )
 
 
-class UnreachableBroker(Cause):
+@cause("broker_unreachable", explains=("connections_failed",))
+def unreachable_broker(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`broker_unreachable` (error when it lasts 30 s, else warning; info when it starts or is soon back): a broker
     refuses connections, or does not answer SYNs; a server on a usual port (9092 to 9099, 19092, 29092) of which nothing
     shows that it is a broker is told with that doubt, and as info where its clients work with others.
     """
-
-    codes = ("broker_unreachable",)
-    explains = ("connections_failed",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        numbers, lasted_ns = one.numbers, one.last_ns - one.first_ns
-        server, is_broker, is_back = numbers["address"], numbers["is_broker"], numbers["is_back"]
-        if not is_broker and not _has_usual_port(server):
-            return None
-        how = "refuses connections" if numbers["refused"] >= numbers["unanswered"] else "does not answer SYNs"
-        until = f", for {duration(lasted_ns)} at least" if lasted_ns >= 1_000_000 else ""
-        calm = lasted_ns < AWAY_NS and (is_back or numbers["is_starting"])
-        if not is_broker:
-            calm = numbers["works"] or one.count < FEW_ATTEMPTS
-        return self.told(
-            one,
-            f"{how}{span(one.first_ns, one.last_ns)}{', then is back' if is_back else until}"
-            f"{'' if is_broker else '; whether it is a broker, the capture does not show'}",
-            "Refused: no process listens there, the broker is down or starting. Not answered: the machine is down, or "
-            "something drops packets on the way (firewall, security group, routing).",
-            subject=self.context.cluster.broker_text(server),
-            severity="info" if calm else "error" if lasted_ns >= AWAY_NS else "warning",
-            rank=SYMPTOM,
-            numbers={
-                "address": server,
-                "refused": numbers["refused"],
-                "unanswered": numbers["unanswered"],
-                "hosts": numbers["hosts"][:100],
-            },
-            explains={"connection_churn": scope_of("broker", [server])},
-        )
+    numbers, lasted_ns = one.numbers, one.last_ns - one.first_ns
+    server, is_broker, is_back = numbers["address"], numbers["is_broker"], numbers["is_back"]
+    if not is_broker and not _has_usual_port(server):
+        return None
+    how = "refuses connections" if numbers["refused"] >= numbers["unanswered"] else "does not answer SYNs"
+    until = f", for {duration(lasted_ns)} at least" if lasted_ns >= 1_000_000 else ""
+    calm = lasted_ns < AWAY_NS and (is_back or numbers["is_starting"])
+    if not is_broker:
+        calm = numbers["works"] or one.count < FEW_ATTEMPTS
+    return told(
+        one,
+        f"{how}{span(one.first_ns, one.last_ns)}{', then is back' if is_back else until}"
+        f"{'' if is_broker else '; whether it is a broker, the capture does not show'}",
+        "Refused: no process listens there, the broker is down or starting. Not answered: the machine is down, or "
+        "something drops packets on the way (firewall, security group, routing).",
+        subject=context.cluster.broker_text(server),
+        severity="info" if calm else "error" if lasted_ns >= AWAY_NS else "warning",
+        rank=SYMPTOM,
+        numbers={
+            "address": server,
+            "refused": numbers["refused"],
+            "unanswered": numbers["unanswered"],
+            "hosts": numbers["hosts"][:100],
+        },
+        explains={"connection_churn": scope_of("broker", [server])},
+    )
 
 
 def _has_usual_port(server: str) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import client_of, clipped
@@ -42,7 +42,7 @@ class _Range:
 class OutOfRange(CountingObserver):
     """``offset_out_of_range``: a client asked for offsets that are not in the log.
 
-    Notes: ``apis``, ``topics``, ``partitions``, ``messages``. Numbers: ``asked``, of each partition the offset and the
+    Notes: ``apis``, ``topics``, ``concerns``, ``messages``. Numbers: ``asked``, of each partition the offset and the
     range as far as it is known.
     """
 
@@ -53,7 +53,7 @@ class OutOfRange(CountingObserver):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._asked: dict[tuple[str, _Partition], int] = {}
-        self._ranges: Subjects[_Partition, _Range] = Subjects(context.budget, _Range, 4, MAX_RANGES)
+        self._ranges: Subjects[_Partition, _Range] = context.subjects(_Range, 4, MAX_RANGES)
         self._wanted = 0
 
     def exchange(self, exchange: Exchange) -> None:
@@ -66,7 +66,8 @@ class OutOfRange(CountingObserver):
 
     def failure(self, exchange: Exchange) -> None:
         """Notes a fetch from outside the log."""
-        if not any(name == OUT_OF_RANGE for _, _, name, _ in exchange.errors):
+        places = error_places(exchange, self.context, self.judges)
+        if not places:
             return
         asked = _fetch_offsets(exchange, self.context)
         client = client_of(exchange)
@@ -74,13 +75,9 @@ class OutOfRange(CountingObserver):
         case.add(*place_of(exchange))
         case.note("apis", [exchange.api])
         case.note("brokers", [exchange.connection.broker])
-        for place in error_places(exchange, self.context):
-            if place.name != OUT_OF_RANGE:
-                continue
+        for place in places:
             partition = self.context.cluster.of(exchange.connection.broker), place.topic, place.partition
-            case.note("topics", [place.topic] if place.topic else [])
-            case.note("partitions", [place.what])
-            case.note("messages", [place.message] if place.message else [])
+            place.note(case)
             range_ = self._ranges.of(partition)
             if range_ is not None and (range_.first < 0 or range_.end < 0):
                 self._wanted += 1
@@ -148,30 +145,26 @@ def _fetch_offsets(exchange: Exchange, context: Context) -> dict[tuple[str, int]
     }
 
 
-class OffsetOutOfRange(Cause):
+@cause("offset_out_of_range", explains=("offset_out_of_range",))
+def offset_out_of_range(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`offset_out_of_range` (warning): a fetch from outside the log; with the partition, the offset asked for, and the
     range there was as far as the capture shows it.
     """
-
-    codes = ("offset_out_of_range",)
-    explains = ("offset_out_of_range",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        asked, apis = one.numbers["asked"], one.noted("apis")
-        texts = [f"{each['partition']} from offset {each['offset']}; {_range(each)}" for each in asked]
-        often = f", {times(one.count)}" if one.count > 1 else ""
-        return self.told(
-            one,
-            f"{OUT_OF_RANGE}: asks for {listed(texts, 3) or listed(one.noted('partitions'))}{often}",
-            _remedy(asked),
-            severity="warning" if "Fetch" in apis else "info",
-            numbers={
-                "error": OUT_OF_RANGE,
-                "concerns": [*apis, *one.noted("partitions")],
-                "partitions": asked,
-                "error_messages": one.noted("messages"),
-            },
-        )
+    asked, apis = one.numbers["asked"], one.noted("apis")
+    texts = [f"{each['partition']} from offset {each['offset']}; {_range(each)}" for each in asked]
+    often = f", {times(one.count)}" if one.count > 1 else ""
+    return told(
+        one,
+        f"{OUT_OF_RANGE}: asks for {listed(texts, 3) or listed(one.noted('concerns'))}{often}",
+        _remedy(asked),
+        severity="warning" if "Fetch" in apis else "info",
+        numbers={
+            "error": OUT_OF_RANGE,
+            "concerns": [*apis, *one.noted("concerns")],
+            "partitions": asked,
+            "error_messages": one.noted("messages"),
+        },
+    )
 
 
 def _range(asked: dict[str, Any]) -> str:

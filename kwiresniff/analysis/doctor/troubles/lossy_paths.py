@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import ClassVar, Final, NamedTuple
 
-from kwiresniff.analysis.doctor.cause import INCIDENT, SYMPTOM, Cause, Explanation
+from kwiresniff.analysis.doctor.cause import INCIDENT, SYMPTOM, Cause, Explanation, cause, told
+from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.troubles.segments import BAD_PER_THOUSAND, ENOUGH_PACKETS, FEW_SYNS, SOME_RETRANSMITS
 from kwiresniff.analysis.doctor.wording import duration, listed, times
@@ -200,30 +201,26 @@ def _is_lossy_with_others(path: Observation, paths: list[Observation]) -> bool:
     )
 
 
-class LateSyns(Cause):
+@cause("syn_retransmits", explains=("syns_resent",))
+def late_syns(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`syn_retransmits` (warning from 3 SYNs on, else info): connections to a broker came to be only at a later SYN,
     one in twenty or more. Its queue of connections overflows, or SYNs are lost on the path.
     """
-
-    codes: ClassVar[tuple[str, ...]] = ("syn_retransmits",)
-    explains: ClassVar[tuple[str, ...]] = ("syns_resent",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        again, opened, longest_ns = (one.numbers[name] for name in ("retransmits", "connections", "longest_ns"))
-        took = f", which took {duration(longest_ns)} at most" if longest_ns else ""
-        return self.told(
-            one,
-            subject=one.name("broker"),
-            title=f"answers SYNs late: for {one.count} of {max(opened, one.count)} connections they had to be sent "
-            f"again, {times(again)}{took}",
-            remedy="The listener's queue of connections overflows (socket.listen.backlog.size, net.core.somaxconn; "
-            "many clients that reconnect at once), or packets are lost on the way.",
-            severity="warning" if again >= FEW_SYNS else "info",
-            numbers={
-                "retransmits": again,
-                **({"longest_ns": longest_ns} if longest_ns else {}),
-                "clients": one.named("client"),
-                "connections": opened,
-            },
-            rank=SYMPTOM,
-        )
+    again, opened, longest_ns = (one.numbers[name] for name in ("retransmits", "connections", "longest_ns"))
+    took = f", which took {duration(longest_ns)} at most" if longest_ns else ""
+    return told(
+        one,
+        subject=one.name("broker"),
+        title=f"answers SYNs late: for {one.count} of {max(opened, one.count)} connections they had to be sent "
+        f"again, {times(again)}{took}",
+        remedy="The listener's queue of connections overflows (socket.listen.backlog.size, net.core.somaxconn; "
+        "many clients that reconnect at once), or packets are lost on the way.",
+        severity="warning" if again >= FEW_SYNS else "info",
+        numbers={
+            "retransmits": again,
+            **({"longest_ns": longest_ns} if longest_ns else {}),
+            "clients": one.named("client"),
+            "connections": opened,
+        },
+        rank=SYMPTOM,
+    )

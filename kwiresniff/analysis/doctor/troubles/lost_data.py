@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, Final, NamedTuple
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.cause import Cause, Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import is_arriving
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_text
@@ -222,48 +222,44 @@ class NarrowPath(Cause):
         return self.context.cluster.last_answer_ns.get(broker, 0) > min(one.first_ns for one in lost)
 
 
-class BrokenPath(Cause):
+@cause("data_lost", explains=("data_lost",))
+def broken_path(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`data_lost` (error; warning where it is one connection): data is sent and TCP never acknowledges it, or an answer
     begins and never ends. Kernels acknowledge whatever their processes do, so it is the path, or a host that is gone or
     cut off, and not Kafka. Seen must be that the segments were sent again and again, or that the receiver waited after
     it had acknowledged all that came. Where it is only large data, it is `path_mtu`.
     """
-
-    codes: ClassVar[tuple[str, ...]] = ("data_lost",)
-    explains: ClassVar[tuple[str, ...]] = ("data_lost",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        host, broker, times = one.name("host"), one.name("broker"), one.numbers["retransmits"]
-        name, longest = self.context.cluster.broker_text(broker), duration(one.numbers["longest_ns"])
-        ends = (host, name) if one.numbers["direction"] == "request" else (name, host)
-        alive = self.context.cluster.last_answer_ns.get(broker, 0) > one.last_ns
-        if times:
-            title = (
-                f"what {ends[0]} sends does not arrive: sent again {times} times, it was never acknowledged, on "
-                f"{counted(one.count, 'connection')} for {longest} at most"
-            )
-        else:
-            title = (
-                f"messages begin to arrive and never end, on {counted(one.count, 'connection')}; their receiver "
-                f"waited {longest} at most"
-            )
-        return self.told(
-            one,
-            subject=" to ".join(ends),
-            title=title,
-            remedy="It is the path, or the host is gone (power, network interface, a container that was removed): "
-            "a kernel acknowledges whatever its process does. Look at firewalls, security groups, overlay networks "
-            "and load balancers between the two, and ping both ways.",
-            supports=("TCP acknowledges data whether or not the process reads it",),
-            contradicts=(f"{name} answered afterwards",) if alive else (),
-            severity="error" if one.count > 1 else "warning",
-            numbers={
-                "retransmits": times,
-                "longest_ns": one.numbers["longest_ns"],
-                "clients": one.named("client"),
-            },
-            explains=dict.fromkeys(
-                ("retransmits", "unanswered", "request_timeout", "broker_stalled", "slow"),
-                scope_of("broker", [broker]),
-            ),
+    host, broker, times = one.name("host"), one.name("broker"), one.numbers["retransmits"]
+    name, longest = context.cluster.broker_text(broker), duration(one.numbers["longest_ns"])
+    ends = (host, name) if one.numbers["direction"] == "request" else (name, host)
+    alive = context.cluster.last_answer_ns.get(broker, 0) > one.last_ns
+    if times:
+        title = (
+            f"what {ends[0]} sends does not arrive: sent again {times} times, it was never acknowledged, on "
+            f"{counted(one.count, 'connection')} for {longest} at most"
         )
+    else:
+        title = (
+            f"messages begin to arrive and never end, on {counted(one.count, 'connection')}; their receiver "
+            f"waited {longest} at most"
+        )
+    return told(
+        one,
+        subject=" to ".join(ends),
+        title=title,
+        remedy="It is the path, or the host is gone (power, network interface, a container that was removed): "
+        "a kernel acknowledges whatever its process does. Look at firewalls, security groups, overlay networks "
+        "and load balancers between the two, and ping both ways.",
+        supports=("TCP acknowledges data whether or not the process reads it",),
+        contradicts=(f"{name} answered afterwards",) if alive else (),
+        severity="error" if one.count > 1 else "warning",
+        numbers={
+            "retransmits": times,
+            "longest_ns": one.numbers["longest_ns"],
+            "clients": one.named("client"),
+        },
+        explains=dict.fromkeys(
+            ("retransmits", "unanswered", "request_timeout", "broker_stalled", "slow"),
+            scope_of("broker", [broker]),
+        ),
+    )

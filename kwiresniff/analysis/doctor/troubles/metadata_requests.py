@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
-from kwiresniff.analysis.doctor.cause import WASTE, Cause, Explanation
+from kwiresniff.analysis.doctor.cause import WASTE, Cause, Explanation, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, client_of
 from kwiresniff.analysis.doctor.observation import Observation, Observed, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.wording import counted, duration, listed
-from kwiresniff.analysis.memory_budget import ENTRY_BYTES, NUMBER_BYTES
+from kwiresniff.analysis.memory_budget import NUMBER_BYTES
 from kwiresniff.base.api_keys import METADATA
 from kwiresniff.model import Exchange
 
@@ -71,7 +71,7 @@ class MetadataRequests(Observer):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._clients: Subjects[str, _Client] = Subjects(context.budget, lambda: _Client(context.case()), 8)
+        self._clients: Subjects[str, _Client] = context.subjects(lambda: _Client(context.case()), 8)
 
     def exchange(self, exchange: Exchange) -> None:
         """A Metadata request."""
@@ -89,13 +89,12 @@ class MetadataRequests(Observer):
         number = exchange.connection.id
         if number not in known.connections:
             known.first_on += 1
-            if len(known.connections) < MAX_CONNECTIONS and self.context.budget.admit(ENTRY_BYTES):
+            if self.context.has_room(known.connections, MAX_CONNECTIONS):
                 known.connections.add(number)
         known.answered += exchange.response is not None
         if exchange.errors:
             known.with_errors += 1
             known.case.note("errors", [name for _, _, name, _ in exchange.errors])
-            known.case.note("missing", exchange.topics)
         elif known.has_failed:
             known.after_failures += 1
         known.has_failed = False
@@ -204,10 +203,11 @@ class MetadataStorm(Cause):
                 "Its application asks: an admin client in a loop, partitionsFor or a list of topics for each message. "
                 "Ask seldom, and keep what was answered."
             )
-        return self.told(
+        return told(
             one,
             f"asks for metadata {numbers['per_second']:.0f} times a second, {one.count:,} times in all{why}",
             remedy,
+            code="metadata_storm",
             numbers={"per_second": numbers["per_second"]},
             severity="warning",
             rank=WASTE,

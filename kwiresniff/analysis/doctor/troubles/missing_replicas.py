@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, Final
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.cause import Cause, Explanation, cause, told
+from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.observation import Observation, Observed, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.replica_table import Replicas
@@ -127,7 +128,8 @@ class MissingReplicas(Observer):
             yield observation_of("leads_none", case, [f"node:{cluster_id}/{node}"], numbers)
 
 
-class UnderReplicated(Cause):
+@cause("under_replicated", explains=("under_replicated",))
+def under_replicated(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`under_replicated` (warning; info where it began in the capture and was seen for less than 30 s, the default of
     `replica.lag.time.max.ms`): partitions have fewer replicas in sync than replicas; with the nodes that are missing,
     whether these are in the list of brokers, how many replicas are left at least, and who leads.
@@ -136,57 +138,52 @@ class UnderReplicated(Cause):
     reassignment adds replicas that are not in sync yet and looks the same while it goes on: then the missing node is in
     sync elsewhere, which is told as a doubt.
     """
-
-    codes = ("under_replicated",)
-    explains = ("under_replicated",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        cluster, numbers = self.context.cluster, one.numbers
-        cluster_id = one.name("node").rpartition("/")[0]
-        missing = [node for node, _ in numbers["missing"]]
-        absent, elsewhere, least = numbers["absent"], numbers["in_other"], numbers["least"]
-        texts = {node: cluster.node_text(cluster_id, node) for node in missing}
-        parts = []
-        if absent:
-            names = listed([texts[node] for node in absent])
-            parts.append(f"{names} {_is(absent)} missing from the ISR and from the list of brokers")
-        lagging = [node for node in missing if node not in absent]
-        if lagging:
-            names = listed([texts[node] for node in lagging])
-            parts.append(f"{names} {_is(lagging)} missing from the ISR, and in the list of brokers")
-        grave = not numbers["was_whole"] or one.last_ns - one.first_ns >= LAG_NS
-        failed = [texts[node] for node in lagging if grave and node in numbers["offline"]]
-        if failed:
-            parts.append(f"replicas of {listed(failed)} are offline though the broker is there: a log directory failed")
-        left = f"{counted(least, 'replica')} in sync {'are' if least != 1 else 'is'} left"
-        risk = _LAST if least == 1 else f"with min.insync.replicas={least}, one more loss refuses writes with acks=all"
-        most = max(numbers["leads"], key=lambda pair: pair[1], default=None)
-        details = [f"{left} at least: {risk}"] if least else []
-        if most is not None and numbers["short"] > 1:
-            details.append(f"node {most[0]} leads {most[1]} of these {numbers['short']} partitions")
-        addresses = [address for node in absent if (address := cluster.address(cluster_id, node))]
-        be = "is" if numbers["short"] == 1 else "are"
-        return self.told(
-            one,
-            f"{numbers['short']} of {counted(numbers['of'], 'partition')} {be} under-replicated"
-            f"{span(one.first_ns, one.last_ns)}: {'; '.join(parts)}",
-            LOG_DIRECTORY_FAILED if failed else _ABSENT if absent else _LAGGING,
-            subject=listed([texts[node] for node in missing]),
-            doubt=_REASSIGNED if elsewhere and not absent and not failed else "",
-            numbers={
-                "partitions": numbers["partitions"],
-                "under_replicated": numbers["short"],
-                "of": numbers["of"],
-                "missing": missing,
-                "not_in_broker_list": absent,
-                "least_in_sync": least,
-                "leads": numbers["leads"],
-            },
-            details=tuple(details),
-            severity="warning" if grave else "info",
-            scope=scope_of("left", addresses),
-            explains={"broker_unreachable": scope_of("broker", addresses)},
-        )
+    cluster, numbers = context.cluster, one.numbers
+    cluster_id = one.name("node").rpartition("/")[0]
+    missing = [node for node, _ in numbers["missing"]]
+    absent, elsewhere, least = numbers["absent"], numbers["in_other"], numbers["least"]
+    texts = {node: cluster.node_text(cluster_id, node) for node in missing}
+    parts = []
+    if absent:
+        names = listed([texts[node] for node in absent])
+        parts.append(f"{names} {_is(absent)} missing from the ISR and from the list of brokers")
+    lagging = [node for node in missing if node not in absent]
+    if lagging:
+        names = listed([texts[node] for node in lagging])
+        parts.append(f"{names} {_is(lagging)} missing from the ISR, and in the list of brokers")
+    grave = not numbers["was_whole"] or one.last_ns - one.first_ns >= LAG_NS
+    failed = [texts[node] for node in lagging if grave and node in numbers["offline"]]
+    if failed:
+        parts.append(f"replicas of {listed(failed)} are offline though the broker is there: a log directory failed")
+    left = f"{counted(least, 'replica')} in sync {'are' if least != 1 else 'is'} left"
+    risk = _LAST if least == 1 else f"with min.insync.replicas={least}, one more loss refuses writes with acks=all"
+    most = max(numbers["leads"], key=lambda pair: pair[1], default=None)
+    details = [f"{left} at least: {risk}"] if least else []
+    if most is not None and numbers["short"] > 1:
+        details.append(f"node {most[0]} leads {most[1]} of these {numbers['short']} partitions")
+    addresses = [address for node in absent if (address := cluster.address(cluster_id, node))]
+    be = "is" if numbers["short"] == 1 else "are"
+    return told(
+        one,
+        f"{numbers['short']} of {counted(numbers['of'], 'partition')} {be} under-replicated"
+        f"{span(one.first_ns, one.last_ns)}: {'; '.join(parts)}",
+        LOG_DIRECTORY_FAILED if failed else _ABSENT if absent else _LAGGING,
+        subject=listed([texts[node] for node in missing]),
+        doubt=_REASSIGNED if elsewhere and not absent and not failed else "",
+        numbers={
+            "partitions": numbers["partitions"],
+            "under_replicated": numbers["short"],
+            "of": numbers["of"],
+            "missing": missing,
+            "not_in_broker_list": absent,
+            "least_in_sync": least,
+            "leads": numbers["leads"],
+        },
+        details=tuple(details),
+        severity="warning" if grave else "info",
+        scope=scope_of("left", addresses),
+        explains={"broker_unreachable": scope_of("broker", addresses)},
+    )
 
 
 class UnevenLeaders(Cause):

@@ -40,6 +40,7 @@ _CONSUMING = frozenset({
     FETCH, LIST_OFFSETS, OFFSET_COMMIT, OFFSET_FETCH, JOIN_GROUP, HEARTBEAT, SYNC_GROUP, CONSUMER_GROUP_HEARTBEAT,
     SHARE_GROUP_HEARTBEAT, SHARE_FETCH, STREAMS_GROUP_HEARTBEAT,
 })  # fmt: skip
+NOT_TOLD = "(topic not told)"
 UNKNOWN = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "INCONSISTENT_TOPIC_ID"})
 #: A client whose connection lasts for so long after it asked last does not ask again.
 LASTING_NS = 1_000_000_000
@@ -111,37 +112,25 @@ class MissingTopics(CountingObserver):
 
     def failure(self, exchange: Exchange) -> None:
         """Somebody asks for what is not there."""
-        names = [name for _, _, name, _ in exchange.errors if name in UNKNOWN]
-        if not names:
+        places = error_places(exchange, self.context, UNKNOWN)
+        if not places:
             return
         client = client_of(exchange)
         if exchange.api_key in (PRODUCE, FETCH):
             self._remember_role(client, "producer" if exchange.api_key == PRODUCE else "consumer")
-        packet, ns = place_of(exchange)
-        counted: set[str] = set()
-        replica = is_replica(exchange)
-        for place in error_places(exchange, self.context):
-            if place.name not in UNKNOWN:
-                continue
-            topic = place.topic or "(topic not told)"
+        if len(self._asked) < MAX_CLIENTS:
+            self._asked.setdefault(exchange.connection.id, 0)
+        for topic in dict.fromkeys(place.topic or NOT_TOLD for place in places):
             case = self.cases.case(client, topic)
-            if topic not in counted:
-                case.add(packet, ns)
-                counted.add(topic)
-            case.note("errors", [place.name])
+            case.add(*place_of(exchange))
             case.note("apis", [exchange.api])
-            if not replica:
-                case.note("used", ["yes"])
-            case.note("concerns", [place.what] if place.what else [])
+            case.note("used", ["yes"] * (not is_replica(exchange)))
             case.note("brokers", [exchange.connection.broker])
-            case.note("messages", [place.message] if place.message else [])
-            if exchange.api_key in ADMIN_APIS:
-                case.note("admin", ["yes"])
+            case.note("admin", ["yes"] * (exchange.api_key in ADMIN_APIS))
             case.note("connections", [str(exchange.connection.id)])
-            if len(self._asked) < MAX_CLIENTS:
-                self._asked.setdefault(exchange.connection.id, 0)
-            if exchange.connection.sasl:
-                case.note("users", [user_of(exchange.connection)])
+            case.note("users", [user_of(exchange.connection)] if exchange.connection.sasl else [])
+        for place in places:
+            place.note(self.cases.case(client, place.topic or NOT_TOLD))
 
     def _remember_role(self, client: str, kind: str) -> None:
         if client not in self._roles and len(self._roles) < MAX_CLIENTS:
@@ -153,9 +142,7 @@ class MissingTopics(CountingObserver):
     def _seen(self, topic: _Topic, ns: int) -> None:
         if topic in self._exists:
             self._exists[topic] = max(ns, self._exists[topic])
-        elif (
-            topic[1] and len(self._exists) < MAX_TOPICS and self.context.budget.admit(ENTRY_BYTES + text_bytes(*topic))
-        ):
+        elif topic[1] and self.context.has_room(self._exists, MAX_TOPICS, *topic):
             self._exists[topic] = ns
             if (case_ns := self._first_missed(topic[1])) is None or ns < case_ns:
                 self._existed.add(topic)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kwiresniff.analysis.body_entities import is_transactional
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
 from kwiresniff.analysis.doctor.observation import Observation, Observed, observation_of
@@ -74,8 +74,8 @@ class OpenTransactions(Observer):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._stable: Subjects[_Partition, _Stable] = Subjects(
-            context.budget, lambda: _Stable(context.case()), 10, MAX_PARTITIONS
+        self._stable: Subjects[_Partition, _Stable] = context.subjects(
+            lambda: _Stable(context.case()), 10, MAX_PARTITIONS
         )
         self._producers: dict[int, _Open] = {}
         self._read_ns = 0
@@ -130,9 +130,8 @@ class OpenTransactions(Observer):
         )
 
     def _remember(self, producer_id: int, client: str, name: str, timeout_ms: int) -> None:
-        size = 8 * ENTRY_BYTES + text_bytes(client, name)
         known, room = producer_id in self._producers, len(self._producers) < MAX_PRODUCERS
-        if known or (room and self.context.budget.admit(size)):
+        if known or (room and self.context.budget.admit(8 * ENTRY_BYTES + text_bytes(client, name))):
             self._producers[producer_id] = _Open(client, name, timeout_ms)
 
     def _begin(self, producer_id: int, ns: int) -> _Open | None:
@@ -249,37 +248,33 @@ class OpenTransactions(Observer):
         return observation_of("transaction_open", case, about, numbers)
 
 
-class OpenTransaction(Cause):
+@cause("transaction_open", explains=("transaction_open",))
+def open_transaction(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`transaction_open` (error; warning where its producer is not in the capture, info where that goes on writing): a
     transaction is neither committed nor aborted, and consumers with `read_committed` wait behind it: the last stable
     offset has stood still for 10 s at the end of the capture.
     """
-
-    codes = ("transaction_open",)
-    explains = ("transaction_open",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        numbers, producer, goes_on = one.numbers, one.numbers["producer"], one.numbers["goes_on"]
-        subject, who = listed(numbers["partitions"], 3), "a transaction whose producer is not in the capture"
-        limit = ""
-        if producer is not None:
-            timeout_ns = numbers["transaction_timeout_ms"] * 1_000_000
-            subject = f"transactional id {numbers['transactional_id']}"
-            began = f"began at {clock(numbers['began_ns'])}"
-            who = f"the transaction that {producer} (producer {numbers['producer_id']}) {began}"
-            limit = f", transaction.timeout.ms {duration(timeout_ns)}" if timeout_ns else ""
-        told = ("transactional_id", "producer", "producer_id", "transaction_timeout_ms", "partitions", "longest_ns")
-        return self.told(
-            one,
-            f"{who} is neither committed nor aborted{limit}: for {duration(numbers['longest_ns'])} consumers with "
-            f"read_committed get nothing behind it; the last stable offset of {listed(numbers['behind'], 4)} does not "
-            "move",
-            _GOES_ON if goes_on else _LEFT_OPEN,
-            subject=subject,
-            severity="info" if goes_on else "warning" if producer is None else "error",
-            numbers={**{name: numbers[name] for name in told}, "readers": one.noted("clients")},
-            explains={"invalid_txn_state": scope_of("client", [producer] if producer is not None else [])},
-        )
+    numbers, producer, goes_on = one.numbers, one.numbers["producer"], one.numbers["goes_on"]
+    subject, who = listed(numbers["partitions"], 3), "a transaction whose producer is not in the capture"
+    limit = ""
+    if producer is not None:
+        timeout_ns = numbers["transaction_timeout_ms"] * 1_000_000
+        subject = f"transactional id {numbers['transactional_id']}"
+        began = f"began at {clock(numbers['began_ns'])}"
+        who = f"the transaction that {producer} (producer {numbers['producer_id']}) {began}"
+        limit = f", transaction.timeout.ms {duration(timeout_ns)}" if timeout_ns else ""
+    shown = ("transactional_id", "producer", "producer_id", "transaction_timeout_ms", "partitions", "longest_ns")
+    return told(
+        one,
+        f"{who} is neither committed nor aborted{limit}: for {duration(numbers['longest_ns'])} consumers with "
+        f"read_committed get nothing behind it; the last stable offset of {listed(numbers['behind'], 4)} does not "
+        "move",
+        _GOES_ON if goes_on else _LEFT_OPEN,
+        subject=subject,
+        severity="info" if goes_on else "warning" if producer is None else "error",
+        numbers={**{name: numbers[name] for name in shown}, "readers": one.noted("clients")},
+        explains={"invalid_txn_state": scope_of("client", [producer] if producer is not None else [])},
+    )
 
 
 _GOES_ON: Final = (

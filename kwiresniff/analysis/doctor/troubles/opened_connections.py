@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
-from kwiresniff.analysis.doctor.cause import WASTE, Cause, Explanation
+from kwiresniff.analysis.doctor.cause import WASTE, Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, client_of, client_text
 from kwiresniff.analysis.doctor.observation import Observation, Observed, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.wording import counted, duration, listed
-from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.base.api_keys import INIT_PRODUCER_ID, JOIN_GROUP, PRODUCE
 from kwiresniff.model import Connection, Exchange
 
@@ -53,7 +52,7 @@ class OpenedConnections(Observer):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._clients: Subjects[str, _Client] = Subjects(context.budget, lambda: _Client(context.case()), 8)
+        self._clients: Subjects[str, _Client] = context.subjects(lambda: _Client(context.case()), 8)
 
     def exchange(self, exchange: Exchange) -> None:
         """What a client does on its connections, counted from its second connection on: most have few."""
@@ -74,7 +73,7 @@ class OpenedConnections(Observer):
         known.lasted_ns += max(end_ns - connection.first_ns, 0)
         known.requests += sum(connection.exchanges.values())
         if broker not in known.brokers:
-            if len(known.brokers) >= MAX_BROKERS or not self.context.budget.admit(2 * ENTRY_BYTES + text_bytes(broker)):
+            if not self.context.has_room(known.brokers, MAX_BROKERS, broker, entries=2):
                 return
             known.brokers[broker], known.ended[broker] = 0, end_ns
         known.brokers[broker] += 1
@@ -107,44 +106,40 @@ class OpenedConnections(Observer):
             )
 
 
-class ConnectionChurn(Cause):
+@cause("connection_churn", explains=("connections_opened", "metadata_requests"))
+def connection_churn(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`connection_churn` (warning; info for a broker that looks for its controller): a client opens more than 30
     connections a minute, by the time in which it was seen, in place of others that have ended, and none lasts. Seen
     must be the handshakes and the ends: a client that starts opens many at once and keeps them. Its requests for
     metadata are symptoms.
     """
-
-    codes = ("connection_churn",)
-    explains = ("connections_opened", "metadata_requests")
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        numbers = one.numbers
-        is_short = numbers["mean_lifetime_ns"] * SHORT_PART < numbers["seen_ns"]
-        if not is_short or numbers["again"] < ENOUGH_CONNECTIONS or numbers["per_minute"] <= CONNECTIONS_PER_MINUTE:
-            return None
-        client, brokers = numbers["client"], numbers["brokers"]
-        per_broker = listed([f"{broker} {count}" for broker, count in brokers.items()])
-        asked = observed.about([f"client:{client}"], "metadata_requests")
-        each = _made_for(numbers)
-        return self.told(
-            one,
-            f"opens {numbers['per_minute']:.0f} connections a minute ({numbers['connections']:,} in "
-            f"{duration(numbers['seen_ns'])}; {per_broker}), each for "
-            f"{numbers['requests'] / numbers['connections']:.1f} requests{each}",
-            "Keep one client for the life of the process: each new one costs a handshake with every broker "
-            "that it speaks to, ApiVersions, Metadata, and for a producer an id.",
-            subject=client,
-            explained=(one, *asked),
-            numbers={
-                "client": client,
-                "broker": max(brokers, key=lambda name: brokers[name]),
-                "per_minute": numbers["per_minute"],
-                "brokers": brokers,
-                "new_producers": numbers["new_producers"],
-            },
-            severity="info" if client.partition(" ")[0].isdigit() else "warning",
-            rank=WASTE,
-        )
+    numbers = one.numbers
+    is_short = numbers["mean_lifetime_ns"] * SHORT_PART < numbers["seen_ns"]
+    if not is_short or numbers["again"] < ENOUGH_CONNECTIONS or numbers["per_minute"] <= CONNECTIONS_PER_MINUTE:
+        return None
+    client, brokers = numbers["client"], numbers["brokers"]
+    per_broker = listed([f"{broker} {count}" for broker, count in brokers.items()])
+    asked = observed.about([f"client:{client}"], "metadata_requests")
+    each = _made_for(numbers)
+    return told(
+        one,
+        f"opens {numbers['per_minute']:.0f} connections a minute ({numbers['connections']:,} in "
+        f"{duration(numbers['seen_ns'])}; {per_broker}), each for "
+        f"{numbers['requests'] / numbers['connections']:.1f} requests{each}",
+        "Keep one client for the life of the process: each new one costs a handshake with every broker "
+        "that it speaks to, ApiVersions, Metadata, and for a producer an id.",
+        subject=client,
+        explained=(one, *asked),
+        numbers={
+            "client": client,
+            "broker": max(brokers, key=lambda name: brokers[name]),
+            "per_minute": numbers["per_minute"],
+            "brokers": brokers,
+            "new_producers": numbers["new_producers"],
+        },
+        severity="info" if client.partition(" ")[0].isdigit() else "warning",
+        rank=WASTE,
+    )
 
 
 def _made_for(numbers: dict[str, int]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, Final
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, client_text
 from kwiresniff.analysis.doctor.observation import HARMLESS, Harm, Observation, Observed, observation_of
@@ -68,50 +68,47 @@ def _responses(connection: Connection) -> int:
     return sum(connection.exchanges.get(outcome, 0) for outcome in ("ok", "error"))
 
 
-class LongPath(Cause):
+@cause("long_path", explains=("path_time",))
+def long_path(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`long_path` (warning where it is 100 ms or more, or the path to one broker of a cluster is 4 times as long as to
     the others; else info): packets take 20 ms or more from a client's host to a broker and back. Seen must be the
     handshake of a connection, on the client's side of the path. A busy host looks the same in one handshake, so the
     shortest of all counts, and of one alone nothing is compared.
     """
+    path_ns = one.numbers["round_trip_ns"]
+    if path_ns < LONG_NS:
+        return None
+    host, broker = one.name("host"), one.name("broker")
+    others = _others(context, observed, one)
+    longest_ns = max((one.numbers["round_trip_ns"] for one in others), default=0)
+    alone = bool(others) and one.count > 1 and path_ns >= TIMES_LONGER * longest_ns
+    name = context.cluster.broker_text(broker)
+    title = f"is {duration(path_ns)} there and back ({counted(one.count, 'handshake')})"
+    if alone:
+        title += f", to the other brokers of the cluster {duration(longest_ns)} at most"
+    return told(
+        one,
+        subject=f"{host} to {name if alone else broker}",
+        title=f"{title}: that long each request waits besides what the broker takes",
+        remedy="It is the path, not the broker: another region, a VPN, a detour. Bring clients near the "
+        "brokers, or let them wait less often: more in flight, larger batches (linger.ms, batch.size), commits "
+        "at intervals. For throughput raise send.buffer.bytes and receive.buffer.bytes.",
+        severity="warning" if alone or path_ns >= VERY_LONG_NS else "info",
+        supports=(
+            f"the kernel of {name} answers a SYN at once, and its answer took that long",
+            *(one.sentence for one in others),
+        ),
+        numbers={
+            "round_trip_ns": path_ns,
+            **({"others_ns": longest_ns} if others else {}),
+            "clients": one.named("client"),
+        },
+    )
 
-    codes: ClassVar[tuple[str, ...]] = ("long_path",)
-    explains: ClassVar[tuple[str, ...]] = ("path_time",)
 
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        path_ns = one.numbers["round_trip_ns"]
-        if path_ns < LONG_NS:
-            return None
-        host, broker = one.name("host"), one.name("broker")
-        others = self._others(observed, one)
-        longest_ns = max((one.numbers["round_trip_ns"] for one in others), default=0)
-        alone = bool(others) and one.count > 1 and path_ns >= TIMES_LONGER * longest_ns
-        name = self.context.cluster.broker_text(broker)
-        title = f"is {duration(path_ns)} there and back ({counted(one.count, 'handshake')})"
-        if alone:
-            title += f", to the other brokers of the cluster {duration(longest_ns)} at most"
-        return self.told(
-            one,
-            subject=f"{host} to {name if alone else broker}",
-            title=f"{title}: that long each request waits besides what the broker takes",
-            remedy="It is the one, not the broker: another region, a VPN, a detour. Bring clients near the "
-            "brokers, or let them wait less often: more in flight, larger batches (linger.ms, batch.size), commits "
-            "at intervals. For throughput raise send.buffer.bytes and receive.buffer.bytes.",
-            severity="warning" if alone or path_ns >= VERY_LONG_NS else "info",
-            supports=(
-                f"the kernel of {name} answers a SYN at once, and its answer took that long",
-                *(one.sentence for one in others),
-            ),
-            numbers={
-                "round_trip_ns": path_ns,
-                **({"others_ns": longest_ns} if others else {}),
-                "clients": one.named("client"),
-            },
-        )
-
-    def _others(self, observed: Observed, path: Observation) -> list[Observation]:
-        """The paths from the same host to the other brokers of the same cluster, as far as that is known."""
-        cluster = self.context.cluster
-        cluster_id = cluster.of(path.name("broker"))
-        paths = observed.about([f"host:{path.name('host')}"], "path_time") if cluster_id else []
-        return [one for one in paths if one is not path and cluster.of(one.name("broker")) == cluster_id]
+def _others(context: Context, observed: Observed, path: Observation) -> list[Observation]:
+    """The paths from the same host to the other brokers of the same cluster, as far as that is known."""
+    cluster = context.cluster
+    cluster_id = cluster.of(path.name("broker"))
+    paths = observed.about([f"host:{path.name('host')}"], "path_time") if cluster_id else []
+    return [one for one in paths if one is not path and cluster.of(one.name("broker")) == cluster_id]

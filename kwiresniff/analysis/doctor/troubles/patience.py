@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, Final
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import Ending, patience_of
 from kwiresniff.analysis.doctor.evidence import client_text, is_node
@@ -97,31 +97,27 @@ class GivenUp(CountingObserver):
             yield self.observed(client, api, case, harm=harm, api=api, **waits)
 
 
-class ShortTimeout(Cause):
+@cause("request_timeout", explains=("gave_up",))
+def short_timeout(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`request_timeout` (warning): a client closes its connection three times after about the same wait, before the
     answer came or while the broker held it back: ``request.timeout.ms`` is shorter than ``fetch.max.wait.ms``, for one.
 
     Seen must be three connections that the client closed a second or more after a request. Waits that differ by more
     than a quarter are no timeout, but a client that is stopped or restarted.
     """
-
-    codes = ("request_timeout",)
-    explains = ("gave_up",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        client, numbers = one.name("client"), one.numbers
-        api, waited_ns, held_ns = numbers["api"], numbers["waited_ns"], numbers["held_ns"]
-        than = _SETTINGS.get(api, "what the broker takes")
-        return self.told(
-            one,
-            f"gives up on {api} after {duration(waited_ns)} and closes its connection, {times(one.count)}: "
-            f"the broker may take {duration(held_ns)}, and answers into closed connections",
-            "request.timeout.ms of the client (socket.timeout.ms of librdkafka) must be longer than what it "
-            f"lets the broker wait: {than}.",
-            supports=(f"its shortest wait was {duration(numbers['least_ns'])}",),
-            numbers={"api": api, "waited_ns": waited_ns, "held_ns": held_ns},
-            severity="warning",
-            explains=dict.fromkeys(
-                ("unanswered", "slow", "connection_churn", "metadata_storm"), scope_of("client", [client])
-            ),
-        )
+    client, numbers = one.name("client"), one.numbers
+    api, waited_ns, held_ns = numbers["api"], numbers["waited_ns"], numbers["held_ns"]
+    than = _SETTINGS.get(api, "what the broker takes")
+    return told(
+        one,
+        f"gives up on {api} after {duration(waited_ns)} and closes its connection, {times(one.count)}: "
+        f"the broker may take {duration(held_ns)}, and answers into closed connections",
+        "request.timeout.ms of the client (socket.timeout.ms of librdkafka) must be longer than what it "
+        f"lets the broker wait: {than}.",
+        supports=(f"its shortest wait was {duration(numbers['least_ns'])}",),
+        numbers={"api": api, "waited_ns": waited_ns, "held_ns": held_ns},
+        severity="warning",
+        explains=dict.fromkeys(
+            ("unanswered", "slow", "connection_churn", "metadata_storm"), scope_of("client", [client])
+        ),
+    )

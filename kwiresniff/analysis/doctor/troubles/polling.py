@@ -70,7 +70,7 @@ class SilentMembers(Observer):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._members: Subjects[str, _Member] = Subjects(context.budget, _Member, 6, MAX_MEMBERS)
+        self._members: Subjects[str, _Member] = context.subjects(_Member, 6, MAX_MEMBERS)
         self._on: dict[int, _Member] = {}
 
     def exchange(self, exchange: Exchange) -> None:

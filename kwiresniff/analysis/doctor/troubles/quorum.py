@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kwiresniff.analysis.doctor.cause import ERROR, Cause, Explanation
+from kwiresniff.analysis.doctor.cause import ERROR, Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import client_of
@@ -61,23 +61,19 @@ class QuorumSearches(Observer):
             yield observation_of("quorum_searched", self._case, (), {"longest_ns": self._longest_ns})
 
 
-class QuorumElection(Cause):
+@cause("quorum_election", explains=("quorum_searched",))
+def quorum_election(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`quorum_election` (warning when it lasts 10 s, else info): KRaft's controllers and brokers look for their
     leader.
     """
-
-    codes = ("quorum_election",)
-    explains = ("quorum_searched",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        errors, longest_ns = one.noted("errors"), one.numbers["longest_ns"]
-        return self.told(
-            one,
-            f"controllers and brokers look for the leader of the metadata quorum ({', '.join(errors)})",
-            "Normal while controllers start or elect. Lasting: look at their logs, and at kafka-metadata-quorum "
-            "describe --status.",
-            subject="metadata quorum",
-            severity="warning" if longest_ns > ELECTION_NS else "info",
-            rank=ERROR,
-            numbers={"errors": errors, "concerns": one.noted("clients"), "longest_ns": longest_ns},
-        )
+    errors, longest_ns = one.noted("errors"), one.numbers["longest_ns"]
+    return told(
+        one,
+        f"controllers and brokers look for the leader of the metadata quorum ({', '.join(errors)})",
+        "Normal while controllers start or elect. Lasting: look at their logs, and at kafka-metadata-quorum "
+        "describe --status.",
+        subject="metadata quorum",
+        severity="warning" if longest_ns > ELECTION_NS else "info",
+        rank=ERROR,
+        numbers={"errors": errors, "concerns": one.noted("clients"), "longest_ns": longest_ns},
+    )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kwiresniff.analysis.doctor.cause import ERROR, Cause, Explanation
+from kwiresniff.analysis.doctor.cause import ERROR, Explanation, cause, told
+from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.wording import counted, duration, listed, times
 from kwiresniff.results.findings import scope_of
@@ -30,52 +31,48 @@ _HELPS: Final = {
 }
 
 
-class RebalanceStorm(Cause):
+@cause("rebalances", explains=("generations", "long_rebalance", "member_removed", "uncommitted_starts"))
+def rebalance_storm(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`rebalances` (warning): a classic, consumer, share or streams group rebalances more often than its start and
     growth explain; with what each member did, and why, as far as it shows: polls that are too far apart, sessions that
     time out, restarts. Joins that take long, and what removed members are answered, are symptoms. A group whose only
     member comes and goes disturbs nobody else: what is told then is that.
     """
-
-    codes = ("rebalances",)
-    explains = ("generations", "long_rebalance", "member_removed", "uncommitted_starts")
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        numbers = one.numbers
-        if not _is_storm(one):
-            return None
-        group, case_ns, kind = one.name("group"), one.last_ns - one.first_ns, numbers["protocol"]
-        alone = numbers["largest"] == 1
-        came = f"{counted(numbers['joins'], 'join')}, {counted(numbers['leaves'], 'leave')}"
-        came += f", {numbers['removals']} removed" if numbers["removals"] else ""
-        word = "generations" if kind == "classic" else "epochs"
-        name = "the group" if kind == "classic" else f"the {kind} group"
-        title = (
-            f"its only member comes and goes: {came} in {duration(case_ns)}"
-            if alone
-            else f"{name} rebalances again and again: {one.count} {word} in {duration(case_ns)}; {came}"
-        )
-        reasons, remedy = _reasons(numbers, alone=alone)
-        return self.told(
-            one,
-            "; ".join([title, *reasons]),
-            remedy,
-            subject=f"group {group}",
-            explained=(one, *observed.about([f"group:{group}"], *_follows(numbers))),
-            supports=tuple(reasons),
-            numbers={
-                "protocol": kind,
-                "generations": one.count,
-                "joins": numbers["joins"],
-                "leaves": numbers["leaves"],
-                "removals": numbers["removals"],
-                "reasons": numbers["reasons"] or numbers["histories"],
-                "members": numbers["members"],
-            },
-            details=tuple(numbers["histories"]),
-            severity="warning",
-            explains={"unanswered": scope_of("group", [group])},
-        )
+    numbers = one.numbers
+    if not _is_storm(one):
+        return None
+    group, case_ns, kind = one.name("group"), one.last_ns - one.first_ns, numbers["protocol"]
+    alone = numbers["largest"] == 1
+    came = f"{counted(numbers['joins'], 'join')}, {counted(numbers['leaves'], 'leave')}"
+    came += f", {numbers['removals']} removed" if numbers["removals"] else ""
+    word = "generations" if kind == "classic" else "epochs"
+    name = "the group" if kind == "classic" else f"the {kind} group"
+    title = (
+        f"its only member comes and goes: {came} in {duration(case_ns)}"
+        if alone
+        else f"{name} rebalances again and again: {one.count} {word} in {duration(case_ns)}; {came}"
+    )
+    reasons, remedy = _reasons(numbers, alone=alone)
+    return told(
+        one,
+        "; ".join([title, *reasons]),
+        remedy,
+        subject=f"group {group}",
+        explained=(one, *observed.about([f"group:{group}"], *_follows(numbers))),
+        supports=tuple(reasons),
+        numbers={
+            "protocol": kind,
+            "generations": one.count,
+            "joins": numbers["joins"],
+            "leaves": numbers["leaves"],
+            "removals": numbers["removals"],
+            "reasons": numbers["reasons"] or numbers["histories"],
+            "members": numbers["members"],
+        },
+        details=tuple(numbers["histories"]),
+        severity="warning",
+        explains={"unanswered": scope_of("group", [group])},
+    )
 
 
 def _follows(numbers: dict[str, Any]) -> tuple[str, ...]:
@@ -122,69 +119,57 @@ def _reasons(numbers: dict[str, Any], *, alone: bool) -> tuple[list[str], str]:
     return reasons, " ".join(remedies)
 
 
-class LongRebalance(Cause):
+@cause("long_rebalance", explains=("long_rebalance",))
+def long_rebalance(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`long_rebalance` (warning): a join took 10 s or more; with the member that joined last, for which the others
     waited. That of a group that rebalances all the time is a symptom.
     """
-
-    codes = ("long_rebalance",)
-    explains = ("long_rebalance",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        longest_ns = one.numbers["longest_ns"]
-        return self.told(
-            one,
-            f"a rebalance took {duration(longest_ns)}{one.numbers['waited_for']}",
-            "The whole group stands still until its slowest member polls again, or max.poll.interval.ms is "
-            "over: look at what that member does between two polls, or lower max.poll.records or the interval.",
-            subject=f"group {one.name('group')}",
-            numbers={"longest_ns": longest_ns},
-            severity="warning",
-            rank=ERROR,
-        )
+    longest_ns = one.numbers["longest_ns"]
+    return told(
+        one,
+        f"a rebalance took {duration(longest_ns)}{one.numbers['waited_for']}",
+        "The whole group stands still until its slowest member polls again, or max.poll.interval.ms is "
+        "over: look at what that member does between two polls, or lower max.poll.records or the interval.",
+        subject=f"group {one.name('group')}",
+        numbers={"longest_ns": longest_ns},
+        severity="warning",
+        rank=ERROR,
+    )
 
 
-class RemovedMember(Cause):
+@cause("member_removed", explains=("member_removed",))
+def removed_member(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`member_removed` (warning, info up to 3): a member learns that its group goes on without it. Of a group that
     rebalances all the time it is a symptom.
     """
-
-    codes = ("member_removed",)
-    explains = ("member_removed",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        errors, group, history = one.numbers["errors"], one.name("group"), one.numbers["history"]
-        return self.told(
-            one,
-            f"{listed(errors)}: acts on a membership that its group has given up, {times(one.count)}",
-            "The member was away longer than max.poll.interval.ms or session.timeout.ms: look at the time between its "
-            "polls, and at the timeline of the group (kwiresniff groups).",
-            numbers={"error": errors[0] if errors else "", "concerns": [*one.numbers["apis"], f"group {group}"]},
-            details=(history,) if history else (),
-            severity="info" if one.count <= REBALANCES else "warning",
-            rank=ERROR,
-        )
+    errors, group, history = one.numbers["errors"], one.name("group"), one.numbers["history"]
+    return told(
+        one,
+        f"{listed(errors)}: acts on a membership that its group has given up, {times(one.count)}",
+        "The member was away longer than max.poll.interval.ms or session.timeout.ms: look at the time between its "
+        "polls, and at the timeline of the group (kwiresniff groups).",
+        numbers={"error": errors[0] if errors else "", "concerns": [*one.numbers["apis"], f"group {group}"]},
+        details=(history,) if history else (),
+        severity="info" if one.count <= REBALANCES else "warning",
+        rank=ERROR,
+    )
 
 
-class OutsideCommit(Cause):
+@cause("commit_from_outside", explains=("commit_from_outside",))
+def outside_commit(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`commit_from_outside` (warning): somebody commits offsets for a group that has members without being one, and
     nothing of it is stored: a reset of a group at work, or a consumer that assigns its partitions itself and shares the
     `group.id`. Must not be seen: that it was a member before.
     """
-
-    codes = ("commit_from_outside",)
-    explains = ("commit_from_outside",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        errors, group = one.numbers["errors"], one.name("group")
-        return self.told(
-            one,
-            f"{listed(errors)}: commits offsets for group {group}, which has members, without being one of "
-            f"them, {times(one.count)}: none of it is stored",
-            "Offsets of a group can be set from outside while it has no members: stop them first, or wait "
-            "until their sessions are over. A consumer that assigns its partitions itself needs a group.id of its "
-            "own.",
-            numbers={"error": errors[0], "group": group},
-            severity="warning",
-            rank=ERROR,
-        )
+    errors, group = one.numbers["errors"], one.name("group")
+    return told(
+        one,
+        f"{listed(errors)}: commits offsets for group {group}, which has members, without being one of "
+        f"them, {times(one.count)}: none of it is stored",
+        "Offsets of a group can be set from outside while it has no members: stop them first, or wait "
+        "until their sessions are over. A consumer that assigns its partitions itself needs a group.id of its "
+        "own.",
+        numbers={"error": errors[0], "group": group},
+        severity="warning",
+        rank=ERROR,
+    )

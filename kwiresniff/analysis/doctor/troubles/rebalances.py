@@ -50,7 +50,6 @@ class Member:
     interval_ms: int = 0
     left_ns: int = 0
     last_ns: int = 0
-    leaving_id: str = ""
     connection: int = 0
     vanished_ns: int = 0
     reasons: dict[str, None] = field(default_factory=dict)
@@ -175,7 +174,7 @@ class Rebalances(Observer):
             return
         ns = request_place(exchange)[1]
         member.left += 1
-        member.leaving_id, member.left_ns, member.connection = member_id, ns, exchange.connection.id
+        member.left_ns, member.connection = ns, exchange.connection.id
         if reason and len(member.reasons) < 3:
             member.reasons[field_text(reason).partition(":")[0][:200]] = None
         interval_ns = member.interval_ms * 1_000_000
@@ -259,8 +258,7 @@ class Rebalances(Observer):
         group_id = _group_id(request)
         group = self._groups.get(group_id)
         if group is None:
-            size = 12 * ENTRY_BYTES + text_bytes(group_id)
-            if not make or len(self._groups) >= MAX_SUBJECTS or not self.context.budget.admit(size):
+            if not make or not self.context.has_room(self._groups, MAX_SUBJECTS, group_id, entries=12):
                 return None, None
             group = self._groups[group_id] = Group(protocol, self.context.case())
         client = client_of(exchange)

@@ -69,8 +69,8 @@ class RecordClocks(Observer):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._clocks: Subjects[str, _Clock] = Subjects(
-            context.budget, lambda: _Clock(context.case()), MAX_AGES + 14, MAX_PRODUCERS
+        self._clocks: Subjects[str, _Clock] = context.subjects(
+            lambda: _Clock(context.case()), MAX_AGES + 14, MAX_PRODUCERS
         )
 
     def exchange(self, exchange: Exchange) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, Final
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import client_of
@@ -41,26 +41,18 @@ class RefusedWrites(Observer):
 
     def failure(self, exchange: Exchange) -> None:
         """Counts a write that is refused."""
-        if not any(name in NOT_ENOUGH for _, _, name, _ in exchange.errors):
-            return
-        packet, ns = place_of(exchange)
         cluster_id = self.context.cluster.of(exchange.connection.broker)
-        counted_topics: set[str] = set()
-        for place in error_places(exchange, self.context):
-            if place.name not in NOT_ENOUGH:
-                continue
-            case = self._cases.case(place.topic, cluster_id)
-            if place.topic not in counted_topics:
-                case.add(packet, ns)
-                counted_topics.add(place.topic)
-            case.note("errors", [place.name])
+        places = error_places(exchange, self.context, NOT_ENOUGH)
+        for topic in dict.fromkeys(place.topic for place in places):
+            case = self._cases.case(topic, cluster_id)
+            case.add(*place_of(exchange))
             case.note("apis", [exchange.api])
-            case.note("topics", [place.topic] if place.topic else [])
-            case.note("concerns", [place.what] if place.what else [])
-            case.note("indexes", [str(place.partition)])
             case.note("clients", [client_of(exchange)])
             case.note("brokers", [exchange.connection.broker])
-            case.note("messages", [place.message] if place.message else [])
+        for place in places:
+            case = self._cases.case(place.topic, cluster_id)
+            place.note(case)
+            case.note("indexes", [str(place.partition)])
 
     def observations(self) -> Iterator[Observation]:
         """By topic: the partitions, and the brokers that are missing."""
@@ -106,7 +98,8 @@ class RefusedWrites(Observer):
         return (list(silent), False) if answering and silent else ([], False)
 
 
-class NotEnoughReplicas(Cause):
+@cause("not_enough_replicas", explains=("writes_refused",))
+def not_enough_replicas(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`not_enough_replicas` (error): writes are refused because fewer replicas are in sync than
     ``min.insync.replicas``; with the partitions, and the broker that left: by Metadata, or because it alone of all
     replicas does not answer any more.
@@ -114,48 +107,43 @@ class NotEnoughReplicas(Cause):
     Seen must be NOT_ENOUGH_REPLICAS or NOT_ENOUGH_REPLICAS_AFTER_APPEND. The answer names no replica; where neither
     Metadata nor silence shows which one left, none is named.
     """
-
-    codes = ("not_enough_replicas",)
-    explains = ("writes_refused",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        cluster, numbers = self.context.cluster, one.numbers
-        topic, cluster_id, missing = numbers["topic"], numbers["cluster"], numbers["missing"]
-        what = listed(numbers["partitions"]) or topic
-        if missing:
-            texts = listed([cluster.node_text(cluster_id, node) for node in missing])
-            left = f"; {texts} {'left' if numbers['certain'] else 'must have left: the other replicas still answer'}"
-        else:
-            left = "; which replica left is not in the capture"
-        addresses = [address for node in missing if (address := cluster.address(cluster_id, node))]
-        clients = one.named("client")
-        # Until the replica has left the ISR, writes wait for it instead of being refused, wherever they go.
-        everywhere = [*one.named("broker"), *cluster.addresses(cluster_id)]
-        return self.told(
-            one,
-            f"{listed(numbers['errors'])}: writes to {what} are refused{span(one.first_ns, one.last_ns)}, too "
-            f"few replicas are in sync{left}",
-            "Find the replicas that fell out of the ISR (disk, network, a broker that is down) before lowering "
-            "min.insync.replicas.",
-            subject=f"topic {topic}",
-            numbers={
-                "error": numbers["errors"][0] if numbers["errors"] else "",
-                "concerns": [*numbers["apis"], *numbers["partitions"]],
-                "missing": missing,
-                "missing_addresses": addresses,
-                "clients": clients,
-                "error_messages": numbers["messages"],
-            },
-            details=tuple(broker_says(numbers["messages"])),
-            scope=scope_of("left", addresses),
-            explains={
-                **dict.fromkeys(("unanswered", "metadata_storm"), scope_of("client", clients)),
-                **dict.fromkeys(
-                    ("slow", "request_timed_out", "replica_wait", "slow_broker"), scope_of("broker", everywhere)
-                ),
-                **dict.fromkeys(
-                    ("broker_unreachable", "closed_by_broker", "broker_stalled"), scope_of("broker", addresses)
-                ),
-                **dict.fromkeys(("leader_change", "under_replicated"), scope_of("left", addresses)),
-            },
-        )
+    cluster, numbers = context.cluster, one.numbers
+    topic, cluster_id, missing = numbers["topic"], numbers["cluster"], numbers["missing"]
+    what = listed(numbers["partitions"]) or topic
+    if missing:
+        texts = listed([cluster.node_text(cluster_id, node) for node in missing])
+        left = f"; {texts} {'left' if numbers['certain'] else 'must have left: the other replicas still answer'}"
+    else:
+        left = "; which replica left is not in the capture"
+    addresses = [address for node in missing if (address := cluster.address(cluster_id, node))]
+    clients = one.named("client")
+    # Until the replica has left the ISR, writes wait for it instead of being refused, wherever they go.
+    everywhere = [*one.named("broker"), *cluster.addresses(cluster_id)]
+    return told(
+        one,
+        f"{listed(numbers['errors'])}: writes to {what} are refused{span(one.first_ns, one.last_ns)}, too "
+        f"few replicas are in sync{left}",
+        "Find the replicas that fell out of the ISR (disk, network, a broker that is down) before lowering "
+        "min.insync.replicas.",
+        subject=f"topic {topic}",
+        numbers={
+            "error": numbers["errors"][0] if numbers["errors"] else "",
+            "concerns": [*numbers["apis"], *numbers["partitions"]],
+            "missing": missing,
+            "missing_addresses": addresses,
+            "clients": clients,
+            "error_messages": numbers["messages"],
+        },
+        details=tuple(broker_says(numbers["messages"])),
+        scope=scope_of("left", addresses),
+        explains={
+            **dict.fromkeys(("unanswered", "metadata_storm"), scope_of("client", clients)),
+            **dict.fromkeys(
+                ("slow", "request_timed_out", "replica_wait", "slow_broker"), scope_of("broker", everywhere)
+            ),
+            **dict.fromkeys(
+                ("broker_unreachable", "closed_by_broker", "broker_stalled"), scope_of("broker", addresses)
+            ),
+            **dict.fromkeys(("leader_change", "under_replicated"), scope_of("left", addresses)),
+        },
+    )

@@ -67,9 +67,9 @@ class Rereads(Observer):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._readers: Subjects[PartitionOfClient, _Reader] = Subjects(context.budget, _Reader, 3, MAX_READ)
+        self._readers: Subjects[PartitionOfClient, _Reader] = context.subjects(_Reader, 3, MAX_READ)
         self._on: dict[int, set[_Reader]] = {}  # each reader is in one of them
-        self._clients: Subjects[str, _Client] = Subjects(context.budget, _Client, 2, MAX_CLIENTS)
+        self._clients: Subjects[str, _Client] = context.subjects(_Client, 2, MAX_CLIENTS)
 
     def exchange(self, exchange: Exchange) -> None:
         """Looks at where a consumer begins, what it commits, and what it gets."""
@@ -84,13 +84,16 @@ class Rereads(Observer):
                     known.group = known.group or clipped(group)
                     known.assignments += 1
                 for key, offset in self._offsets(client, body):
-                    self.context.commits.learn(key, offset)
+                    committed = self.context.commits.of(key)
+                    if committed is not None:
+                        committed.offset = offset
         elif exchange.api_key == OFFSET_COMMIT:
             ns = place_of(exchange)[1]
             for key, offset in self._offsets(client, (request.body if request is not None else None) or {}):
-                before = self.context.commits.of(key)
-                further = before is None or offset > before.offset
-                self.context.commits.commit(key, offset, ns)
+                committed = self.context.commits.of(key)
+                further = committed is None or offset > committed.offset
+                if committed is not None:
+                    committed.commit(offset, ns)
                 reader = self._readers.get(key)
                 if reader is not None and further and offset > reader.target:
                     reader.returns = 0
@@ -127,7 +130,7 @@ class Rereads(Observer):
         if reader.connection:
             same = reader.connection == exchange.connection.id and reader.assignments == self._assignments(key[0])
         else:
-            committed = self.context.commits.of(key)
+            committed = self.context.commits.get(key)
             same = committed is not None and committed.offset == target
         if not same:
             return

@@ -37,8 +37,8 @@ class Restores(CountingObserver):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        #: By client, topic and partition, how many records are still behind what was read.
-        self._behind: dict[tuple[str, str, int], int] = {}
+        #: Client, topic and partition.
+        self._restored: set[tuple[str, str, int]] = set()
 
     def exchange(self, exchange: Exchange) -> None:
         """A fetch; of changelogs there are few."""
@@ -49,13 +49,11 @@ class Restores(CountingObserver):
             if not topic.endswith(CHANGELOG):
                 continue
             key = client_of(exchange), topic, part.index
-            if key not in self._behind and not self._begins(exchange, topic, part.index):
-                continue
-            if key not in self._behind and (
-                len(self._behind) >= MAX_PARTITIONS or not self.context.budget.admit(ENTRY_BYTES + text_bytes(*key[:2]))
-            ):
-                continue
-            self._behind[key] = max(part.high_watermark - part.end_offset, 0)
+            if key not in self._restored:
+                room = len(self._restored) < MAX_PARTITIONS and self._begins(exchange, topic, part.index)
+                if not room or not self.context.budget.admit(ENTRY_BYTES + text_bytes(*key[:2])):
+                    continue
+                self._restored.add(key)
             case = self.cases.case(key[0], topic)
             case.add(response.first_packet, response.first_ns, part.records, until_ns=response.last_ns)
 

@@ -89,7 +89,7 @@ class ResentSegments(Observer):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._opened = context.tally()
-        self._paths: Subjects[tuple[str, str], _Path] = Subjects(context.budget, lambda: _Path(context), 40)
+        self._paths: Subjects[tuple[str, str], _Path] = context.subjects(lambda: _Path(context), 40)
         self._syns = context.tally()
         #: Connections on which packets came again, and those of them that the capture has twice.
         self._resent = self._copied = 0

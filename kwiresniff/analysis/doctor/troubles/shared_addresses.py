@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.cluster import address_text
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
@@ -45,9 +45,7 @@ class SharedAddresses(Observer):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._shared: Subjects[str, _Address] = Subjects(
-            context.budget, lambda: _Address(context.case()), MAX_NODES + 20
-        )
+        self._shared: Subjects[str, _Address] = context.subjects(lambda: _Address(context.case()), MAX_NODES + 20)
 
     def exchange(self, exchange: Exchange) -> None:
         """Looks at the addresses of the brokers in a Metadata answer."""
@@ -71,25 +69,21 @@ class SharedAddresses(Observer):
             yield observation_of("address_shared", known.case, {f"broker:{address}"}, {"nodes": nodes})
 
 
-class SharedAddress(Cause):
+@cause("shared_address", explains=("address_shared",))
+def shared_address(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`shared_address` (error): several brokers advertise one address, as behind a load balancer: a client that wants
     one of them reaches any, and most say that they do not lead the partition, or are not who is asked for. Its
     NOT_LEADER_OR_FOLLOWER and REBOOTSTRAP_REQUIRED are symptoms.
     """
-
-    codes = ("shared_address",)
-    explains = ("address_shared",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        address, nodes = one.name("broker"), one.numbers["nodes"]
-        return self.told(
-            one,
-            f"nodes {listed([str(node) for node in nodes])} all advertise {address}: whoever wants one of them may "
-            "reach another",
-            "A client must reach each broker by an address of its own: a load balancer before several brokers may only "
-            "serve for bootstrapping. Give every broker its own address or port in advertised.listeners.",
-            subject=address,
-            severity="error",
-            numbers={"address": address, "nodes": nodes},
-            explains=dict.fromkeys(_OTHER_BROKER, scope_of("client", one.noted("clients"))),
-        )
+    address, nodes = one.name("broker"), one.numbers["nodes"]
+    return told(
+        one,
+        f"nodes {listed([str(node) for node in nodes])} all advertise {address}: whoever wants one of them may "
+        "reach another",
+        "A client must reach each broker by an address of its own: a load balancer before several brokers may only "
+        "serve for bootstrapping. Give every broker its own address or port in advertised.listeners.",
+        subject=address,
+        severity="error",
+        numbers={"address": address, "nodes": nodes},
+        explains=dict.fromkeys(_OTHER_BROKER, scope_of("client", one.noted("clients"))),
+    )

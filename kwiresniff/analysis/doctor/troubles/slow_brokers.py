@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.cause import Cause, Explanation, told
 from kwiresniff.analysis.doctor.cluster import Cluster
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.wording import clock, counted, duration, listed, span
@@ -229,7 +229,7 @@ class CostlyTopic(Cause):
         topic, leader, others = late.name("topic"), late.numbers["leader"], trouble.other_topics(late)
         longest_ns, broker = late.numbers["longest_ns"], self.context.cluster.broker_text(leader)
         names = listed([other.name("topic") for other in others])
-        return self.told(
+        return told(
             late,
             f"{late.count} of {late.numbers['writes']} writes took {broker} up to {duration(longest_ns)}"
             f"{span(late.first_ns, late.last_ns)}, while {names} there is not late",
@@ -266,12 +266,13 @@ class CostlyTopic(Cause):
             title += f"; {count} took it up to {duration(longest_ns)}"
             title += f", while {listed(list(others))} there is not late" if others else ""
         brokers = one.numbers["leaders"]
-        return self.told(
+        return told(
             one,
             title,
             f"Set compression.type=producer for {topic}, or let its producers use what the topic has "
             f"(compression.type={codec}): then the broker stores batches as they come. A high level of compression "
             "(compression.zstd.level, compression.gzip.level) costs the most.",
+            code="recompression",
             subject=f"topic {topic}",
             explained=(one, *late),
             supports=tuple(other.sentence for other in others.values()),

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kwiresniff.analysis.body_entities import READ_COMMITTED, isolation_level
-from kwiresniff.analysis.doctor.cause import INCIDENT, WASTE, Cause, Explanation
+from kwiresniff.analysis.doctor.cause import INCIDENT, WASTE, Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case
 from kwiresniff.analysis.doctor.observation import HARMLESS, Harm, Observation, Observed, observation_of
@@ -128,23 +128,19 @@ def _partition_max_bytes(fetch: Exchange, index: int) -> int:
     return 0
 
 
-class SmallFetches(Cause):
+@cause("small_fetches", explains=("single_records",))
+def small_fetches(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`small_fetches` (warning): a consumer is given one record of less than 10 kB at a time, or one batch, though the
     log has more, in nine looks of ten for 4 s: `fetch.max.bytes` or `max.partition.fetch.bytes` are smaller than two of
     them. A broker sends the first batch whatever its size. Of a consumer that reads committed records only, the log has
     no more than those before the last stable offset.
     """
-
-    codes = ("small_fetches",)
-    explains = ("single_records",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        return self.told(
-            one,
-            one.text,
-            "Raise fetch.max.bytes and max.partition.fetch.bytes: each goes the way there and back. "
-            "How many records the application is given at once is max.poll.records.",
-            severity="warning",
-            rank=INCIDENT if one.harm.records_unread else WASTE,
-            explains={"consumer_lag": scope_of("client", one.named("client"))},
-        )
+    return told(
+        one,
+        one.text,
+        "Raise fetch.max.bytes and max.partition.fetch.bytes: each goes the way there and back. "
+        "How many records the application is given at once is max.poll.records.",
+        severity="warning",
+        rank=INCIDENT if one.harm.records_unread else WASTE,
+        explains={"consumer_lag": scope_of("client", one.named("client"))},
+    )

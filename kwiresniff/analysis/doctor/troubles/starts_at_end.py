@@ -15,7 +15,6 @@ from kwiresniff.analysis.doctor.observation import Harm, Observation, observatio
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.troubles.uncommitted_starts import groups_in
-from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.analysis.topic_parts import message_parts, parts_of
 from kwiresniff.base.api_keys import DELETE_GROUPS, FETCH, LIST_OFFSETS, OFFSET_COMMIT, OFFSET_DELETE, OFFSET_FETCH
@@ -67,8 +66,8 @@ class StartsAtEnd(Observer):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._starts: Subjects[str, _Start] = Subjects(context.budget, _Start, 8, MAX_CLIENTS)
-        self._groups: Subjects[str, _Group] = Subjects(context.budget, lambda: _Group(context.case()), 8, MAX_GROUPS)
+        self._starts: Subjects[str, _Start] = context.subjects(_Start, 8, MAX_CLIENTS)
+        self._groups: Subjects[str, _Group] = context.subjects(lambda: _Group(context.case()), 8, MAX_GROUPS)
 
     def exchange(self, exchange: Exchange) -> None:
         """Follows a client from the answer that there is no offset to its first fetch."""
@@ -116,16 +115,13 @@ class StartsAtEnd(Observer):
             self._commit(group, place, offset)
             if offset < 0 and place in group.committed:
                 group.gone.add(place)
-            if offset < 0 and len(start.ends) < MAX_PARTITIONS and self._has_room(place):
+            if offset < 0 and self.context.has_room(start.ends, MAX_PARTITIONS, place[0], entries=2):
                 start.ends[place] = -1
 
     def _commit(self, group: _Group, place: tuple[str, int], offset: int) -> None:
-        room = len(group.committed) < MAX_PARTITIONS
-        if offset >= 0 and place not in group.committed and room and self._has_room(place):
+        new = offset >= 0 and place not in group.committed
+        if new and self.context.has_room(group.committed, MAX_PARTITIONS, place[0], entries=2):
             group.committed.add(place)
-
-    def _has_room(self, place: tuple[str, int]) -> bool:
-        return self.context.budget.admit(2 * ENTRY_BYTES + text_bytes(place[0]))
 
     def _list(self, start: _Start, asked: dict[str, Any], told: dict[str, Any]) -> None:
         latest = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import client_of, clipped
 from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, observation_of
@@ -88,30 +88,26 @@ def _group(request: Body) -> str:
     return clipped(field_text(request.get("group_id")))
 
 
-class FencedInstance(Cause):
+@cause("fenced_instance_id", explains=("fenced_instance",))
+def fenced_instance(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`fenced_instance_id` (error): clients share a `group.instance.id` and throw each other out. The rebalances of
     their group are symptoms.
     """
-
-    codes = ("fenced_instance_id",)
-    explains = ("fenced_instance",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        numbers, group, clients = one.numbers, one.name("group"), one.numbers["clients"]
-        instance = numbers["group_instance_id"]
-        by = f"{listed(clients)} share" if len(clients) > 1 else f"{listed(clients)} is not alone with"
-        return self.told(
-            one,
-            f"{listed(numbers['errors'])}: {by} group.instance.id {instance or '(not in the request)'}; the "
-            f"one that joins throws the other out, {times(one.count)}",
-            "Give each instance a group.instance.id of its own: two of them are alive with the same.",
-            subject=f"group {group}",
-            numbers={
-                "error": numbers["errors"][0],
-                "group_instance_id": instance or None,
-                "clients": clients,
-                "concerns": [*numbers["apis"], f"group {group}"],
-            },
-            severity="error",
-            explains=dict.fromkeys(("rebalances", "member_removed"), scope_of("group", [group])),
-        )
+    numbers, group, clients = one.numbers, one.name("group"), one.numbers["clients"]
+    instance = numbers["group_instance_id"]
+    by = f"{listed(clients)} share" if len(clients) > 1 else f"{listed(clients)} is not alone with"
+    return told(
+        one,
+        f"{listed(numbers['errors'])}: {by} group.instance.id {instance or '(not in the request)'}; the "
+        f"one that joins throws the other out, {times(one.count)}",
+        "Give each instance a group.instance.id of its own: two of them are alive with the same.",
+        subject=f"group {group}",
+        numbers={
+            "error": numbers["errors"][0],
+            "group_instance_id": instance or None,
+            "clients": clients,
+            "concerns": [*numbers["apis"], f"group {group}"],
+        },
+        severity="error",
+        explains=dict.fromkeys(("rebalances", "member_removed"), scope_of("group", [group])),
+    )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.cause import Cause, Explanation, cause, told
+from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.wording import counted, duration, listed, times
 from kwiresniff.results.findings import scope_of
@@ -56,12 +57,13 @@ class RepeatedBatches(Cause):
         cause = (
             f" Then see why {listed([self.context.cluster.broker_text(one) for one in slow])} is slow." if slow else ""
         )
-        return self.told(
+        return told(
             one,
             f"{gives_up} the same batch again, without idempotence: {times(numbers['sent_again'])} for "
             f"{topic}, {stored}",
             "Set enable.idempotence=true (with acks=all): the broker then recognises a batch that it has."
             f"{timeout}{cause}",
+            code="records_doubled",
             explained=(one, *waits),
             doubt=""
             if doubled
@@ -83,39 +85,35 @@ def _overlap(one: Observation, other: Observation) -> bool:
     return one.first_ns <= other.last_ns and other.first_ns <= one.last_ns
 
 
-class UncleanElection(Cause):
+@cause("records_lost", explains=("log_went_back",))
+def unclean_election(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`records_lost` (error): a new leader lacks what the old one had acknowledged, or consumers had read: an unclean
     leader election; at least how many records. Seen must be offsets that are given out again by another broker than
     before. A batch that an idempotent producer sends again to the new leader is answered with its first offset, and is
     no loss; a topic that was deleted and created again looks the same.
     """
-
-    codes = ("records_lost",)
-    explains = ("log_went_back",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        numbers = dict(one.numbers)
-        details = numbers.pop("details")
-        old, new = (self.context.cluster.broker_text(numbers[name]) for name in ("from_address", "to_address"))
-        return self.told(
-            one,
-            f"records that {old} had are gone, at least {numbers['lost_records']:,}: {new} was made leader "
-            "without them, and gives their offsets out again (an unclean leader election)",
-            _REMEDY,
-            subject=listed(numbers["partitions"]),
-            numbers=numbers,
-            details=tuple(details),
-            explains=dict.fromkeys(
-                (
-                    "leader_change",
-                    "under_replicated",
-                    "offset_out_of_range",
-                    "out_of_order_sequence_number",
-                    "unknown_producer_id",
-                ),
-                scope_of("topic", one.named("topic")),
+    numbers = dict(one.numbers)
+    details = numbers.pop("details")
+    old, new = (context.cluster.broker_text(numbers[name]) for name in ("from_address", "to_address"))
+    return told(
+        one,
+        f"records that {old} had are gone, at least {numbers['lost_records']:,}: {new} was made leader "
+        "without them, and gives their offsets out again (an unclean leader election)",
+        _REMEDY,
+        subject=listed(numbers["partitions"]),
+        numbers=numbers,
+        details=tuple(details),
+        explains=dict.fromkeys(
+            (
+                "leader_change",
+                "under_replicated",
+                "offset_out_of_range",
+                "out_of_order_sequence_number",
+                "unknown_producer_id",
             ),
-        )
+            scope_of("topic", one.named("topic")),
+        ),
+    )
 
 
 _REMEDY: Final = (

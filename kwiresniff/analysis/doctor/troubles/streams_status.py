@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.cause import Explanation, cause, told
+from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import client_of, clipped
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.observer import CountingObserver
@@ -61,29 +62,25 @@ class StreamsStatus(CountingObserver):
                 case.note("details", [field_text(one.get("status_detail"))])
 
 
-class NoTasks(Cause):
+@cause("streams_group_not_ready", explains=("streams_without_tasks",))
+def no_tasks(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`streams_group_not_ready` (error): a streams group gets no tasks, as the answers to its heartbeats say: source
     topics that are missing, topics that are not partitioned alike, internal topics that are not made for 5 s.
     """
-
-    codes = ("streams_group_not_ready",)
-    explains = ("streams_without_tasks",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        status, details = int(one.name("status")), one.noted("details")
-        if status == MISSING_INTERNAL and one.last_ns - one.first_ns < LASTING_NS:
-            return None
-        title, remedy = _STATUS[status]
-        return self.told(
-            one,
-            f"the streams group gets no tasks: {title}",
-            remedy,
-            subject=f"group {one.name('group')}",
-            severity="error",
-            numbers={"status": status, "details": details},
-            details=tuple(broker_says(details)),
-            explains={
-                "rebalances": scope_of("group", one.named("group")),
-                "unknown_topic_or_partition": scope_of("client", one.named("client")),
-            },
-        )
+    status, details = int(one.name("status")), one.noted("details")
+    if status == MISSING_INTERNAL and one.last_ns - one.first_ns < LASTING_NS:
+        return None
+    title, remedy = _STATUS[status]
+    return told(
+        one,
+        f"the streams group gets no tasks: {title}",
+        remedy,
+        subject=f"group {one.name('group')}",
+        severity="error",
+        numbers={"status": status, "details": details},
+        details=tuple(broker_says(details)),
+        explains={
+            "rebalances": scope_of("group", one.named("group")),
+            "unknown_topic_or_partition": scope_of("client", one.named("client")),
+        },
+    )

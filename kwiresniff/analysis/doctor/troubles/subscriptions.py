@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
 from kwiresniff.analysis.doctor.observation import Observation, Observed, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.wording import listed
-from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import CONSUMER_GROUP_HEARTBEAT, JOIN_GROUP
 from kwiresniff.base.body_members import DECODED
@@ -58,8 +57,7 @@ class Subscriptions(Observer):
         known = self._groups.get(group_id, {})
         one = known.get(client)
         if one is None:
-            size = 4 * ENTRY_BYTES + text_bytes(group_id, client, *topics)
-            if len(known) >= MAX_CLIENTS or not self.context.budget.admit(size):
+            if not self.context.has_room(known, MAX_CLIENTS, group_id, client, *topics, entries=4):
                 return
             one = self._groups.setdefault(group_id, {})[client] = _Subscriber(self.context.case())
         one.topics = topics
@@ -99,29 +97,25 @@ def subscribed_topics(api_key: int, request: Body) -> frozenset[str]:
     return frozenset([clipped(field_text(name)) for name in names[:MAX_TOPICS]])
 
 
-class SharedGroup(Cause):
+@cause("shared_group", explains=("subscriptions_differ",))
+def shared_group(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`shared_group` (info; warning where the group rebalances again and again): two applications have the same
     `group.id`: members subscribe to topics of which they have none in common. Each start and stop of one rebalances the
     other, its lag stands among theirs, and an assignor that expects equal subscriptions leaves partitions to nobody.
     A consumer that changes its subscription while others have not yet looks the same for a moment.
     """
-
-    codes = ("shared_group",)
-    explains = ("subscriptions_differ",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        group, kinds = one.numbers["group"], one.numbers["topics"]
-        said = [f"{listed(kind['clients'])} to {listed(kind['topics'])}" for kind in kinds]
-        storms = observed.about([f"group:{group}"], "rebalances")
-        return self.told(
-            one,
-            f"applications that have nothing in common share the group: {listed(said)}; each start and stop "
-            "of one rebalances the others",
-            f"Give each application a group.id of its own in place of {group}; set the offsets of the new "
-            "group to those that were committed before it starts.",
-            subject=f"group {group}",
-            supports=tuple(each.sentence for each in storms),
-            numbers={"group": group, "subscriptions": kinds},
-            severity="warning" if storms else "info",
-            explains={"rebalances": scope_of("group", [group])} if storms else {},
-        )
+    group, kinds = one.numbers["group"], one.numbers["topics"]
+    said = [f"{listed(kind['clients'])} to {listed(kind['topics'])}" for kind in kinds]
+    storms = observed.about([f"group:{group}"], "rebalances")
+    return told(
+        one,
+        f"applications that have nothing in common share the group: {listed(said)}; each start and stop "
+        "of one rebalances the others",
+        f"Give each application a group.id of its own in place of {group}; set the offsets of the new "
+        "group to those that were committed before it starts.",
+        subject=f"group {group}",
+        supports=tuple(each.sentence for each in storms),
+        numbers={"group": group, "subscriptions": kinds},
+        severity="warning" if storms else "info",
+        explains={"rebalances": scope_of("group", [group])} if storms else {},
+    )

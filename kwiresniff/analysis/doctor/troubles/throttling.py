@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import ClassVar, Final
 
 from kwiresniff.analysis.body_entities import throttle_ms_of
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, client_of
 from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed
@@ -126,40 +126,36 @@ def user_of(connection: Connection) -> str:
     return ANONYMOUS if connection.tls is None and connection.sasl is None else "(not known)"
 
 
-class Throttled(Cause):
+@cause("throttled", explains=("throttled",))
+def throttled(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`throttled` (error when more than half of the time is lost, else warning): a quota delays a client; with user,
     kind of quota as far as the traffic shows it, and the time it cost.
 
     Seen must be ``throttle_time_ms`` in responses. Requests that wait in the muted channel (KIP-219) look like a slow
     broker; where the responses before are cut off, that is told with the slow requests.
     """
-
-    codes = ("throttled",)
-    explains = ("throttled",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        client, brokers, numbers = one.name("client"), one.named("broker"), one.numbers
-        longest_ms, lost_ns = numbers["longest_ms"], numbers["lost_ns"]
-        quotas = listed(numbers["quotas"])
-        of_traffic = quotas in ("produce quota", "fetch quota") or len(numbers["quotas"]) > 1
-        if longest_ms <= WINDOW_MS and of_traffic and "request" not in quotas:
-            quotas = f"{quotas} or the request quota"
-        severe = lost_ns / numbers["seen_ns"] >= MUCH and longest_ms >= SEVERE_MS
-        on = "its connections" if len(brokers) > 1 else "its connection"
-        return self.told(
-            one,
-            f"is throttled by the {quotas} of user {numbers['user']} or its client id: {one.count} answers tell "
-            f"it to wait, {duration(longest_ms * MILLISECOND_NS)} at most; on {on} it lost {duration(lost_ns)}",
-            "Raise the quota of the user or client id (kafka-configs --describe --entity-type users, clients), "
-            f"or make the client send less. {_HELD if numbers['held_back'] else _MUTED}: brokers and disks are not "
-            "slow.",
-            numbers={
-                **{name: numbers[name] for name in ("user", "longest_ms", "total_ms", "lost_ns", "quotas")},
-                "brokers": brokers,
-            },
-            severity="error" if severe else "warning",
-            explains={
-                "slow": scope_of("broker", brokers),
-                **dict.fromkeys(_SYMPTOMS, scope_of("client", [client])),
-            },
-        )
+    client, brokers, numbers = one.name("client"), one.named("broker"), one.numbers
+    longest_ms, lost_ns = numbers["longest_ms"], numbers["lost_ns"]
+    quotas = listed(numbers["quotas"])
+    of_traffic = quotas in ("produce quota", "fetch quota") or len(numbers["quotas"]) > 1
+    if longest_ms <= WINDOW_MS and of_traffic and "request" not in quotas:
+        quotas = f"{quotas} or the request quota"
+    severe = lost_ns / numbers["seen_ns"] >= MUCH and longest_ms >= SEVERE_MS
+    on = "its connections" if len(brokers) > 1 else "its connection"
+    return told(
+        one,
+        f"is throttled by the {quotas} of user {numbers['user']} or its client id: {one.count} answers tell "
+        f"it to wait, {duration(longest_ms * MILLISECOND_NS)} at most; on {on} it lost {duration(lost_ns)}",
+        "Raise the quota of the user or client id (kafka-configs --describe --entity-type users, clients), "
+        f"or make the client send less. {_HELD if numbers['held_back'] else _MUTED}: brokers and disks are not "
+        "slow.",
+        numbers={
+            **{name: numbers[name] for name in ("user", "longest_ms", "total_ms", "lost_ns", "quotas")},
+            "brokers": brokers,
+        },
+        severity="error" if severe else "warning",
+        explains={
+            "slow": scope_of("broker", brokers),
+            **dict.fromkeys(_SYMPTOMS, scope_of("client", [client])),
+        },
+    )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kwiresniff.analysis.doctor.cause import ERROR, INCIDENT, Cause, Explanation
+from kwiresniff.analysis.doctor.cause import ERROR, INCIDENT, Cause, Explanation, cause, told
+from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.troubles.missing_topics import LASTING_NS
 from kwiresniff.analysis.doctor.troubles.throttling import ANONYMOUS
@@ -87,65 +88,62 @@ class DeletedTopic(Cause):
         )
 
 
-class UnknownTopic(Cause):
+@cause("unknown_topic_or_partition", explains=("topic_missing",))
+def unknown_topic(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`unknown_topic_or_partition` (error when it is produced to, warning when consumed for long, else info): a topic
     or partition that is not there, or not there yet.
     """
+    if _is_deleted(one, observed):
+        return None
+    severity, how = _how(context, one)
+    topic, errors, lasted_ns = one.name("topic"), one.noted("errors"), one.last_ns - one.first_ns
+    partitions = [what for what in one.noted("concerns") if what != topic]
+    what = f"topic {topic}"
+    if len(partitions) == 1:
+        what = f"partition {partitions[0]}"
+    elif partitions:
+        what, how = f"partitions {listed(partitions)}", how.replace("which does not", "which do not")
+    over = f" in {duration(lasted_ns)}" if lasted_ns >= 1_000_000 else ""
+    client = scope_of("client", one.named("client"))
+    return told(
+        one,
+        f"{listed(errors)}: asks for {what}, {how}, {times(one.count)}{over}",
+        _YOUNG if how == _BEFORE else _MISSING,
+        severity=severity,
+        rank=INCIDENT if severity == "error" else ERROR,
+        numbers={
+            "error": errors[0] if errors else "",
+            "concerns": [*one.noted("apis"), f"topic {topic}", *partitions],
+            "error_messages": one.noted("messages"),
+            "users": one.noted("users"),
+        },
+        details=tuple(one.numbers["elsewhere"]),
+        explains={"metadata_storm": client} if severity != "info" else {},
+    )
 
-    codes = ("unknown_topic_or_partition",)
-    explains = ("topic_missing",)
 
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        if _is_deleted(one, observed):
-            return None
-        severity, how = self._how(one)
-        topic, errors, lasted_ns = one.name("topic"), one.noted("errors"), one.last_ns - one.first_ns
-        partitions = [what for what in one.noted("concerns") if what != topic]
-        what = f"topic {topic}"
-        if len(partitions) == 1:
-            what = f"partition {partitions[0]}"
-        elif partitions:
-            what, how = f"partitions {listed(partitions)}", how.replace("which does not", "which do not")
-        over = f" in {duration(lasted_ns)}" if lasted_ns >= 1_000_000 else ""
-        client = scope_of("client", one.named("client"))
-        return self.told(
-            one,
-            f"{listed(errors)}: asks for {what}, {how}, {times(one.count)}{over}",
-            _YOUNG if how == _BEFORE else _MISSING,
-            severity=severity,
-            rank=INCIDENT if severity == "error" else ERROR,
-            numbers={
-                "error": errors[0] if errors else "",
-                "concerns": [*one.noted("apis"), f"topic {topic}", *partitions],
-                "error_messages": one.noted("messages"),
-                "users": one.noted("users"),
-            },
-            details=tuple(one.numbers["elsewhere"]),
-            explains={"metadata_storm": client} if severity != "info" else {},
-        )
-
-    def _how(self, one: Observation) -> tuple[str, str]:
-        """How grave it is that a topic is not there, and how it is missing."""
-        numbers, lasted_ns, apis = one.numbers, one.last_ns - one.first_ns, one.noted("apis")
-        if not one.noted("used"):
-            return "info", "as a follower that has not learnt of a change yet"
-        if numbers["seen_ns"] > one.last_ns:
-            return "info", _BEFORE
-        if numbers["seen_ns"] and lasted_ns < YOUNG_NS:
-            return "info", "which not every broker knows yet, or any more"
-        produces = numbers["role"] == "producer" or "Produce" in apis
-        lasting = one.count >= OFTEN and lasted_ns >= LASTING_NS
-        if one.noted("admin") and not produces and not lasting:
-            return "info", _ABSENT
-        if not lasting and numbers["is_open"] and self.context.end_ns - one.last_ns < LASTING_NS:
-            return "info", f"{_ABSENT}, or not yet: the capture ends"
-        if not lasting and numbers["went_on"]:
-            return "info", "which did not exist then"
-        if produces:
-            return "error", f"{_ABSENT}: nothing is delivered"
-        if lasting and numbers["role"] != "consumer" and not _WRITING.isdisjoint(apis):
-            return "error", f"{_ABSENT}: if it produces, nothing is delivered"
-        return "warning" if lasting else "info", _ABSENT
+def _how(context: Context, one: Observation) -> tuple[str, str]:
+    """How grave it is that a topic is not there, and how it is missing."""
+    numbers, lasted_ns, apis = one.numbers, one.last_ns - one.first_ns, one.noted("apis")
+    if not one.noted("used"):
+        return "info", "as a follower that has not learnt of a change yet"
+    if numbers["seen_ns"] > one.last_ns:
+        return "info", _BEFORE
+    if numbers["seen_ns"] and lasted_ns < YOUNG_NS:
+        return "info", "which not every broker knows yet, or any more"
+    produces = numbers["role"] == "producer" or "Produce" in apis
+    lasting = one.count >= OFTEN and lasted_ns >= LASTING_NS
+    if one.noted("admin") and not produces and not lasting:
+        return "info", _ABSENT
+    if not lasting and numbers["is_open"] and context.end_ns - one.last_ns < LASTING_NS:
+        return "info", f"{_ABSENT}, or not yet: the capture ends"
+    if not lasting and numbers["went_on"]:
+        return "info", "which did not exist then"
+    if produces:
+        return "error", f"{_ABSENT}: nothing is delivered"
+    if lasting and numbers["role"] != "consumer" and not _WRITING.isdisjoint(apis):
+        return "error", f"{_ABSENT}: if it produces, nothing is delivered"
+    return "warning" if lasting else "info", _ABSENT
 
 
 _YOUNG: Final = "Normal while a topic is made, by auto.create.topics.enable for instance: it was there soon afterwards."

@@ -55,8 +55,8 @@ class SlowTransfers(Observer):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._transfers: Subjects[tuple[str, str, str, str], _Transfers] = Subjects(
-            context.budget, lambda: _Transfers(context), 20
+        self._transfers: Subjects[tuple[str, str, str, str], _Transfers] = context.subjects(
+            lambda: _Transfers(context), 20
         )
 
     def exchange(self, exchange: Exchange) -> None:

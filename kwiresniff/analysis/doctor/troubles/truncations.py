@@ -7,7 +7,7 @@ KIP-595), producers by nothing at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sized
+from collections.abc import Iterator
 from typing import ClassVar, Final, NamedTuple
 
 from kwiresniff.analysis.doctor.context import Context
@@ -15,7 +15,6 @@ from kwiresniff.analysis.doctor.evidence import client_of, clipped, is_replica
 from kwiresniff.analysis.doctor.observation import Harm, Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.wording import clock
-from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.analysis.topic_parts import message_parts, refused_parts, structs
 from kwiresniff.base.api_keys import FETCH, OFFSET_FOR_LEADER_EPOCH, PRODUCE
@@ -107,7 +106,7 @@ class Truncations(Observer):
                 key = cluster, name, part.index
                 before = self._written.get(key)
                 if before is None:
-                    if self._has_room(self._written, name, client):
+                    if self.context.has_room(self._written, MAX_PARTITIONS, name, client, entries=3):
                         self._written[key] = _End(offset + 1, broker, client)
                 elif offset >= before.offset:
                     before.offset, before.broker, before.client = offset + 1, broker, client
@@ -130,7 +129,7 @@ class Truncations(Observer):
                 who, sequence = (key, part.producer[:PRODUCER_BYTES]), part.producer[PRODUCER_BYTES:]
                 known = self._sequences.get(who)
                 if known is None:
-                    if not self._has_room(self._sequences, topic.name, "", most=MAX_PRODUCERS):
+                    if not self.context.has_room(self._sequences, MAX_PRODUCERS, topic.name, entries=3):
                         continue
                     known = self._sequences[who] = []
                 if sequence in known:
@@ -149,11 +148,8 @@ class Truncations(Observer):
             known = self._read.get(key)
             if known is not None:
                 known.offset, known.broker = part.end_offset, broker
-            elif self._has_room(self._read, name, client):
+            elif self.context.has_room(self._read, MAX_PARTITIONS, name, client, entries=3):
                 self._read[key] = _End(part.end_offset, broker, client)
-
-    def _has_room(self, table: Sized, topic: str, client: str, most: int = MAX_PARTITIONS) -> bool:
-        return len(table) < most and self.context.budget.admit(3 * ENTRY_BYTES + text_bytes(topic, client))
 
     def _epochs(self, exchange: Exchange) -> None:
         """A consumer asks where the epoch of what it has read ends."""

@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
+from kwiresniff.analysis.doctor.assignments import opened_assignment, partitions_of
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import MAX_NAMES, Case, client_of, client_text, clipped
 from kwiresniff.analysis.doctor.observation import Observation, Observed, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
-from kwiresniff.analysis.doctor.troubles.idle_members import assigned_in
 from kwiresniff.analysis.doctor.troubles.subscriptions import subscribed_topics
 from kwiresniff.analysis.doctor.wording import counted, duration, listed
 from kwiresniff.analysis.places import place_of
@@ -107,10 +107,10 @@ class UnassignedGroups(Observer):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._clients: Subjects[str, _Client] = Subjects(
-            context.budget, lambda: _Client(context.case()), MAX_BROKERS + 4, MAX_CLIENTS
+        self._clients: Subjects[str, _Client] = context.subjects(
+            lambda: _Client(context.case()), MAX_BROKERS + 4, MAX_CLIENTS
         )
-        self._groups: Subjects[str, _Group] = Subjects(context.budget, _Group, 4 * MAX_NAMES, MAX_GROUPS)
+        self._groups: Subjects[str, _Group] = context.subjects(_Group, 4 * MAX_NAMES, MAX_GROUPS)
 
     def exchange(self, exchange: Exchange) -> None:
         """Follows clients that look for a coordinator, and what groups assign."""
@@ -167,8 +167,8 @@ class UnassignedGroups(Observer):
         if known is None:
             return
         if exchange.api_key == SYNC_GROUP and request.get("assignments"):
-            given = [assigned_in(one) for one in request["assignments"]]
-            known.since_ns = ns if not any(one is None or one for one in given) else 0
+            given = [opened_assignment(one) for one in request["assignments"]]
+            known.since_ns = ns if not any(one is None or partitions_of(one) for one in given) else 0
             known.last_ns, known.packet = ns, packet
         elif known.since_ns and exchange.api_key in (HEARTBEAT, LEAVE_GROUP):
             known.last_ns = ns

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
 from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, observation_of
@@ -18,7 +18,7 @@ from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.troubles.departures import COMMIT_INTERVAL_NS
 from kwiresniff.analysis.doctor.wording import duration, listed, times
-from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
+from kwiresniff.analysis.memory_budget import MemoryBudget
 from kwiresniff.analysis.places import place_of
 from kwiresniff.analysis.topic_parts import parts_of
 from kwiresniff.base.api_keys import FETCH, OFFSET_COMMIT, OFFSET_FETCH, TXN_OFFSET_COMMIT
@@ -69,9 +69,7 @@ class UncommittedStarts(Observer):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._groups: Subjects[str, _Group] = Subjects(
-            context.budget, lambda: _Group(context.case(), context.budget), 8
-        )
+        self._groups: Subjects[str, _Group] = context.subjects(lambda: _Group(context.case(), context.budget), 8)
         self._group_of: dict[str, _Group] = {}
 
     def exchange(self, exchange: Exchange) -> None:
@@ -103,9 +101,7 @@ class UncommittedStarts(Observer):
         asked = [(clipped(self.context.topic_in(topic)), part) for topic in parts_of(body) for part in topic.partitions]
         if any(part.offset >= 0 for _, part in asked):
             group.is_committed = True
-        if client in self._group_of or (
-            len(self._group_of) < MAX_CLIENTS and self.context.budget.admit(ENTRY_BYTES + text_bytes(client))
-        ):
+        if client in self._group_of or (self.context.has_room(self._group_of, MAX_CLIENTS, client)):
             self._group_of[client] = group
         if group.is_committed:
             return
@@ -182,93 +178,84 @@ def groups_in(body: Body, request: Message | None) -> list[tuple[str, Body]]:
     return [(field_text((asked or {}).get("group_id")), body)]
 
 
-class NoCommittedOffsets(Cause):
+@cause("no_committed_offsets", explains=("uncommitted_starts", "starts_at_end"))
+def no_committed_offsets(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`no_committed_offsets` (error where records are read again, else warning): a group starts twice or more, each
     time OffsetFetch is answered with -1 for all its partitions, and nobody commits for it meanwhile, by OffsetCommit or
     in a transaction. It begins where `auto.offset.reset` says: it reads all again, or misses what was written while it
     was down. Must not be seen: a committed offset. A consumer that ends before its first commit is due looks the same;
     one that keeps its offsets elsewhere would not begin there.
     """
-
-    codes = ("no_committed_offsets",)
-    explains = ("uncommitted_starts", "starts_at_end")
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        numbers, clients, topics = one.numbers, one.named("client"), one.named("topic")
-        group = numbers["group"]
-        is_short = numbers["longest_run_ns"] < COMMIT_INTERVAL_NS
-        contradicts = [
-            f"{client} left for being longer between polls than max.poll.interval.ms, before it could commit"
-            for each in observed.about([f"group:{group}"], "generations")
-            for client, *_ in (*each.numbers["overslept"], *each.numbers["returned"])
-        ]
-        refused = numbers["refused"]
-        commits = f"its commits are refused ({refused:,} of them)" if refused else "commits nothing"
-        if numbers["doubled"]:
-            what = (
-                f"each of {numbers['starts']} starts reads {listed(topics)} again: {numbers['records']:,} records "
-                f"were given for {numbers['existing']:,} different ones, {numbers['doubled']:,} of them a second "
-                "time or more"
-            )
-        else:
-            what = (
-                f"each of {numbers['starts']} starts begins at the end of {listed(topics)}: {numbers['skipped']:,} "
-                "records that were written meanwhile were never read"
-            )
-        return self.told(
-            one,
-            f"has no committed offsets and {commits} ({listed(clients)}): {what}",
-            "See what its commits are answered with. Until they succeed every start begins where "
-            "auto.offset.reset says."
-            if refused
-            else "Let it commit: enable.auto.commit=true, or a commit after each batch that was processed "
-            "(commitSync, commit()). Until then every start begins where auto.offset.reset says.",
-            subject=f"group {group}",
-            explained=(one, *observed.about([f"group:{group}"], "starts_at_end")),
-            supports=(
-                f"OffsetFetch was answered with no offset {times(one.count)}",
-                f"the longest run read for {duration(numbers['longest_run_ns'])}",
-            ),
-            contradicts=tuple(contradicts),
-            doubt="Each run may just end before its first commit (auto.commit.interval.ms is 5 s by default)."
-            if is_short
-            else "",
-            explains={
-                "rebalances": scope_of("group", [group]),
-                "no_progress": scope_of("group", [group]),
-                "group_deserted": scope_of("group", [group]),
-            },
+    numbers, clients, topics = one.numbers, one.named("client"), one.named("topic")
+    group = numbers["group"]
+    is_short = numbers["longest_run_ns"] < COMMIT_INTERVAL_NS
+    contradicts = [
+        f"{client} left for being longer between polls than max.poll.interval.ms, before it could commit"
+        for each in observed.about([f"group:{group}"], "generations")
+        for client, *_ in (*each.numbers["overslept"], *each.numbers["returned"])
+    ]
+    refused = numbers["refused"]
+    commits = f"its commits are refused ({refused:,} of them)" if refused else "commits nothing"
+    if numbers["doubled"]:
+        what = (
+            f"each of {numbers['starts']} starts reads {listed(topics)} again: {numbers['records']:,} records "
+            f"were given for {numbers['existing']:,} different ones, {numbers['doubled']:,} of them a second "
+            "time or more"
         )
+    else:
+        what = (
+            f"each of {numbers['starts']} starts begins at the end of {listed(topics)}: {numbers['skipped']:,} "
+            "records that were written meanwhile were never read"
+        )
+    return told(
+        one,
+        f"has no committed offsets and {commits} ({listed(clients)}): {what}",
+        "See what its commits are answered with. Until they succeed every start begins where auto.offset.reset says."
+        if refused
+        else "Let it commit: enable.auto.commit=true, or a commit after each batch that was processed "
+        "(commitSync, commit()). Until then every start begins where auto.offset.reset says.",
+        subject=f"group {group}",
+        explained=(one, *observed.about([f"group:{group}"], "starts_at_end")),
+        supports=(
+            f"OffsetFetch was answered with no offset {times(one.count)}",
+            f"the longest run read for {duration(numbers['longest_run_ns'])}",
+        ),
+        contradicts=tuple(contradicts),
+        doubt="Each run may just end before its first commit (auto.commit.interval.ms is 5 s by default)."
+        if is_short
+        else "",
+        explains={
+            "rebalances": scope_of("group", [group]),
+            "no_progress": scope_of("group", [group]),
+            "group_deserted": scope_of("group", [group]),
+        },
+    )
 
 
-class SkippedRecords(Cause):
+@cause("records_skipped", explains=("starts_at_end",))
+def skipped_records(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`records_skipped` (info; warning where the group had committed offsets before): a group without a committed
     offset begins at the end of partitions that have records, and never reads these (`auto.offset.reset=latest`, which
     is the default). Seen must be OffsetFetch answered with -1, ListOffsets for the latest offset, and a Fetch from
     there. A new group that is meant to see new records only looks the same.
     """
-
-    codes: ClassVar[tuple[str, ...]] = ("records_skipped",)
-    explains: ClassVar[tuple[str, ...]] = ("starts_at_end",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        numbers, topics = one.numbers, listed(one.named("topic"))
-        group, expired = numbers["group"], numbers["expired"]
-        lost = "has lost its committed offsets" if expired else "has no committed offset"
-        if numbers["deleted_by"]:
-            lost = f"has lost the offsets, deleted by {numbers['deleted_by']},"
-        return self.told(
-            one,
-            subject=f"group {group}",
-            title=f"{lost} of {listed(numbers['partitions'])} ({listed(one.named('client'))}) and begins at their "
-            f"end (auto.offset.reset=latest): up to {numbers['records']:,} records of {topics} that are there "
-            "already are not read",
-            remedy="Offsets go when a group has had no members for offsets.retention.minutes (7 days by default), "
-            "or when somebody deletes them. Set the group where it was (kafka-consumer-groups "
-            "--reset-offsets --to-datetime)."
-            if expired
-            else "A new group begins at the end unless auto.offset.reset=earliest: set that where it is to read "
-            "what is there, or set the group's offsets once (kafka-consumer-groups --reset-offsets). See whether "
-            "its name is the one that it had.",
-            severity="warning" if expired else "info",
-        )
+    numbers, topics = one.numbers, listed(one.named("topic"))
+    group, expired = numbers["group"], numbers["expired"]
+    lost = "has lost its committed offsets" if expired else "has no committed offset"
+    if numbers["deleted_by"]:
+        lost = f"has lost the offsets, deleted by {numbers['deleted_by']},"
+    return told(
+        one,
+        subject=f"group {group}",
+        title=f"{lost} of {listed(numbers['partitions'])} ({listed(one.named('client'))}) and begins at their "
+        f"end (auto.offset.reset=latest): up to {numbers['records']:,} records of {topics} that are there "
+        "already are not read",
+        remedy="Offsets go when a group has had no members for offsets.retention.minutes (7 days by default), "
+        "or when somebody deletes them. Set the group where it was (kafka-consumer-groups "
+        "--reset-offsets --to-datetime)."
+        if expired
+        else "A new group begins at the end unless auto.offset.reset=earliest: set that where it is to read "
+        "what is there, or set the group's offsets once (kafka-consumer-groups --reset-offsets). See whether "
+        "its name is the one that it had.",
+        severity="warning" if expired else "info",
+    )

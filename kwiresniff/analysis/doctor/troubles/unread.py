@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import ClassVar, Final
 
 from kwiresniff.analysis.body_entities import message_transactional_ids
+from kwiresniff.analysis.doctor.assignments import assignment_in
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import client_of, clipped, went_wrong
 from kwiresniff.analysis.doctor.observation import Harm, Observation
@@ -29,7 +30,6 @@ from kwiresniff.base.api_keys import (
     PRODUCE,
     SYNC_GROUP,
 )
-from kwiresniff.base.body_members import DECODED
 from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Body, Exchange
 
@@ -109,8 +109,8 @@ class UnreadPartitions(Observer):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._written: Subjects[_Partition, _Written] = Subjects(context.budget, _Written, 6, MAX_PARTITIONS)
-        self._members: Subjects[str, _Member] = Subjects(context.budget, _Member, 8)
+        self._written: Subjects[_Partition, _Written] = context.subjects(_Written, 6, MAX_PARTITIONS)
+        self._members: Subjects[str, _Member] = context.subjects(_Member, 8)
         self._unsure: set[str] = set()
         self._found: dict[tuple[str, str], Observation] = {}  # of members that have left, as many as members
 
@@ -136,7 +136,7 @@ class UnreadPartitions(Observer):
         if exchange.api_key == LEAVE_GROUP or request.get("member_epoch", 0) < 0:
             self._assign(client, "", [], ns)
         answer = exchange.response.body if exchange.response is not None else None
-        assignment = _assignment(exchange.api_key, answer) if answer and not exchange.errors else None
+        assignment = assignment_in(exchange.api_key, answer) if answer and not exchange.errors else None
         if assignment is not None:
             self._assign(client, field_text(request.get("group_id")), assignment, ns)
 
@@ -297,18 +297,3 @@ class UnreadPartitions(Observer):
                 "reading": reading,
             },
         )
-
-
-def _assignment(api_key: int, answer: Body) -> list[Body] | None:
-    """The topics with partitions that an answer assigns; None where it says nothing of it, or the group is no
-    consumers'."""
-    if api_key == SYNC_GROUP:
-        opened = answer.get(f"assignment{DECODED}")
-        data = opened.get("data") if isinstance(opened, dict) else None
-        if not isinstance(data, dict) or data.get("user_data"):  # of Kafka Streams: not all of it is read
-            return None
-        found: list[Body] | None = data.get("assigned_partitions")
-        return found
-    assignment = answer.get("assignment") if api_key == CONSUMER_GROUP_HEARTBEAT else None
-    topics: list[Body] | None = assignment.get("topic_partitions") if isinstance(assignment, dict) else None
-    return topics

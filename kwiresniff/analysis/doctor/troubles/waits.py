@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from kwiresniff.analysis.doctor.cause import SYMPTOM, Cause, Explanation
+from kwiresniff.analysis.doctor.cause import SYMPTOM, Explanation, cause, told
+from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.troubles.queues import LINGER_NS
 from kwiresniff.analysis.doctor.troubles.slow_answers import SLOW_NS
@@ -29,59 +30,51 @@ _LEADER = (
 )
 
 
-class OwnQueue(Cause):
+@cause("own_queue", explains=("queued",))
+def own_queue(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`own_queue` (info): a producer's requests wait behind its own on the same connection, longer than for the broker
     and longer than ``linger.ms`` is by default (5 ms), 20 of them or more. A broker serves one request of a connection
     at a time; where it does that in 5 ms, nothing is slow. What a quota mutes is `throttled`; what waits behind one
     slow request is `slow` with it.
     """
-
-    codes = ("own_queue",)
-    explains = ("queued",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        queued_ns, broker_ns = one.numbers["mean_queued_ns"], one.numbers["mean_broker_ns"]
-        return self.told(
-            one,
-            f"{'nothing is slow: ' * (broker_ns <= LINGER_NS)}Produce waits {duration(queued_ns)} on average "
-            f"behind the client's own requests, of which a broker serves one at a time on a connection, in "
-            f"{duration(broker_ns)}",
-            "Nothing is to be mended at the brokers. For less delay send fewer and larger requests "
-            "(linger.ms, batch.size), or have fewer in flight (max.in.flight.requests.per.connection).",
-            severity="info",
-        )
+    queued_ns, broker_ns = one.numbers["mean_queued_ns"], one.numbers["mean_broker_ns"]
+    return told(
+        one,
+        f"{'nothing is slow: ' * (broker_ns <= LINGER_NS)}Produce waits {duration(queued_ns)} on average "
+        f"behind the client's own requests, of which a broker serves one at a time on a connection, in "
+        f"{duration(broker_ns)}",
+        "Nothing is to be mended at the brokers. For less delay send fewer and larger requests "
+        "(linger.ms, batch.size), or have fewer in flight (max.in.flight.requests.per.connection).",
+        severity="info",
+    )
 
 
-class SlowAnswer(Cause):
+@cause("slow", explains=("slow_answer",))
+def slow_answer(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`slow` (error when p99 is above a second and 3 were slow, or when p50 is; warning from 3 on or 5 s, else info):
     the broker itself took more than a second, and nothing shows why; with the median and the 99th percentile. What a
     path, a queue, a quota, a stalled broker, a slow disk or replica makes late is a symptom of that.
     """
-
-    codes = ("slow",)
-    explains = ("slow_answer",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        numbers = one.numbers
-        title = f"{numbers['api']} takes the broker more than a second"
-        if numbers["is_cut"]:
-            title += ", unless it throttled the client: its responses are cut off in the capture"
-        remedy = _COMPARE
-        if numbers["api"] == "Produce":
-            remedy = _REPLICAS if numbers["is_replicated"] else _LEADER
-        told = ("api", "worst_ns", "of", "p50_ns", "p99_ns")
-        return self.told(
-            one,
-            title,
-            remedy,
-            subject=one.name("broker"),
-            severity=_severity(one),
-            numbers={
-                **{name: numbers[name] for name in told if name in numbers},
-                "clients": one.named("client"),
-            },
-            rank=SYMPTOM,
-        )
+    numbers = one.numbers
+    title = f"{numbers['api']} takes the broker more than a second"
+    if numbers["is_cut"]:
+        title += ", unless it throttled the client: its responses are cut off in the capture"
+    remedy = _COMPARE
+    if numbers["api"] == "Produce":
+        remedy = _REPLICAS if numbers["is_replicated"] else _LEADER
+    shown = ("api", "worst_ns", "of", "p50_ns", "p99_ns")
+    return told(
+        one,
+        title,
+        remedy,
+        subject=one.name("broker"),
+        severity=_severity(one),
+        numbers={
+            **{name: numbers[name] for name in shown if name in numbers},
+            "clients": one.named("client"),
+        },
+        rank=SYMPTOM,
+    )
 
 
 def _severity(one: Observation) -> str:

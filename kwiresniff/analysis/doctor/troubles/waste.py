@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from kwiresniff.analysis.doctor.cause import WASTE, Cause, Explanation
+from kwiresniff.analysis.doctor.cause import WASTE, Explanation, cause, told
+from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.wording import listed, times
 from kwiresniff.results.findings import scope_of
@@ -38,139 +39,111 @@ def _per_second(count: int, one: Observation) -> float:
     return count / max((one.last_ns - one.first_ns) / 1e9, 1e-3)
 
 
-class SingleCommits(Cause):
+@cause("commit_storm", explains=("commits",))
+def single_commits(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`commit_storm` (warning): a client commits more than 30 times a second, 100 times and more."""
-
-    codes = ("commit_storm",)
-    explains = ("commits",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        rate = _per_second(one.count, one)
-        return self.told(
-            one,
-            f"commits offsets {rate:.0f} times a second, {one.count:,} times in all",
-            "Commit after a batch or at an interval instead of after every record.",
-            numbers={"per_second": round(rate, 1), "groups": one.numbers["groups"]},
-            severity="warning",
-            rank=WASTE,
-            stands=rate > COMMITS_PER_SECOND,
-        )
+    rate = _per_second(one.count, one)
+    return told(
+        one,
+        f"commits offsets {rate:.0f} times a second, {one.count:,} times in all",
+        "Commit after a batch or at an interval instead of after every record.",
+        numbers={"per_second": round(rate, 1), "groups": one.numbers["groups"]},
+        severity="warning",
+        rank=WASTE,
+        stands=rate > COMMITS_PER_SECOND,
+    )
 
 
-class SmallBatches(Cause):
+@cause("small_batches", explains=("produces",))
+def small_batches(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`small_batches` (warning from 200 requests a second on, else info): fewer than 2 records in a request, over 500
     requests and more, of which there are more than 30 a second.
     """
-
-    codes = ("small_batches",)
-    explains = ("produces",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        records, requests = one.numbers["records"], one.numbers["requests"]
-        rate = _per_second(requests, one)
-        return self.told(
-            one,
-            f"sends {records / requests:.1f} records in a request: {records:,} records in {requests:,} requests",
-            "Raise linger.ms (5 to 20 ms) and batch.size: requests, not bytes, are what brokers run out of.",
-            severity="warning" if rate > MANY_PRODUCES else "info",
-            rank=WASTE,
-            stands=rate > PRODUCES_PER_SECOND and records / requests < FEW_RECORDS,
-        )
+    records, requests = one.numbers["records"], one.numbers["requests"]
+    rate = _per_second(requests, one)
+    return told(
+        one,
+        f"sends {records / requests:.1f} records in a request: {records:,} records in {requests:,} requests",
+        "Raise linger.ms (5 to 20 ms) and batch.size: requests, not bytes, are what brokers run out of.",
+        severity="warning" if rate > MANY_PRODUCES else "info",
+        rank=WASTE,
+        stands=rate > PRODUCES_PER_SECOND and records / requests < FEW_RECORDS,
+    )
 
 
-class EmptyFetches(Cause):
+@cause("empty_fetches", explains=("empty_fetches",))
+def empty_fetches(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`empty_fetches` (info): nine fetches in ten bring nothing, more than 20 a second."""
-
-    codes = ("empty_fetches",)
-    explains = ("empty_fetches",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        whole, at_once = one.numbers["fetches"], one.numbers["at_once"]
-        held = f", though each may wait {one.numbers['longest_wait_ms']} ms: the broker answers at once"
-        return self.told(
-            one,
-            f"{one.count:,} of {whole:,} fetches bring nothing{held if at_once else ''}",
-            _NOT_HELD if at_once else _RAISE_WAIT,
-            numbers={"fetches": whole},
-            severity="info",
-            rank=WASTE,
-            stands=one.count / whole > EMPTY_FETCHES and _per_second(whole, one) > EMPTY_PER_SECOND,
-        )
+    whole, at_once = one.numbers["fetches"], one.numbers["at_once"]
+    held = f", though each may wait {one.numbers['longest_wait_ms']} ms: the broker answers at once"
+    return told(
+        one,
+        f"{one.count:,} of {whole:,} fetches bring nothing{held if at_once else ''}",
+        _NOT_HELD if at_once else _RAISE_WAIT,
+        numbers={"fetches": whole},
+        severity="info",
+        rank=WASTE,
+        stands=one.count / whole > EMPTY_FETCHES and _per_second(whole, one) > EMPTY_PER_SECOND,
+    )
 
 
-class NoAcknowledgement(Cause):
+@cause("acks_0", explains=("unacknowledged_writes",))
+def no_acknowledgement(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`acks_0` (info): records sent without acknowledgement."""
-
-    codes = ("acks_0",)
-    explains = ("unacknowledged_writes",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        return self.told(
-            one,
-            "produces without acknowledgement (acks=0)",
-            "Records can be lost without anybody knowing. Use acks=all where they matter.",
-            severity="info",
-            rank=WASTE,
-        )
+    return told(
+        one,
+        "produces without acknowledgement (acks=0)",
+        "Records can be lost without anybody knowing. Use acks=all where they matter.",
+        severity="info",
+        rank=WASTE,
+    )
 
 
-class UnheardWrites(Cause):
+@cause("acks_0_refused", explains=("closed_after_write", "unacknowledged_writes"))
+def unheard_writes(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`acks_0_refused` (error): a broker closes connections at once after records without acknowledgement, 3 times or
     more, which is how it refuses them.
     """
-
-    codes = ("acks_0_refused",)
-    explains = ("closed_after_write", "unacknowledged_writes")
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        client, broker = one.name("client"), one.name("broker")
-        return self.told(
-            one,
-            f"writes with acks=0, and {self.context.cluster.broker_text(broker)} closes the connection after "
-            f"it, {times(one.count)}: that is how it refuses what nobody waits for, and those records are lost",
-            "Set acks=1 or all, and the answer says why: records larger than max.message.bytes, a right "
-            "that is missing, a partition that it does not lead.",
-            severity="error",
-            stands=one.count >= OFTEN_REFUSED,
-            explains=dict.fromkeys(("acks_0", "connection_churn"), scope_of("client", [client])),
-        )
+    client, broker = one.name("client"), one.name("broker")
+    return told(
+        one,
+        f"writes with acks=0, and {context.cluster.broker_text(broker)} closes the connection after "
+        f"it, {times(one.count)}: that is how it refuses what nobody waits for, and those records are lost",
+        "Set acks=1 or all, and the answer says why: records larger than max.message.bytes, a right "
+        "that is missing, a partition that it does not lead.",
+        severity="error",
+        stands=one.count >= OFTEN_REFUSED,
+        explains=dict.fromkeys(("acks_0", "connection_churn"), scope_of("client", [client])),
+    )
 
 
-class OldFormat(Cause):
+@cause("old_message_format", explains=("old_messages",))
+def old_format(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`old_message_format` (warning from 100 requests on, else info): records in the format of before Kafka 0.11."""
-
-    codes = ("old_message_format",)
-    explains = ("old_messages",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        return self.told(
-            one,
-            "writes the message format of before Kafka 0.11",
-            "Brokers convert them, at the cost of CPU and memory, and releases from 4.0 on refuse them: "
-            "move the client to one that writes batches of format 2 (Kafka 0.11).",
-            numbers={"concerns": [f"topic {topic}" for topic in one.numbers["topics"]]},
-            severity="warning" if one.count >= ENOUGH_OLD else "info",
-            rank=WASTE,
-        )
+    return told(
+        one,
+        "writes the message format of before Kafka 0.11",
+        "Brokers convert them, at the cost of CPU and memory, and releases from 4.0 on refuse them: "
+        "move the client to one that writes batches of format 2 (Kafka 0.11).",
+        numbers={"concerns": [f"topic {topic}" for topic in one.numbers["topics"]]},
+        severity="warning" if one.count >= ENOUGH_OLD else "info",
+        rank=WASTE,
+    )
 
 
-class HotPartition(Cause):
+@cause("hot_partition", explains=("partition_share",))
+def hot_partition(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`hot_partition` (warning): half of what a topic is sent goes to one partition, three times its share and more."""
-
-    codes = ("hot_partition",)
-    explains = ("partition_share",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        numbers, share = one.numbers, one.numbers["share"]
-        if share < HOT_SHARE or share * numbers["partitions"] < HOT_TIMES:
-            return None
-        return self.told(
-            one,
-            f"gets {share:.0%} of what is produced to {numbers['partitions']} partitions of {numbers['topic']} by "
-            f"{listed(numbers['clients'])}",
-            "Its leader carries most of the load of the topic: look at the keys of the records (one that most have, a "
-            "null or constant key, a partitioner of one's own).",
-            subject=numbers["partition"],
-            severity="warning",
-            numbers={name: value for name, value in numbers.items() if name != "topic"} | {"share": round(share, 3)},
-        )
+    numbers, share = one.numbers, one.numbers["share"]
+    if share < HOT_SHARE or share * numbers["partitions"] < HOT_TIMES:
+        return None
+    return told(
+        one,
+        f"gets {share:.0%} of what is produced to {numbers['partitions']} partitions of {numbers['topic']} by "
+        f"{listed(numbers['clients'])}",
+        "Its leader carries most of the load of the topic: look at the keys of the records (one that most have, a "
+        "null or constant key, a partitioner of one's own).",
+        subject=numbers["partition"],
+        severity="warning",
+        numbers={name: value for name, value in numbers.items() if name != "topic"} | {"share": round(share, 3)},
+    )

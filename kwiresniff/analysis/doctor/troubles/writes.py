@@ -16,7 +16,6 @@ from kwiresniff.analysis.doctor.observation import HARMLESS, Harm, Observation, 
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.wording import duration, span
-from kwiresniff.analysis.memory_budget import ENTRY_BYTES
 from kwiresniff.analysis.places import place_of
 from kwiresniff.analysis.topic_parts import message_parts
 from kwiresniff.base.api_keys import PRODUCE
@@ -80,7 +79,7 @@ class Writes(Observer):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._logs: Subjects[tuple[str, str], _Log] = Subjects(context.budget, _Log, 6 + MAX_NODES, MAX_LOGS)
+        self._logs: Subjects[tuple[str, str], _Log] = context.subjects(_Log, 6 + MAX_NODES, MAX_LOGS)
         self._late: list[_Late] = []
 
     def exchange(self, exchange: Exchange) -> None:
@@ -109,7 +108,7 @@ class Writes(Observer):
                 log.prompt_ns += took_ns
                 continue
             log.late += 1
-            if len(self._late) < MAX_LATE and self.context.budget.admit(4 * ENTRY_BYTES):
+            if self.context.has_room(self._late, MAX_LATE, entries=4):
                 packet, ns = place_of(exchange)
                 client = client_of(exchange)
                 one = _Late(connection.broker, name, client, packet, took_ns, ns, partitions, nodes, acks)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kwiresniff.analysis.doctor.cause import ERROR, Cause, Explanation
+from kwiresniff.analysis.doctor.cause import ERROR, Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import client_of, client_text, clipped, is_node
 from kwiresniff.analysis.doctor.observation import Observation, Observed
@@ -122,71 +122,58 @@ class DialledControllers(CountingObserver):
                 yield self.observed(client, broker, case)
 
 
-class NotKafkaServer(Cause):
+@cause("not_kafka_answer", explains=("foreign_answer",))
+def not_kafka_server(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`not_kafka_answer` (error): a server that is asked for Kafka answers with another protocol: a wrong port, a web
     server.
     """
-
-    codes = ("not_kafka_answer",)
-    explains = ("foreign_answer",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        server, protocol, hosts = one.name("broker"), one.name("protocol"), one.noted("hosts")
-        symptoms = ("unanswered", "closed_by_broker", "connection_churn")
-        return self.told(
-            one,
-            f"is asked for Kafka by {', '.join(hosts)} and answers with {protocol}, {times(one.count)}: it is no "
-            "broker",
-            "Give the client the address and port of a broker (bootstrap.servers); see what listens there, or what "
-            "stands in between.",
-            severity="error",
-            numbers={"server": server, "protocol": protocol},
-            scope=scope_of("host", hosts),
-            explains=dict.fromkeys(symptoms, scope_of("broker", [server])),
-        )
+    server, protocol, hosts = one.name("broker"), one.name("protocol"), one.noted("hosts")
+    symptoms = ("unanswered", "closed_by_broker", "connection_churn")
+    return told(
+        one,
+        f"is asked for Kafka by {', '.join(hosts)} and answers with {protocol}, {times(one.count)}: it is no broker",
+        "Give the client the address and port of a broker (bootstrap.servers); see what listens there, or what "
+        "stands in between.",
+        severity="error",
+        numbers={"server": server, "protocol": protocol},
+        scope=scope_of("host", hosts),
+        explains=dict.fromkeys(symptoms, scope_of("broker", [server])),
+    )
 
 
-class NotKafkaClient(Cause):
+@cause("not_kafka_client", explains=("foreign_request",))
+def not_kafka_client(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`not_kafka_client` (warning): a broker that answers Kafka in the capture is sent another protocol: HTTP by a
     scraper of metrics or a health check, Redis, ZooKeeper's four-letter words; with the hosts that do so. What is not
     recognised has no finding: it may be Kafka of which the capture has too little.
     """
-
-    codes = ("not_kafka_client",)
-    explains = ("foreign_request",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        server, protocol, hosts = one.name("broker"), one.name("protocol"), one.noted("hosts")
-        return self.told(
-            one,
-            f"sends {_NAMES.get(protocol, protocol)} to {self.context.cluster.broker_text(server)}, a broker, which "
-            f"takes none, {times(one.count)}",
-            _SENDERS.get(protocol, _SENDER),
-            subject=listed(hosts),
-            severity="warning",
-            rank=ERROR,
-            numbers={"server": server, "protocol": protocol, "hosts": hosts},
-            scope=scope_of("host", hosts),
-        )
+    server, protocol, hosts = one.name("broker"), one.name("protocol"), one.noted("hosts")
+    return told(
+        one,
+        f"sends {_NAMES.get(protocol, protocol)} to {context.cluster.broker_text(server)}, a broker, which "
+        f"takes none, {times(one.count)}",
+        _SENDERS.get(protocol, _SENDER),
+        subject=listed(hosts),
+        severity="warning",
+        rank=ERROR,
+        numbers={"server": server, "protocol": protocol, "hosts": hosts},
+        scope=scope_of("host", hosts),
+    )
 
 
-class ControllerDialled(Cause):
+@cause("controller_dialled", explains=("controller_dialled",))
+def controller_dialled(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`controller_dialled` (error): a client dials a KRaft controller instead of a broker: neither Metadata nor Produce
     is offered there, and it goes no further than ApiVersions.
     """
-
-    codes = ("controller_dialled",)
-    explains = ("controller_dialled",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        server = one.name("broker")
-        return self.told(
-            one,
-            f"dials {server}, the listener of a controller: that offers no Metadata and no Produce, and the client "
-            f"goes no further than ApiVersions, {times(one.count)}",
-            "Let bootstrap.servers name brokers, by a port of listeners that is not in controller.listener.names. "
-            "Admin clients that mean the controllers name them by bootstrap.controllers.",
-            severity="error",
-            numbers={"address": server},
-            explains={"connection_churn": scope_of("client", one.named("client"))},
-        )
+    server = one.name("broker")
+    return told(
+        one,
+        f"dials {server}, the listener of a controller: that offers no Metadata and no Produce, and the client "
+        f"goes no further than ApiVersions, {times(one.count)}",
+        "Let bootstrap.servers name brokers, by a port of listeners that is not in controller.listener.names. "
+        "Admin clients that mean the controllers name them by bootstrap.controllers.",
+        severity="error",
+        numbers={"address": server},
+        explains={"connection_churn": scope_of("client", one.named("client"))},
+    )

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import client_of, clipped, is_replica
 from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed
 from kwiresniff.analysis.doctor.observer import CountingObserver
 from kwiresniff.analysis.doctor.wording import listed
-from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.analysis.topic_parts import message_parts
 from kwiresniff.base.api_keys import FETCH
@@ -67,8 +66,7 @@ class UnknownZstd(CountingObserver):
             name = clipped(self.context.topic_in(topic))
             key = client, name, part.index
             if key not in self._behind:
-                size = ENTRY_BYTES + text_bytes(client, name)
-                if len(self._behind) >= MAX_PARTITIONS or not self.context.budget.admit(size):
+                if not self.context.has_room(self._behind, MAX_PARTITIONS, client, name):
                     continue
                 self._behind[key] = part.end_offset
             case = self.cases.case(client, name)
@@ -102,27 +100,23 @@ def _partitions(message: Message | None) -> Iterator[tuple[TopicDigest, Partitio
             yield topic, part
 
 
-class UnknownCodec(Cause):
+@cause("zstd_not_known", explains=("stuck_at_zstd",))
+def unknown_codec(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`zstd_not_known` (error): batches in zstd in the answers to a Fetch of before zstd (v10), and the client does not
     ask for what is behind them. Must not be seen: that it does.
     """
-
-    codes = ("zstd_not_known",)
-    explains = ("stuck_at_zstd",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        numbers = one.numbers
-        software = f" ({listed(numbers['software'])})" if numbers["software"] else ""
-        return self.told(
-            one,
-            f"is given batches of {listed(numbers['partitions'])} in zstd, which clients that ask by "
-            f"{listed(numbers['versions'])} do not know{software}: it does not come past them",
-            "Update the client: zstd came with Fetch v10 (Kafka 2.1). Or let its producers use another "
-            "compression.type; what is written stays in zstd until retention deletes it.",
-            numbers={
-                "topic": one.name("topic"),
-                "partitions": numbers["partitions"],
-                "versions": numbers["versions"],
-            },
-            severity="error",
-        )
+    numbers = one.numbers
+    software = f" ({listed(numbers['software'])})" if numbers["software"] else ""
+    return told(
+        one,
+        f"is given batches of {listed(numbers['partitions'])} in zstd, which clients that ask by "
+        f"{listed(numbers['versions'])} do not know{software}: it does not come past them",
+        "Update the client: zstd came with Fetch v10 (Kafka 2.1). Or let its producers use another "
+        "compression.type; what is written stays in zstd until retention deletes it.",
+        numbers={
+            "topic": one.name("topic"),
+            "partitions": numbers["partitions"],
+            "versions": numbers["versions"],
+        },
+        severity="error",
+    )
