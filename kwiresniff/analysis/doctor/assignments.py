@@ -20,7 +20,7 @@ def assignment_in(api_key: int, answer: Body) -> list[Body] | None:
 def opened_assignment(body: Body) -> list[Body] | None:
     """The topics with partitions in the assignment of a classic member, by its own answer or as its leader assigns
     them; None where there is none, or it is no consumer's."""
-    opened = body.get(f"assignment{DECODED}") if body.get("assignment") else None
+    opened = body.get(f"assignment{DECODED}")
     data = opened.get("data") if isinstance(opened, dict) else None
     # What an assignor of its own kind adds may be work of another sort: standby tasks of Kafka Streams.
     if not isinstance(data, dict) or data.get("user_data"):
