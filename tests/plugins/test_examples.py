@@ -106,7 +106,7 @@ def test_client_names_is_an_observer_and_a_cause_of_the_doctor(kwiresniff: Calla
     capture = str(ROOT / "captures" / "leftovers" / "librdkafka-mock.pcap")
     plugin = str(ROOT / "plugins" / "client_names.py")
     hooks = [(hook.kind, hook.name) for hook in load_plugins([plugin]).examiners]
-    assert hooks == [("doctor observer", "ClientNames"), ("doctor cause", "DefaultClientId")]
+    assert hooks == [("doctor observer", "ClientNames"), ("doctor cause", "default_client_id")]
     done = kwiresniff("doctor", "--plugin", plugin, "--fail-on", "never", capture)
     assert (done.code, "goes by the name that its library came with" in done.out) == (0, True)
 
