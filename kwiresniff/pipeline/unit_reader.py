@@ -20,6 +20,7 @@ from kwiresniff.capture.topic_file import read_topic_file
 from kwiresniff.codec.record_limits import decompress_always
 from kwiresniff.errors import CaptureError, PluginError
 from kwiresniff.export import json_text
+from kwiresniff.identity.clusters import Clusters
 from kwiresniff.model import Event, EventList, Problem, Segment, SegmentSink, Sink, feed_of
 from kwiresniff.pipeline.choice import Choice, Condition
 from kwiresniff.pipeline.deduplication import LeftOut, with_filled, without
@@ -131,7 +132,7 @@ class Settings:
 class Reading:
     """One pass over captures. Iterate ``read`` or ``events`` once; ``counts`` are final when that ends.
 
-    ``rows`` makes rows of the events.
+    ``rows`` makes rows of the events. ``clusters`` are learnt where plugins or tables ask for them.
     """
 
     rows: Rows
@@ -145,6 +146,7 @@ class Reading:
         self._choice = Choice(settings.where, settings.pushed, self._topic_name, always)
         self._analyzer = settings.analyzer(self._choice, text=text)
         self._redactor = None if settings.redact_key is None else Redactor(settings.redact_key)
+        self.clusters = Clusters()
         self._problems: list[Problem] = []  # of files that cannot be read
         self._skipped = 0
         self._not_read: list[str] = []
@@ -158,6 +160,7 @@ class Reading:
             sink,
             self._plugins,
             self._topic_name,
+            clusters=self.clusters,
             decodes=bool(self._plugins.decoders) and self._choice.decodes,
             decodes_first=self._choice.reads_decoded,
             matches=self._choice.matches if self._choice.chooses else None,

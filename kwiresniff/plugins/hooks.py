@@ -21,7 +21,8 @@ EXAMINERS = ("doctor observer", "doctor cause")
 #: ``decode(topic, part, data, headers)``: ``part`` is ``key`` or ``value``, ``headers`` the record's headers as
 #: ``{"key": ..., "value": ...}`` dicts. Returns anything with a JSON form, a ``Decoded``, or None when the bytes are
 #: not its kind; raises ``DoesNotFit``. An object may have a method ``learn(topic, key, value)`` as well, which is
-#: called with the records of the topic ``_schemas`` in the capture.
+#: called with the records of the topic ``_schemas`` in the capture, and then ``enter(node, scope)``, which is called
+#: before the records of an exchange: ``scope(node)`` is equal for brokers of one cluster, as far as is known by then.
 ValueDecoder = Callable[[str | None, str, bytes, Sequence[Body]], Any]
 #: ``redact(topic, part, data)``: with ``--redact``, returns what may be shown of what a decoder made of a key or value,
 #: or None for nothing.
