@@ -85,10 +85,13 @@ NO_OPTIONS = PluginOptions()
 class Plugin:
     """A loaded plugin: where it came from and what it adds. ``source`` is by what another process loads it again."""
 
-    def __init__(self, name: str, origin: str, source: tuple[str, str] | None = None) -> None:
+    def __init__(
+        self, name: str, origin: str, source: tuple[str, str] | None = None, options: PluginOptions = NO_OPTIONS
+    ) -> None:
         self.name = name
         self.origin = origin
         self.source = source
+        self.options = options
         self.hooks: list[Hook] = []
 
 
@@ -97,8 +100,8 @@ class Hooks:
     what the user says about keys and values.
     """
 
-    def __init__(self, plugin: Plugin, options: PluginOptions = NO_OPTIONS) -> None:
-        self.options = options
+    def __init__(self, plugin: Plugin) -> None:
+        self.options = plugin.options
         self._plugin = plugin
 
     def value_decoder(self, function: ValueDecoder, name: str = "", *, isolated: bool = False) -> ValueDecoder:

@@ -202,4 +202,4 @@ def _isolate(plugin: Plugin) -> None:
             from kwiresniff.plugins.isolated import IsolatedDecoder, LearningDecoder  # few plugins need processes
 
             kind = LearningDecoder if callable(getattr(hook.function, "learn", None)) else IsolatedDecoder
-            hook.function = kind(plugin.source, number)
+            hook.function = kind(plugin, number)
