@@ -22,6 +22,7 @@ from kwiresniff.model import (
     file_index,
     packet_number,
 )
+from kwiresniff.pipeline.cluster_sightings import Sighting
 from kwiresniff.pipeline.exchange_table import LEAST_NS, MOST_NS, NO_DAY, ExchangeTable, day_of, micros_of
 from kwiresniff.pipeline.shards import ConnectionNumbers
 from kwiresniff.results.clients import AuditRow, Client
@@ -109,10 +110,17 @@ class Rows:
                         decoded = [self._decoded(record, part) for part in ("key", "value")]
                         yield (*head, topic, partition, *self._record(record), *of_batch, *decoded)
 
-    def client(self, client: Client) -> Row:
-        """The row of ``clients``."""
+    def cluster(self, sighting: Sighting) -> Row:
+        """The row of ``clusters``."""
+        cluster, cluster_id, broker, first_ns, last_ns = sighting
+        times = (None, None) if last_ns < 0 else (micros_of(first_ns), micros_of(last_ns))
+        return (self._source, cluster, cluster_id or None, broker, *times)
+
+    def client(self, client: Client, cluster: str | None) -> Row:
+        """The row of ``clients``, of a client of a ``cluster``."""
         return (
             *self._client(client),
+            cluster,
             micros_of(client.first_ns),
             micros_of(client.last_ns),
             client.connections,
@@ -133,12 +141,13 @@ class Rows:
         details = self._json(audit_json(row, target, self._files))
         return (*self._client(row.client), target, row.verdict, row.reason, details)
 
-    def topic(self, topic: Topic) -> Row:
-        """The row of ``topics``."""
+    def topic(self, topic: Topic, cluster: str | None) -> Row:
+        """The row of ``topics``, of a topic of a ``cluster``."""
         waits = topic.produce_to_consume
         groups = [name for consumer in topic.consumers for name in consumer.groups]
         return (
             self._source,
+            cluster,
             topic.name,
             topic.topic_id,
             micros_of(topic.first_ns),

@@ -13,6 +13,7 @@ from kwiresniff.identity.clusters import Clusters
 from kwiresniff.model import Connection, Event, Exchange, Problem, Sink
 from kwiresniff.pipeline import table_writer
 from kwiresniff.pipeline.aggregate import Aggregates
+from kwiresniff.pipeline.cluster_sightings import ClusterSightings
 from kwiresniff.pipeline.entities import Entities
 from kwiresniff.pipeline.exchange_table import ExchangeTable
 from kwiresniff.pipeline.rows import Row, Rows, rows_of
@@ -22,7 +23,9 @@ from kwiresniff.pipeline.table_writer import TableWriter
 class UnitTables(Sink):
     """What is wanted of a unit's events. ``target`` is the release that clients are held against."""
 
-    def __init__(self, rows: Rows, writer: TableWriter, tables: Sequence[str], target: str | None) -> None:
+    def __init__(
+        self, rows: Rows, writer: TableWriter, tables: Sequence[str], target: str | None, clusters: Clusters
+    ) -> None:
         wanted = set(tables)
         self._rows = rows
         self._writer = writer
@@ -32,7 +35,8 @@ class UnitTables(Sink):
         self._aggregates = Aggregates(wanted) if {"latency", "topic_latency", "errors"} & wanted else None
         self._entities = Entities(rows.topic_name)
         self._inventory: Inventory | None = None
-        clusters = Clusters()
+        self._sightings = ClusterSightings(clusters)
+        self._sights = bool({"clusters", "clients", "topics"} & wanted)
         if {"clients", "audit"} & wanted:
             self._inventory = Inventory(clusters=clusters)
         self._book = AddressBook()
@@ -59,6 +63,8 @@ class UnitTables(Sink):
             self._writer.take(self._exchanges)
         if self._aggregates is not None:
             self._take(self._aggregates)
+        if "clusters" in self._wanted:
+            self._put("clusters", map(self._rows.cluster, self._sightings.all()))
         if self._inventory is not None:
             self._take_clients(self._inventory)
         if self._topics is not None:
@@ -83,6 +89,8 @@ class UnitTables(Sink):
             aggregates.add(exchange, entities.topics)
             if aggregates.full():
                 self._take(aggregates)
+        if self._sights:
+            self._sightings.exchange(exchange)
         if self._inventory is not None:
             self._book.exchange(exchange)
             self._inventory.exchange_about(exchange, entities.topics, entities.groups, entities.transactional_ids)
@@ -108,7 +116,8 @@ class UnitTables(Sink):
         clients = [client_with_names(client, self._book) for client in inventory.clients()]
         rows, target = self._rows, self._target
         if "clients" in self._wanted:
-            self._put("clients", map(rows.client, clients))
+            only = self._sightings.only
+            self._put("clients", [rows.client(client, client.cluster or only) for client in clients])
         if target is not None and "audit" in self._wanted:
             self._put("audit", [rows.verdict(verdict, target) for verdict in audit(clients, target)])
         left_out, cut = inventory.left_out, inventory.cut
@@ -118,6 +127,7 @@ class UnitTables(Sink):
         self._tell(cut, Problem("too_many_clients", what))
 
     def _take_topics(self, traffic: TopicTraffic) -> None:
-        self._put("topics", map(self._rows.topic, traffic.topics()))
+        only = self._sightings.only
+        self._put("topics", [self._rows.topic(topic, topic.cluster or only) for topic in traffic.topics()])
         what = f"too many topics: {traffic.left_out} names or rows more are not in the table topics"
         self._tell(traffic.left_out, Problem("too_many_topics", what))

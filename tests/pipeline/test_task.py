@@ -32,6 +32,7 @@ from kwiresniff.pipeline.unit_reader import Settings, UnitReader
 from tests.support.exported import exchange_of, exchanges, export, recorded, rotate
 from tests.support.paths import CAPTURES
 from tests.support.sample import mostly_slow
+from tests.support.transformations import elsewhere, segments_of, write
 
 parquet = pytest.importorskip("pyarrow.parquet")
 
@@ -145,6 +146,29 @@ def test_topics_are_those_of_the_command(capture: Path, store: OutputStore, caps
         assert [row["producers"] for row in found] == [
             list(dict.fromkeys(client["client_id"] for client in one["producers"])) for one in expected
         ]
+
+
+def test_rows_have_the_cluster_and_its_brokers_have_their_time(store: OutputStore, tmp_path: Path) -> None:
+    """Two captures have a topic of one name in two clusters; a third one begins when the first cluster has told its id
+    already, and names it by an address. The ids are those in the Metadata of the recording."""
+    segments = segments_of(CAPTURES / "first-look.pcap")
+    folders = [tmp_path / name for name in ("here", "there", "late")]
+    for folder, seen in zip(folders, (segments, elsewhere(segments), segments[len(segments) // 2 :]), strict=True):
+        folder.mkdir()
+        (capture,) = write(folder, seen)
+        work(store, unit_of(Path(capture)))
+    here, there, unnamed = "a3dpcmVzbmlmZi1kZW1vMQ", "b3RoZXItY2x1c3Rlci1pZA", "cluster of 10.9.0.1:9092"
+    topics = {(row["cluster"], row["topic"]) for row in read(store, "topics")}
+    assert topics >= {(here, "orders"), (there, "orders"), (unnamed, "orders")}
+    assert {row["cluster"] for row in read(store, "clients")} == {here, there, unnamed}
+    told = {(row["cluster"], row["cluster_id"], row["broker"]) for row in read(store, "clusters")}
+    assert told == {
+        (here, here, "10.9.0.1:9092"), (there, there, "10.4.0.1:9092"), (unnamed, None, "10.9.0.1:9092"),
+    }  # fmt: skip
+    times = [(row["first_time"], row["last_time"]) for row in read(store, "clusters")]
+    epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+    first, last = (epoch + datetime.timedelta(microseconds=segments[at][1] // 1000) for at in (0, -1))
+    assert all(first <= begin <= end <= last for begin, end in times)
 
 
 def test_a_unit_done_twice_leaves_everything_once(store: OutputStore) -> None:
