@@ -169,9 +169,9 @@ def watch_command(
 def query_command(folder: str, sql: str, form: str, variant: bool, cluster: Cluster) -> None:
     """SQL over what "pipeline run" wrote to DIR.
 
-    Tables: exchanges, connections, problems, records, errors, clusters, clients, topics, logs, audit, and latency and
-    topic_latency, whose histograms add up: SELECT api, percentile_ns(collect_list(latency), 0.99) FROM latency GROUP
-    BY api.
+    Tables: exchanges, connections, problems, records, errors, clusters, clients, topics, logs, groups, producers,
+    audit, and latency and topic_latency, whose histograms add up: SELECT api, percentile_ns(collect_list(latency),
+    0.99) FROM latency GROUP BY api.
     """
     from kwiresniff.pipeline.output_store import OutputStore
     from kwiresniff.pipeline.query import query

@@ -262,6 +262,34 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("produce_to_consume_p99_ns", "BIGINT", "the same, 99th percentile"),
         Column("details", "STRING", "the whole topic as the JSON of the command topics has it"),
     ),
+    "groups": (
+        _SOURCE,
+        _CLUSTER,
+        Column("group", "STRING", "its name"),
+        Column("time", "TIMESTAMP", "of the request; of commits in a row, of the first"),
+        Column("event", "STRING", "join, assigned, epoch, leave, commit, rejoin or error"),
+        Column("protocol", "STRING", "classic, consumer, share or streams"),
+        Column("generation", "BIGINT", "the generation or the member epoch; null where it is not in the traffic"),
+        _CLIENT_ID,
+        Column("client", "STRING", "ip:port, IPv6 in brackets"),
+        _BROKER,
+        Column("member_id", "STRING", "the member"),
+        Column("details", "STRING", "the whole event as the JSON of the command groups has it"),
+    ),
+    "producers": (
+        _SOURCE,
+        _CLUSTER,
+        Column("producer_id", "BIGINT", "unique in a cluster"),
+        Column("transactional_id", "STRING", "null without one"),
+        _FIRST_TIME,
+        _LAST_TIME,
+        Column("clients", "ARRAY<STRING>", "those that used it, by client id and address, the last one last"),
+        Column("batches", "BIGINT", "record batches that it sent"),
+        Column("records", "BIGINT", "records in them"),
+        Column("errors", COUNTS, "its error codes, the most frequent first"),
+        Column("transactions", COUNTS, "its transactions by their state"),
+        Column("details", "STRING", "the whole producer as the JSON of the command producers has it"),
+    ),
     "audit": (
         *_CLIENT,
         Column("target", "STRING", "the release of Kafka it was held against"),
@@ -271,13 +299,13 @@ TABLES: dict[str, tuple[Column, ...]] = {
     ),
 }
 
-#: What ``pipeline run`` can write; records only when asked for, they are most of the data, and audit only when there is
-#: something to hold clients against.
+#: What ``pipeline run`` can write. Groups, producers and records only when asked for: they have all bodies read, and
+#: records are most of the data. Audit only when there is something to hold clients against.
 WRITABLE = (
     "exchanges", "connections", "problems", "latency", "topic_latency", "errors", "clusters", "clients", "topics",
-    "audit", "records",
+    "groups", "producers", "audit", "records",
 )  # fmt: skip
-WRITTEN = WRITABLE[:-2]
+WRITTEN = WRITABLE[: WRITABLE.index("groups")]
 #: What SQL of ``pipeline query`` may ask for: the tables, and a view that puts together ``topics`` and ``clusters``.
 QUERYABLE = (*WRITABLE, "logs")
 #: What the data source offers; the others are aggregates that only ``pipeline run`` writes.

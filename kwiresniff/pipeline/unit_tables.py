@@ -6,7 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from kwiresniff.analysis.audit import audit
 from kwiresniff.analysis.clients import Inventory
+from kwiresniff.analysis.groups import GroupTimeline
 from kwiresniff.analysis.named import client_with_names
+from kwiresniff.analysis.producer_ledger import ProducerLedger
 from kwiresniff.analysis.topic_traffic import TopicTraffic
 from kwiresniff.identity.addresses import AddressBook
 from kwiresniff.identity.clusters import Clusters
@@ -36,11 +38,13 @@ class UnitTables(Sink):
         self._entities = Entities(rows.topic_name)
         self._inventory: Inventory | None = None
         self._sightings = ClusterSightings(clusters)
-        self._sights = bool({"clusters", "clients", "topics"} & wanted)
+        self._sights = bool({"clusters", "clients", "topics", "groups", "producers"} & wanted)
         if {"clients", "audit"} & wanted:
             self._inventory = Inventory(clusters=clusters)
         self._book = AddressBook()
         self._topics = TopicTraffic(rows.topic_name, clusters) if "topics" in wanted else None
+        self._groups = GroupTimeline(rows.topic_name, clusters) if "groups" in wanted else None
+        self._producers = ProducerLedger(rows.topic_name, clusters) if "producers" in wanted else None
         self._records = "records" in wanted
         self._buffer_bytes = table_writer.BUFFER_BYTES
 
@@ -69,6 +73,10 @@ class UnitTables(Sink):
             self._take_clients(self._inventory)
         if self._topics is not None:
             self._take_topics(self._topics)
+        if self._groups is not None:
+            self._take_groups(self._groups)
+        if self._producers is not None:
+            self._take_producers(self._producers)
         cut = self._entities.cut
         what = (
             f"too many topics: {cut} fetches belong to sessions with more topics or partitions than the tables "
@@ -96,6 +104,10 @@ class UnitTables(Sink):
             self._inventory.exchange_about(exchange, entities.topics, entities.groups, entities.transactional_ids)
         if self._topics is not None:
             self._topics.exchange(exchange)
+        if self._groups is not None:
+            self._groups.add(exchange)
+        if self._producers is not None:
+            self._producers.exchange(exchange)
         if self._records:
             self._put("records", self._rows.records(exchange))
 
@@ -125,6 +137,18 @@ class UnitTables(Sink):
         self._tell(left_out, Problem("too_many_clients", what))
         what = f"{cut} clients used more API versions or names than are in the tables clients and audit"
         self._tell(cut, Problem("too_many_clients", what))
+
+    def _take_groups(self, timeline: GroupTimeline) -> None:
+        only = self._sightings.only
+        self._put("groups", [self._rows.group_event(event, event.cluster or only) for event in timeline.events()])
+        what = f"too many events of groups: {timeline.left_out} older ones are not in the table groups"
+        self._tell(timeline.left_out, Problem("too_many_group_events", what))
+
+    def _take_producers(self, ledger: ProducerLedger) -> None:
+        only = self._sightings.only
+        self._put("producers", [self._rows.producer(one, one.cluster or only) for one in ledger.producers()])
+        what = f"too many producers: {ledger.left_out} producers or names more are not in the table producers"
+        self._tell(ledger.left_out, Problem("too_many_producers", what))
 
     def _take_topics(self, traffic: TopicTraffic) -> None:
         only = self._sightings.only

@@ -148,6 +148,26 @@ def test_topics_are_those_of_the_command(capture: Path, store: OutputStore, caps
         ]
 
 
+@pytest.mark.parametrize("capture", mostly_slow(recorded(), 12), ids=lambda path: path.name)
+def test_groups_and_producers_are_those_of_the_commands(
+    capture: Path, store: OutputStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Event for event and producer for producer, whether bodies are decoded for the table of records or not."""
+    expected = {}
+    for command in ("groups", "producers"):
+        with pytest.raises(SystemExit):
+            main([command, str(capture), "-o", "jsonl", "-q"])
+        expected[command] = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    for tables in (["groups", "producers"], [*WRITABLE]):
+        run_unit(unit_of(capture), SETTINGS, tables, store.out)
+        for command, found in expected.items():
+            assert [json.loads(row["details"]) for row in read(store, command)] == found
+    events = [(row["group"], row["event"], row["member_id"] or "") for row in read(store, "groups")]
+    assert events == [(one["group"], one["event"], one["member_id"]) for one in expected["groups"]]
+    records = [(row["producer_id"], row["records"]) for row in read(store, "producers")]
+    assert records == [(one["producer_id"], one["records"]) for one in expected["producers"]]
+
+
 def test_rows_have_the_cluster_and_its_brokers_have_their_time(store: OutputStore, tmp_path: Path) -> None:
     """Two captures have a topic of one name in two clusters; a third one begins when the first cluster has told its id
     already, and names it by an address. The ids are those in the Metadata of the recording."""
@@ -161,6 +181,8 @@ def test_rows_have_the_cluster_and_its_brokers_have_their_time(store: OutputStor
     topics = {(row["cluster"], row["topic"]) for row in read(store, "topics")}
     assert topics >= {(here, "orders"), (there, "orders"), (unnamed, "orders")}
     assert {row["cluster"] for row in read(store, "clients")} == {here, there, unnamed}
+    for table in ("groups", "producers"):
+        assert {row["cluster"] for row in read(store, table)} >= {here, there}
     told = {(row["cluster"], row["cluster_id"], row["broker"]) for row in read(store, "clusters")}
     assert told == {
         (here, here, "10.9.0.1:9092"), (there, there, "10.4.0.1:9092"), (unnamed, None, "10.9.0.1:9092"),
