@@ -116,6 +116,7 @@ COMPILED = (
     "kwiresniff/index/value_table.py",
     "kwiresniff/model.py",
     "kwiresniff/pipeline/aggregate.py",
+    "kwiresniff/pipeline/cluster_sightings.py",
     "kwiresniff/pipeline/entities.py",
     "kwiresniff/pipeline/exchange_table.py",
     "kwiresniff/pipeline/shards.py",

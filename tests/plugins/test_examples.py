@@ -166,6 +166,6 @@ def test_observers_and_causes_of_plugins_take_part_in_the_judgement(
     found = {one["code"]: one for one in map(json.loads, done.out.splitlines())}["because"]
     assert (found["severity"], found["topics"]) == ("warning", ["orders"])
     assert (found["observed"], found["supports"], found["contradicts"]) == (["orders was seen"], ["eyes"], [])
-    assert "doctor cause Wrong raised PluginError: str is no Explanation" in done.err
+    assert "doctor cause Wrong failed: str is no Explanation" in done.err
     plain = kwiresniff("doctor", "-o", "jsonl", "--plugin", str(plugin), capture).out
     assert not any("observed" in json.loads(line) for line in plain.splitlines())
