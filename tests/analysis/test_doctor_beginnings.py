@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.analysis.doctor.observers import starts_at_end, unassigned
+from kwiresniff.analysis.doctor.troubles import starts_at_end, unassigned
 from kwiresniff.model import Event, Exchange
 from tests.support.exchanges import START_NS, connection, exchange
 from tests.support.incidents import SECOND, closed, codes, findings
