@@ -46,6 +46,11 @@ class _Loss(NamedTuple):
     def per_thousand(self) -> int:
         return self.again * 1_000 // max(self.packets, 1)
 
+    @property
+    def is_bad(self) -> bool:
+        """Whether it is as much as makes the network bad."""
+        return self.again >= self.packets * RETRANSMITS
+
     def text(self) -> str:
         return f"{self.again} of {self.packets:,} packets"
 
@@ -128,7 +133,6 @@ class LossyPath(Cause):
             compared += f"; elsewhere {others.text()}"
         late = self._late(place, observed, loss)
         both = any(one.numbers["both_ways"] for one in paths)
-        is_bad = loss.again >= loss.packets * RETRANSMITS
         enough = BAD_PER_THOUSAND if both else LOSSY * 1_000
         # Who acknowledges late makes nobody lose what never came to the capture point, nor others less.
         sure = bool(place.others) or sum(one.numbers["recovered"] for one in paths) >= SOME_RETRANSMITS
@@ -144,7 +148,9 @@ class LossyPath(Cause):
             "probes), as when a machine is short of CPU.",
             explained=(*paths, *late, *[one for path in paths for one in small_transfers(observed, path)]),
             supports=tuple(one.sentence for one in place.others),
-            severity="warning" if late or much or (sure and both and is_bad) or loss.per_thousand >= enough else "info",
+            severity="warning"
+            if late or much or (sure and both and loss.is_bad) or loss.per_thousand >= enough
+            else "info",
             numbers={
                 "per_thousand": loss.per_thousand,
                 "to_broker": to_broker,
@@ -161,7 +167,7 @@ class LossyPath(Cause):
         """Late writes on these paths, where each may have lost a packet."""
         ends = {(one.name("host"), one.name("broker")) for one in place.paths}
         late = [one for one in observed.of("late_writes") if (one.name("host"), one.name("broker")) in ends]
-        return late if sum(one.count for one in late) <= loss.again else []
+        return late if loss.is_bad and sum(one.count for one in late) <= loss.again else []
 
 
 def small_transfers(observed: Observed, path: Observation) -> list[Observation]:

@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import Final
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation, told
-from kwiresniff.analysis.doctor.observation import Observation, Observed
+from kwiresniff.analysis.doctor.observation import HARMLESS, Observation, Observed
 from kwiresniff.analysis.doctor.troubles.late_writes import ENOUGH, MOST, Share, Trouble, nodes_of, troubles
 from kwiresniff.analysis.doctor.wording import clock, counted, duration, listed, span
 from kwiresniff.results.findings import scope_of
@@ -241,7 +241,7 @@ class CostlyTopic(Cause):
         for one in recompressed.values():
             yield self._explanation(one, [pair for trouble in all_troubles for pair in self._late(one, trouble, own)])
         for late, trouble in own:
-            if late.name("topic") not in recompressed:
+            if late.name("topic") not in recompressed and late.harm != HARMLESS:
                 yield self._slow_topic(late, trouble)
 
     def _late(
