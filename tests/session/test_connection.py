@@ -6,7 +6,7 @@ from struct import pack
 
 import pytest
 
-from kwiresniff.model import Connection
+from kwiresniff.model import ACK, FIN, RST, Connection
 from kwiresniff.session import Analyzer
 from tests.support.conversation import (
     Wire,
@@ -220,6 +220,18 @@ def test_what_the_receiver_waits_for_was_not_lost_by_the_capture(
     wire.send(0)
     found = [(one.code, (one.details or {}).get("unacknowledged")) for one in problems(events(wire))]
     assert found == expected
+
+
+@pytest.mark.parametrize("last_flags", [RST, ACK])
+def test_an_answer_that_its_client_did_not_wait_for_was_not_lost_by_the_capture(last_flags: int) -> None:
+    """The client has closed, the answer is lost on the way, and the broker's FIN comes after it: a RST without an
+    acknowledgement says nothing of the answer, an acknowledgement of the FIN says that it came."""
+    wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1)).up(heartbeat(2))
+    wire.send(0, flags=FIN | ACK)
+    wire.down(heartbeat_response(2), drop=True).send(1, flags=FIN | ACK)
+    wire.send(0, flags=last_flags)
+    (lost,) = (one.details or {} for one in problems(events(wire)) if one.code == "gap")
+    assert (lost["missing_bytes"], lost.get("unacknowledged")) == (10, True if last_flags == RST else None)
 
 
 def test_a_syn_captured_after_its_answer_was_sent_once() -> None:
