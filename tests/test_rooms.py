@@ -34,12 +34,14 @@ ALLOWED = {
     "export": BASE,
     "plugins": BASE | {"analysis", "export"},
     "packets": BASE | {"schema", "codec", "capture", "stream", "session", "render", "export"},
-    "pipeline": BASE | {"schema", "codec", "capture", "stream", "session", "identity", "analysis", "export", "plugins"},
+    "pipeline": BASE
+    | {"schema", "codec", "capture", "stream", "session", "identity", "analysis", "export", "plugins", "reading"},
     "cli": BASE
     | {"schema", "codec", "capture", "stream", "session", "identity", "analysis", "render", "export", "plugins"}
-    | {"index", "browse", "packets", "pipeline"},
+    | {"index", "browse", "packets", "pipeline", "reading"},
     "browse": BASE | {"schema", "capture", "session", "index", "render"},
-    "library": BASE | {"capture", "session", "identity", "analysis", "export", "plugins"},
+    "reading": BASE | {"session", "identity", "analysis", "plugins"},
+    "library": BASE | {"capture", "session", "identity", "analysis", "export", "plugins", "reading"},
     "__main__": {"base", "cli"},
     "__init__": {"library"},
 }
