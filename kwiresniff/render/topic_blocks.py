@@ -7,7 +7,7 @@ from typing import Final
 
 from kwiresniff.base.placeholders import NO_CLIENT_ID
 from kwiresniff.render import format_units
-from kwiresniff.render.blocks import INDENT, BlockWriter, cluster_name
+from kwiresniff.render.blocks import BlockWriter, cluster_name
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk
 from kwiresniff.render.names import name_chunks
@@ -25,16 +25,15 @@ _ACKS: Final = {-1: "acks all", 0: "acks 0", 1: "acks 1"}
 
 
 class TopicWriter(BlockWriter):
-    """Writes topics to ``out``; ``width`` None is a pipe, where no line is broken."""
+    """Writes topics."""
 
     def topics(self, topics: Iterable[Topic]) -> None:
         """One block for each, an empty line between two."""
         for index, topic in enumerate(topics):
-            if index:
-                self._out.write("\n")
-            self._line("", [[("ident", escape(topic.name))], *_headline(topic)])
+            self._between(index)
+            self._line([[("ident", escape(topic.name))], *_headline(topic)])
             for label, chunks in _facts(topic):
-                self._line(label, chunks, INDENT)
+                self._fact(label, chunks)
 
 
 def _headline(topic: Topic) -> Iterator[Chunk]:
