@@ -17,7 +17,7 @@ from kwiresniff.base.needs import Needs
 from kwiresniff.capture import SegmentSource, feed_from, open_captures, with_decryption
 from kwiresniff.capture.topic_file import read_topic_file
 from kwiresniff.errors import KwiresniffError as KwiresniffError
-from kwiresniff.export import event_json as event_json
+from kwiresniff.export.json_objects import event_json as event_json
 from kwiresniff.model import Connection as Connection
 from kwiresniff.model import ConnectionAttempt as ConnectionAttempt
 from kwiresniff.model import EventList

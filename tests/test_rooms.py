@@ -117,7 +117,7 @@ def test_help_loads_nothing_heavy() -> None:
     assert result.stdout.splitlines()[-1] == "[]"
 
 
-@pytest.mark.parametrize("room", ["capture", "codec", "render", "schema", "session"])
+@pytest.mark.parametrize("room", ["capture", "codec", "schema", "session"])
 def test_no_module_takes_the_place_of_a_function(room: str) -> None:
     """Importing a module puts it into its package, over a function of that name which was there before."""
     code = (

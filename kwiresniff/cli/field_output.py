@@ -18,8 +18,10 @@ from kwiresniff.base.needs import Needs
 from kwiresniff.base.time_units import SECOND_NS
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.stderr_messages import Messages
-from kwiresniff.export import Output, bytes_json, json_text, rfc3339
+from kwiresniff.export.encode import bytes_json, json_text
 from kwiresniff.export.escaping import escape_text
+from kwiresniff.export.output import Output
+from kwiresniff.export.times import rfc3339
 from kwiresniff.model import Event, Exchange, Problem, TopicNames
 from kwiresniff.schema import API_NAMES, error
 

@@ -25,11 +25,13 @@ from kwiresniff.cli.pipeline_options import (
     output_options,
 )
 from kwiresniff.cli.pipeline_progress import bar, counter, summary
-from kwiresniff.export import Output, json_line
+from kwiresniff.export.encode import json_line
+from kwiresniff.export.output import Output
 from kwiresniff.export.table_columns import WRITABLE
 from kwiresniff.pipeline.hadoop import HadoopInputs, is_remote
 from kwiresniff.pipeline.sql_check import check_sql
-from kwiresniff.render import console, plain_table
+from kwiresniff.render.tables import plain_table
+from kwiresniff.render.terminal import console
 
 _keylog_option = click.option("--keylog", metavar="FILE", help="TLS keys to decrypt with; workers must see it.")
 _fresh_option = click.option(

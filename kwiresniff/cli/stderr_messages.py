@@ -9,7 +9,7 @@ from itertools import islice
 from kwiresniff.capture.unread import MAX_SHOWN, in_words, is_worth_a_line
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.model import Problem
-from kwiresniff.render import escape
+from kwiresniff.render.escape import escape
 from kwiresniff.render.problems import problem_line
 
 #: A folder may hold thousands; the line should still be read.

@@ -7,8 +7,9 @@ from functools import lru_cache
 from typing import Any
 
 from kwiresniff.analysis.body_entities import record_sets
-from kwiresniff.export import connection_json, json_line, json_text, problem_json
 from kwiresniff.export.clients import audit_json, client_json
+from kwiresniff.export.encode import json_line, json_text
+from kwiresniff.export.json_objects import connection_json, problem_json
 from kwiresniff.export.topics import topic_json
 from kwiresniff.model import (
     Body,

@@ -19,7 +19,7 @@ from kwiresniff.capture.sources import SegmentSource
 from kwiresniff.capture.topic_file import read_topic_file
 from kwiresniff.codec.record_limits import decompress_always
 from kwiresniff.errors import CaptureError, PluginError
-from kwiresniff.export import json_text
+from kwiresniff.export.encode import json_text
 from kwiresniff.model import Event, EventList, Problem, Segment, SegmentSink, Sink, feed_of
 from kwiresniff.pipeline.choice import Condition, fits
 from kwiresniff.pipeline.deduplication import LeftOut, with_filled, without

@@ -11,6 +11,7 @@ from kwiresniff.render.blocks import BlockWriter, cluster_name
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk
 from kwiresniff.render.names import name_chunks
+from kwiresniff.render.one_line import Column, cluster_column, name_cell
 from kwiresniff.results.clients import ApiUse, AuditFinding, AuditRow, Client, Setting
 
 #: Names listed of each kind before the rest is only counted; JSON has them all.
@@ -71,6 +72,26 @@ class ClientWriter(BlockWriter):
     def _facts(self, facts: Iterable[tuple[str, list[Chunk]]]) -> None:
         for label, chunks in facts:
             self._fact(label, chunks)
+
+
+def client_columns(client: Client) -> list[Column]:
+    """A client in a line."""
+    sasl, tls = client.sasl or {}, client.tls or {}
+    return [
+        Column("client", True, "ident", name_cell(client.client_id or "")),
+        Column("address", True, "value", name_cell(client.address)),
+        Column("broker", True, "value", name_cell(client.broker)),
+        Column("software", True, "client", name_cell(" ".join(part for part in client.software if part))),
+        Column("user", True, "value", name_cell(str(sasl.get("principal") or ""))),
+        Column("tls", True, "value", name_cell(str(tls.get("version") or ""))),
+        Column("connections", False, "value", str(client.connections)),
+        Column("exchanges", False, "value", str(client.exchanges)),
+        Column("errors", False, "bad" if client.errors else "dim", str(client.errors)),
+        Column("unanswered", False, "warn" if client.unanswered else "dim", str(client.unanswered)),
+        Column("topics", False, "dim", str(len(client.topics))),
+        Column("groups", False, "dim", str(len(client.groups))),
+        *cluster_column(client.cluster),
+    ]
 
 
 def _counts(client: Client) -> str:

@@ -14,8 +14,6 @@ from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import cells, fit, pad, pad_left
 from kwiresniff.render.terminal import glyphs_for, printable
 from kwiresniff.render.theme import Paint, Span
-from kwiresniff.results.clients import Client
-from kwiresniff.results.topics import Topic
 
 #: What stands where there is nothing to say; a column that is empty would shift the others.
 NOTHING: Final = "-"
@@ -35,58 +33,7 @@ class Column(NamedTuple):
     cell: str
 
 
-def topic_columns(
-    topic: Topic, in_per_second: float | None = None, out_per_second: float | None = None
-) -> list[Column]:
-    """A topic in a line; the rates are those given, else over the whole time."""
-    seconds = topic.seconds
-    if in_per_second is None:
-        in_per_second = topic.produced.records / seconds if seconds >= 1 else None
-    if out_per_second is None:
-        out_per_second = topic.consumed.records / seconds if seconds >= 1 else None
-    delay = topic.produce_to_consume
-    errors = sum(count for _, count in topic.errors)
-    consumers = sum(one.role != "replica" for one in topic.consumers)
-    return [
-        Column("topic", True, "ident", name_cell(topic.name)),
-        Column("partitions", False, "dim", str(len(topic.partitions))),
-        Column("producers", False, "value", str(len(topic.producers))),
-        Column("records_in", False, "value", str(topic.produced.records)),
-        Column("bytes_in", False, "value", str(topic.produced.size_bytes)),
-        Column("in/s", False, "value", _rate(in_per_second)),
-        Column("consumers", False, "value", str(consumers)),
-        Column("records_out", False, "value", str(topic.consumed.records)),
-        Column("bytes_out", False, "value", str(topic.consumed.size_bytes)),
-        Column("out/s", False, "value", _rate(out_per_second)),
-        Column("groups", False, "dim", str(len(topic.groups))),
-        Column("lag", False, "warn" if topic.lag else "value", NOTHING if topic.lag is None else str(topic.lag)),
-        Column("delay_p99", False, "value", NOTHING if delay is None else duration_cell(delay.p99_ns)),
-        Column("errors", False, "bad" if errors else "dim", str(errors)),
-        *_cluster(topic.cluster),
-    ]
-
-
-def client_columns(client: Client) -> list[Column]:
-    """A client in a line."""
-    sasl, tls = client.sasl or {}, client.tls or {}
-    return [
-        Column("client", True, "ident", name_cell(client.client_id or "")),
-        Column("address", True, "value", name_cell(client.address)),
-        Column("broker", True, "value", name_cell(client.broker)),
-        Column("software", True, "client", name_cell(" ".join(part for part in client.software if part))),
-        Column("user", True, "value", name_cell(str(sasl.get("principal") or ""))),
-        Column("tls", True, "value", name_cell(str(tls.get("version") or ""))),
-        Column("connections", False, "value", str(client.connections)),
-        Column("exchanges", False, "value", str(client.exchanges)),
-        Column("errors", False, "bad" if client.errors else "dim", str(client.errors)),
-        Column("unanswered", False, "warn" if client.unanswered else "dim", str(client.unanswered)),
-        Column("topics", False, "dim", str(len(client.topics))),
-        Column("groups", False, "dim", str(len(client.groups))),
-        *_cluster(client.cluster),
-    ]
-
-
-def _cluster(cluster: str | None) -> list[Column]:
+def cluster_column(cluster: str | None) -> list[Column]:
     """A column that is there where there are several clusters; then every row has one."""
     return [] if cluster is None else [Column("cluster", True, "dim", name_cell(cluster))]
 
@@ -134,10 +81,6 @@ def _narrow(wide: list[int], named: list[bool], width: int) -> None:
 def name_cell(text: str) -> str:
     """A name as one word: spaces are written ``_``."""
     return escape(text).replace(" ", "_") or NOTHING
-
-
-def _rate(per_second: float | None) -> str:
-    return NOTHING if per_second is None else f"{per_second:.1f}"
 
 
 def duration_cell(ns: int) -> str:

@@ -25,7 +25,8 @@ from kwiresniff.codec.records import encode_record_set
 from kwiresniff.codec.text.json_bodies import BodyWriter
 from kwiresniff.codec.text.json_records import PIECE_BYTES, RecordWriter
 from kwiresniff.errors import DecodeError
-from kwiresniff.export import event_json, json_line, json_text
+from kwiresniff.export.encode import json_line, json_text
+from kwiresniff.export.json_objects import event_json
 from kwiresniff.model import Connection, Exchange
 from kwiresniff.schema.types import WireField
 from kwiresniff.session import Analyzer

@@ -24,11 +24,15 @@ from kwiresniff.codec.compression import compress, decompress
 from kwiresniff.codec.node_values import plain
 from kwiresniff.codec.records import decode_record_set, dissect_record_set
 from kwiresniff.errors import CaptureError, DecodeError, FilterError, SchemaError
-from kwiresniff.export import WRITERS, event_json, json_text
+from kwiresniff.export.encode import json_text
+from kwiresniff.export.json_objects import event_json
+from kwiresniff.export.writers import WRITERS
 from kwiresniff.model import Direction, Dissection, Exchange, Problem, Segment
-from kwiresniff.render import SummaryWriter, TreeWriter
+from kwiresniff.render.summary import SummaryWriter
+from kwiresniff.render.tree import TreeWriter
 from kwiresniff.render.tree_row import Row
-from kwiresniff.session import Analyzer, dissect_message
+from kwiresniff.session import Analyzer
+from kwiresniff.session.annotation import dissect_message
 from kwiresniff.session.sasl_tokens import read_token
 from kwiresniff.session.standalone import decode_message
 from kwiresniff.session.x509 import certificate_names

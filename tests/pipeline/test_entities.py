@@ -13,7 +13,7 @@ from kwiresniff.analysis.body_entities import groups_of, partitions_of, session_
 from kwiresniff.base.needs import Needs
 from kwiresniff.capture import open_captures
 from kwiresniff.codec.digests import DigestReader
-from kwiresniff.export import json_text
+from kwiresniff.export.encode import json_text
 from kwiresniff.model import Exchange, Message
 from kwiresniff.pipeline.entities import MAX_OF_SESSION, MAX_SESSION_CHARS, Entities
 from kwiresniff.session import Analyzer

@@ -15,9 +15,9 @@ from kwiresniff.base.api_keys import PRODUCE
 from kwiresniff.base.needs import Needs
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Connection, Exchange, Message
-from kwiresniff.render import SummaryWriter
 from kwiresniff.render.digest_facts import digest_facts
 from kwiresniff.render.info_column import facts
+from kwiresniff.render.summary import SummaryWriter
 from kwiresniff.session import Analyzer
 from tests.support.exchanges import exchange
 from tests.support.random_bodies import usual_body

@@ -14,9 +14,10 @@ from kwiresniff import codec, schema
 from kwiresniff.base.needs import Needs
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Connection, Dissection, Exchange
-from kwiresniff.render import TreeWriter
+from kwiresniff.render.tree import TreeWriter
 from kwiresniff.render.tree_row import Row
-from kwiresniff.session import Analyzer, dissect_message
+from kwiresniff.session import Analyzer
+from kwiresniff.session.annotation import dissect_message
 from tests.support.conversation import Wire, heartbeat, heartbeat_response, request, response
 from tests.support.random_bodies import drawable_body
 from tests.support.sample import mostly_slow

@@ -16,7 +16,7 @@ from kwiresniff.codec.dissector import dissect
 from kwiresniff.codec.records import encode_record_set
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Connection, Dissection, Exchange, Message, Problem
-from kwiresniff.render import TreeWriter
+from kwiresniff.render.tree import TreeWriter
 from kwiresniff.render.tree_row import Row
 from tests.support.random_bodies import drawable_body, random_body
 from tests.support.record_vectors import vectors

@@ -8,8 +8,8 @@ import pytest
 
 from kwiresniff import codec, schema
 from kwiresniff.model import Body, Direction, Exchange, Node
-from kwiresniff.render import TreeWriter
-from kwiresniff.session import dissect_message
+from kwiresniff.render.tree import TreeWriter
+from kwiresniff.session.annotation import dissect_message
 from tests.support.conversation import (
     request,
     response,
