@@ -14,7 +14,7 @@ from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.histogram import latency_range, sparkline
 from kwiresniff.render.line_wrapping import cells, fit, pad
-from kwiresniff.render.theme import ASCII, STYLES, UNICODE, Glyphs, Paint
+from kwiresniff.render.theme import ASCII, UNICODE, Glyphs, Paint
 from kwiresniff.results.stats import LatencySummary, StatRow
 
 if TYPE_CHECKING:
@@ -284,29 +284,19 @@ def _wrapped(line: str, width: int) -> list[str]:
     return textwrap.wrap(line, width)
 
 
-def plain_table(
-    titles: Sequence[str],
-    rows: Iterable[Sequence[object]],
-    *,
-    right: Iterable[str] = (),
-    styles: dict[str, str] | None = None,
-    color: bool = True,
-) -> Table:
+def plain_table(titles: Sequence[str], rows: Iterable[Sequence[object]], *, right: Iterable[str] = ()) -> Table:
     """Any list: one column per title, those in ``right`` right-aligned; long cells fold.
 
-    A cell is a rich ``Text``, or anything whose text is escaped here; None is shown as ``-``. ``styles`` gives a kind
-    of ``theme.STYLES`` per title.
+    A cell is a rich ``Text``, or anything whose text is escaped here; None is shown as ``-``.
     """
     from rich.text import Text
 
     aligned = frozenset(right)
-    kinds = styles or {}
     table = _table()
     for title in titles:
         table.add_column(
             title,
             justify="right" if title in aligned else "left",
-            style=STYLES[kinds.get(title, "")] if color else "",
             overflow="fold",
             no_wrap=title in aligned,
         )

@@ -13,7 +13,7 @@ from librt.strings import BytesWriter
 
 from kwiresniff import codec, schema
 from kwiresniff.base.batch_layout import CONTROL
-from kwiresniff.base.json_text import write_number, write_padded, write_text
+from kwiresniff.base.json_text import write_number, write_text
 from kwiresniff.base.needs import Needs
 from kwiresniff.capture import open_captures
 from kwiresniff.codec.batch_reader import BatchReader
@@ -287,14 +287,6 @@ def test_numbers_are_written_in_decimal() -> None:
         out = BytesWriter()
         write_number(out, number)
         assert out.getvalue() == b"%d" % number
-
-
-def test_padded_numbers_have_all_their_digits() -> None:
-    for width in range(1, 9):
-        for number in (0, 1, 9, 10**width // 7, 10**width - 1):
-            out = BytesWriter()
-            write_padded(out, number, width)
-            assert out.getvalue() == str(number).rjust(width, "0").encode()
 
 
 def test_ascii_is_written_as_json_wherever_it_stands() -> None:
