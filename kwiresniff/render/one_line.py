@@ -17,20 +17,24 @@ from kwiresniff.render.theme import Paint, Span
 
 #: What stands where there is nothing to say; a column that is empty would shift the others.
 NOTHING: Final = "-"
-#: The narrowest that a column of names gets.
+#: The narrowest that a column of names gets, and what it has before dearer columns are left out.
 _LEAST: Final = 8
+_WANTED: Final = 22
 _GAP: Final = 2
 
 Row = TypeVar("Row")
 
 
 class Column(NamedTuple):
-    """A column: its title, whether it is of names (else of numbers, to the right), its kind of paint, and its text."""
+    """A cell of a column: the title, whether it is of names (else of numbers, to the right), the kind of paint, the
+    text; and how dear the column is: where there is no room, the highest rank is left out first, 0 never.
+    """
 
     title: str
     named: bool
     kind: str
     cell: str
+    rank: int = 0
 
 
 def cluster_column(cluster: str | None) -> list[Column]:
@@ -42,18 +46,19 @@ def aligned(rows: Sequence[Sequence[Column]], width: int | None, ellipsis: str =
     """A head and the rows below it; ``width`` None cuts nothing."""
     if not rows:
         return []
-    wide = [max(cells(title.title), *(cells(row[at].cell) for row in rows)) for at, title in enumerate(rows[0])]
+    head = rows[0]
+    wide = [max(cells(one.title), *(cells(row[at].cell) for row in rows)) for at, one in enumerate(head)]
+    shown = list(range(len(head)))
     if width is not None:
-        _narrow(wide, [column.named for column in rows[0]], width)
-    head = [("title", column.title) for column in rows[0]]
-    lines = [head, *([(column.kind, column.cell) for column in row] for row in rows)]
+        _leave_out(shown, wide, head, width)
+        _narrow(shown, wide, head, width)
+    lines = [[("title", one.title) for one in head], *([(one.kind, one.cell) for one in row] for row in rows)]
     found = []
     for line in lines:
         spans: list[Span] = []
-        for at, (kind, text) in enumerate(line):
-            text = fit(text, wide[at], ellipsis)
-            spans.append((kind, (pad if rows[0][at].named else pad_left)(text, wide[at])))
-            spans.append(("", " " * _GAP))
+        for at in shown:
+            kind, text = line[at][0], fit(line[at][1], wide[at], ellipsis)
+            spans += [(kind, (pad if head[at].named else pad_left)(text, wide[at])), ("", " " * _GAP)]
         found.append(spans[:-1])
     return found
 
@@ -67,11 +72,20 @@ def write_lines(
         out.write(printable(paint.spans(line), out).rstrip() + "\n")
 
 
-def _narrow(wide: list[int], named: list[bool], width: int) -> None:
-    """Take from the widest columns of names what there is no room for."""
-    over = sum(wide) + _GAP * (len(wide) - 1) - width
+def _leave_out(shown: list[int], wide: list[int], head: Sequence[Column], width: int) -> None:
+    """Leaves out dear columns rather than cutting names below what they want."""
+    while (rank := max(head[at].rank for at in shown)) > 0:
+        wanted = [min(wide[at], _WANTED) if head[at].named else wide[at] for at in shown]
+        if sum(wanted) + _GAP * (len(shown) - 1) <= width:
+            break
+        shown.remove(next(at for at in shown if head[at].rank == rank))
+
+
+def _narrow(shown: list[int], wide: list[int], head: Sequence[Column], width: int) -> None:
+    """Takes from the widest columns of names what there is no room for, so that short ones stay whole."""
+    over = sum(wide[at] for at in shown) + _GAP * (len(shown) - 1) - width
     while over > 0:
-        at = max((at for at in range(len(wide)) if named[at]), key=lambda at: wide[at])
+        at = max((at for at in shown if head[at].named), key=lambda at: wide[at])
         if wide[at] <= _LEAST:
             return
         wide[at] -= 1
