@@ -18,6 +18,7 @@ from kwiresniff.model import Exchange, Message
 from kwiresniff.pipeline.entities import MAX_OF_SESSION, MAX_SESSION_CHARS, Entities
 from kwiresniff.session import Analyzer
 from kwiresniff.session.fetch_sessions import FetchSession
+from tests.support.encoding import encoder
 from tests.support.exchanges import exchange
 from tests.support.exported import recorded
 from tests.support.random_bodies import usual_body
@@ -70,7 +71,7 @@ def test_digests_of_every_message_at_every_version_say_what_the_body_says(api: A
         steps = reader.steps(api.key, version, direction)
         for _ in range(3):
             value = usual_body(definition, rng)
-            frame = codec.encoder(api.key, version, direction)(value)
+            frame = encoder(api.key, version, direction)(value)
             body, end = codec.decoder(api.key, version, direction, "skip")(b"xx" + frame, 2, [])
             assert end == len(frame) + 2
             message = Message(1, 0, 1, 0, len(frame), b"xx" + frame)
