@@ -31,7 +31,6 @@ from kwiresniff.model import Event, Segment, SegmentSink, Sink, feed_of
 from kwiresniff.plugins import Plugins
 from kwiresniff.plugins.loading import load_plugins
 from kwiresniff.reading import Reading
-from kwiresniff.session import Analyzer
 
 
 def _redactor(options: ReadOptions) -> Redactor | None:
@@ -46,7 +45,9 @@ class EventSource:
     Everything that can be wrong with the command line or the files is raised here, before anything is printed.
     Call ``read`` once; the counts are final when it returns. ``exchanges`` counts what was found, ``shown`` what
     came through the filter and the limits, ``problems`` everything that was wrong, inside exchanges too.
-    ``encrypted`` counts the TLS connections that could not be looked into. ``names`` are those of addresses.
+    ``encrypted`` counts the TLS connections that could not be looked into. ``captures`` are what is read, ``files`` the
+    capture files in reading order, ``names`` those of addresses; ``analyzer`` is what the events come from, and
+    ``topic_name`` tells the name of a topic id as far as the captures have shown it.
     ``needs`` are the command's; bodies come as text, digests or in part only if no option looks into them. ``screen``
     says that the command prints exchange by exchange, so that a progress bar on the same terminal would be in the way.
     ``on_event``, when it is set, gets every event before the sink of ``read`` does, and ``on_buffer`` is called before
@@ -92,16 +93,18 @@ class EventSource:
             observe=witness,
         )
         self.needs, self.redactor = self._reading.needs, self._reading.redactor
-        self._captures: SegmentSource = (
+        self.topic_name = self._reading.topic_name
+        self.captures: SegmentSource = (
             with_decryption(self._opened(captures), options.keylog, options.tls_engine)
             if isinstance(captures, Sequence)
             else captures
         )
-        self._analyzer = self._reading.start(
-            self._captures.tls_secrets, show_secrets=options.show_secrets, ports=options.port
+        self.files = self.captures.files
+        self.analyzer = self._reading.start(
+            self.captures.tls_secrets, show_secrets=options.show_secrets, ports=options.port
         )
         if options.topics is not None:
-            self._analyzer.topics.add(read_topic_file(options.topics))
+            self.analyzer.topics.add(read_topic_file(options.topics))
         self._screen = screen
         self._all_views = all_views
         keep_freed_memory()
@@ -128,7 +131,7 @@ class EventSource:
     @property
     def live(self) -> bool:
         """Whether the input has no known end: a network or a pipe."""
-        return self._captures.total_bytes is None
+        return self.captures.total_bytes is None
 
     @property
     def exchanges(self) -> int:
@@ -150,35 +153,6 @@ class EventSource:
         """TLS connections that could not be looked into."""
         return self._entry.encrypted
 
-    @property
-    def files(self) -> list[str]:
-        """The capture files in reading order."""
-        return self._captures.files
-
-    @property
-    def packets(self) -> int:
-        """Packets read so far, of all kinds."""
-        return self._captures.packets
-
-    @property
-    def captures(self) -> SegmentSource:
-        """What is read."""
-        return self._captures
-
-    @property
-    def other_packets(self) -> dict[str, int]:
-        """Packets that carry no TCP, by what they are."""
-        return self._captures.other_packets
-
-    @property
-    def analyzer(self) -> Analyzer:
-        """The analyzer that the events come from; it knows the topics' names."""
-        return self._analyzer
-
-    def topic_name(self, topic_id: str) -> str | None:
-        """The name of a topic id, as far as the captures have shown it."""
-        return self._reading.topic_name(topic_id)
-
     def read(self, sink: Sink, stop: Callable[[], None] | None = None) -> bool:
         """Gives ``sink`` the exchanges that are wanted, ended connections and problems; with a filter, only the
         connections it let through. Returns False when the user interrupted it.
@@ -186,8 +160,8 @@ class EventSource:
         ``stop`` makes the captures end soon; what is still found then is given to the sink, too.
         """
         whole = WholeEvents(self._chain(sink))
-        self._analyzer.give_to(whole)
-        self._analyzer.pauses = self._limited is not None
+        self.analyzer.give_to(whole)
+        self.analyzer.pauses = self._limited is not None
         try:
             finished = uninterrupted(self._read, whole, stop)
         finally:
@@ -207,15 +181,15 @@ class EventSource:
         sink = self._reading.chain(sink, all_views=self._all_views)
         if self.needs.clusters:
             sink = self._held = HeldEvents(sink, self.clusters, partial(learn_cluster, self.clusters))
-        self._entry = CaptureEvents(ServerNames(sink, self.names), self._captures.problems, self._captures.files)
+        self._entry = CaptureEvents(ServerNames(sink, self.names), self.captures.problems, self.captures.files)
         return self._entry
 
     def _read(self) -> None:
         bar = Progress(
-            self._captures, self.options.color, enabled=not self.options.no_progress, shares_terminal=self._screen
+            self.captures, self.options.color, enabled=not self.options.no_progress, shares_terminal=self._screen
         )
-        with closing(self._captures), bar as progress:
-            for _ in chain(self._analyzer.read(self._feed(progress)), self._analyzer.end()):
+        with closing(self.captures), bar as progress:
+            for _ in chain(self.analyzer.read(self._feed(progress)), self.analyzer.end()):
                 if self._limited is not None and self._limited.full:
                     break
             self.report_problems()
@@ -234,7 +208,7 @@ class EventSource:
     def _feed(self, progress: Progress) -> Callable[[SegmentSink], bool]:
         """What feeds the segments that are wanted to the analyzer, and shows how far it has come."""
         bounded = self._window.bounded or self.options.packets is not None
-        give = feed_of(self._bounded(iter(self._captures))) if bounded else feed_from(self._captures)
+        give = feed_of(self._bounded(iter(self.captures))) if bounded else feed_from(self.captures)
 
         def feed(sink: SegmentSink) -> bool:
             progress.poll()
