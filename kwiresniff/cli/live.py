@@ -27,10 +27,10 @@ from kwiresniff.cli.panels import REFRESH_SECONDS
 from kwiresniff.cli.recent import ExchangeRenderer
 from kwiresniff.errors import FilterError
 from kwiresniff.model import Event, Exchange, Problem
-from kwiresniff.render import escape, use_color
+from kwiresniff.render.escape import escape
 from kwiresniff.render.live_screen import LiveState, filled, heading, live_screen
 from kwiresniff.render.screen import Screen
-from kwiresniff.render.terminal import glyphs_for
+from kwiresniff.render.terminal import glyphs_for, use_color
 from kwiresniff.render.theme import Paint, Span
 
 #: Problems kept to be printed when the screen is gone.

@@ -16,13 +16,14 @@ from kwiresniff.cli.keyboard import Keyboard
 from kwiresniff.cli.panels import REFRESH_SECONDS, SAMPLES
 from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.model import Event, Problem
-from kwiresniff.render import escape, format_units, stdout_for, use_color
+from kwiresniff.render import format_units
+from kwiresniff.render.escape import escape
 from kwiresniff.render.live_screen import filled
-from kwiresniff.render.one_line import aligned, topic_columns
+from kwiresniff.render.one_line import aligned
 from kwiresniff.render.screen import Screen
-from kwiresniff.render.terminal import glyphs_for
+from kwiresniff.render.terminal import glyphs_for, stdout_for, use_color
 from kwiresniff.render.theme import Paint, Span
-from kwiresniff.render.topic_blocks import TopicWriter
+from kwiresniff.render.topic_blocks import TopicWriter, topic_columns
 from kwiresniff.results.topics import Topic
 
 #: Working out what to show takes no more than this part of the time.

@@ -10,7 +10,7 @@ from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes, value_byt
 from kwiresniff.cli.event_output import tree_of
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.model import Exchange, Message
-from kwiresniff.render import SummaryWriter
+from kwiresniff.render.summary import SummaryWriter
 from kwiresniff.session import BodyDecoder
 
 #: Exchanges kept to be shown: more than any screen has lines.

@@ -19,8 +19,8 @@ from kwiresniff.analysis.producer_ledger import ProducerLedger
 from kwiresniff.analysis.sinks import CallingSink
 from kwiresniff.analysis.topic_traffic import TopicTraffic
 from kwiresniff.base.needs import Needs
-from kwiresniff.export import json_line
 from kwiresniff.export.clients import client_json
+from kwiresniff.export.encode import json_line
 from kwiresniff.export.findings import finding_json
 from kwiresniff.export.groups import group_event_json
 from kwiresniff.export.producers import producer_json
