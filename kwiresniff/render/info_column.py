@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
+from kwiresniff.base.api_keys import API_VERSIONS
 from kwiresniff.base.entities import PARTITION_INDEXES, TOPIC_NAMES
 from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Exchange, TopicNames
@@ -38,6 +39,11 @@ MEMBER_ID_SHOWN = 12
 
 #: A queue that is shorter is nobody's trouble.
 _WORTH_A_WORD_NS: Final = 1_000_000
+
+#: Facts of ApiVersions that are kept by their bytes, and bytes of those.
+KEPT: Final = 64
+MAX_KEPT_BYTES: Final = 4096
+_KEPT_VERSIONS: Final[dict[tuple[int, bytes, bytes], list[str]]] = {}
 
 _TOPIC_ARRAYS: Final = ("topics", "topic_data", "topic_partitions", "responses")
 _TOPIC_KEYS: Final = (*TOPIC_NAMES, "topic_id")
@@ -80,6 +86,32 @@ def facts(exchange: Exchange, topic_name: TopicNames | None = None) -> list[str]
     found = digest_facts(exchange, topic_name)
     if found is not None:
         return found
+    if exchange.api_key == API_VERSIONS and not exchange.errors:
+        return list(_versions_facts(exchange))
+    return _body_facts(exchange, topic_name)
+
+
+def _versions_facts(exchange: Exchange) -> list[str]:
+    """What an ApiVersions is about; the brokers of a cluster, asked by clients of one kind, all answer the same, and
+    to decode each answer makes a summary of short connections take half as long again.
+    """
+    request, response = exchange.request, exchange.response
+    if request is None or response is None or not (request.is_deferred and response.is_deferred):
+        return _body_facts(exchange, None)
+    asked, answered = request.frame, response.frame
+    if asked is None or answered is None or len(asked) + len(answered) > MAX_KEPT_BYTES:
+        return _body_facts(exchange, None)
+    key = (exchange.api_version, asked[request.body_offset :], answered[response.body_offset :])
+    found = _KEPT_VERSIONS.get(key)
+    if found is None:
+        if len(_KEPT_VERSIONS) >= KEPT:
+            _KEPT_VERSIONS.clear()
+        found = _KEPT_VERSIONS[key] = _body_facts(exchange, None)
+    return found
+
+
+def _body_facts(exchange: Exchange, topic_name: TopicNames | None) -> list[str]:
+    """What the bodies say."""
     request = (exchange.request.body if exchange.request else None) or {}
     response = (exchange.response.body if exchange.response else None) or {}
     if not request and not response:

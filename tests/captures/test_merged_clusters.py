@@ -44,8 +44,6 @@ RECORDINGS = [
 #: Recordings in which brokers start and try to reach others before anybody has named these: of which cluster such an
 #: attempt is, nobody can say. And one whose requests without an answer are told when the capture ends, which is later.
 LEFT_OUT = ("kraft-", "migration-", "share-", "streams-", "broker-frozen")
-#: Pairs of which it does not hold yet: what a follower fetches again before the clusters are told apart counts twice.
-KNOWN = {("java-share-group.pcap", "era-1.1-cluster.pcap.xz")}
 #: What depends on where a packet stands, on which captures there are, and on how long they last together.
 _PLACES = {"cluster", "evidence", "packet", "first_packet", "records_per_second", "bytes_per_second", "file"}
 
@@ -114,8 +112,6 @@ def pairs() -> list[Any]:
 def test_two_clusters_say_together_what_each_says_alone(pair: tuple[str, str]) -> None:
     """Neither lag, nor a group's members, nor a producer's sequences, nor a finding mixes what is of two clusters."""
     one, other = pair
-    if (Path(one).name, Path(other).name) in KNOWN:
-        pytest.xfail("fetches of a follower are counted twice")
     first = segments_of(one, begin_ns=START_NS)
     second = segments_of(other, begin_ns=START_NS + 50_000_000, network=Network("10.9.0.", "10.8.0."))
     if not first or "" in told_by(first):

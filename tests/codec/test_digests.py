@@ -12,7 +12,7 @@ import pytest
 from kwiresniff import codec, schema
 from kwiresniff.analysis.body_entities import groups_of, partitions_of, topics_of, transactional_ids_of
 from kwiresniff.analysis.topic_parts import parts_of
-from kwiresniff.base.api_keys import FETCH, PRODUCE
+from kwiresniff.base.api_keys import FETCH, PRODUCE, SHARE_FETCH
 from kwiresniff.codec import digests
 from kwiresniff.codec.digests import DigestReader
 from kwiresniff.codec.field_layout import MAX_ENTRIES
@@ -171,6 +171,28 @@ def test_batches_are_counted_as_the_decoder_counts_them(row: dict[str, Any]) -> 
         assert partition.oldest_ms == parts_of(body)[0].partitions[0].oldest_ms
         assert (partition.first_offset, partition.crc) == (whole[0]["base_offset"], whole[0]["crc"])
         assert partition.end_offset == whole[-1]["base_offset"] + whole[-1]["last_offset_delta"] + 1
+
+
+def test_records_of_a_share_fetch_do_not_count_in_the_partition_of_the_fetch_before() -> None:
+    """Whoever holds the digest of the Fetch back would find records in it that came to somebody else."""
+    wire, read = next(row["wire"] for row in vectors() if row["wire"][16] == 2), reader()
+    steps, shared = read.steps(FETCH, 11, "response"), read.steps(SHARE_FETCH, 1, "response")
+    assert steps is not None and shared is not None
+    part = {
+        "partition_index": 0, "error_code": 0, "error_message": None, "acknowledge_error_code": 0,
+        "acknowledge_error_message": None, "current_leader": {"leader_id": 0, "leader_epoch": 0}, "records": wire,
+        "acquired_records": [],
+    }  # fmt: skip
+    body = {
+        "throttle_time_ms": 0, "error_code": 0, "error_message": None, "acquisition_lock_timeout_ms": 1,
+        "responses": [{"topic_id": "AAAAAAAAAAAAAAAAAAAAAg", "partitions": [part]}], "node_endpoints": [],
+    }  # fmt: skip
+    held = read.digest(steps, fetched(b""), 0)
+    assert held is not None and held.parts is not None
+    given = read.digest(shared, codec.encoder(SHARE_FETCH, 1, "response")(body), 0)
+    assert given is not None and given.batches == 1
+    (partition,) = held.parts[0].partitions
+    assert (partition.batches, partition.records, partition.all_bytes, partition.first_offset) == (0, 0, 0, -1)
 
 
 def test_offsets_stay_within_64_bits() -> None:
