@@ -166,6 +166,7 @@ class PcapngReader(FileReader):
         if end > len(buffer):
             self._needed = length
             return False
+        section.number += kind == SECTION
         try:
             if kind not in PACKETS:
                 if kind == NAME_RESOLUTION and self._names is not None:

@@ -56,7 +56,7 @@ class EventSource:
     ``all_views`` a connection that is in the captures more than once is given more than once, for a command that shows
     what is there. With ``payloads`` it says what plugins find wrong with keys and values, so records are decoded where
     there are value decoders. ``witness`` is called with every event before it is known what is wanted. ``plugins`` are
-    those that are loaded already.
+    those that are loaded already. With ``wait``, captures that grow are followed (see ``CaptureSet``).
     """
 
     def __init__(
@@ -71,7 +71,9 @@ class EventSource:
         names: AddressNames | None = None,
         witness: Callable[[Event], None] | None = None,
         plugins: Plugins | None = None,
+        wait: Callable[[], None] | None = None,
     ) -> None:
+        self._wait = wait
         self.options = options
         decompress_always(options.max_decompressed)
         self.names = names or AddressNames()
@@ -117,7 +119,9 @@ class EventSource:
 
     def _opened(self, captures: Sequence[str]) -> CaptureSet:
         """The captures, whose names of addresses are known already if the filter asks for names."""
-        found = open_captures(captures, stdin=sys.stdin.buffer, decode_as=self.options.decode_as, names=self.names)
+        found = open_captures(
+            captures, stdin=sys.stdin.buffer, decode_as=self.options.decode_as, names=self.names, wait=self._wait
+        )
         if self._reading.filter is not None and self._reading.filter.asked_names:
             found.read_names()
         return found
@@ -166,9 +170,13 @@ class EventSource:
             finished = uninterrupted(self._read, whole, stop)
         finally:
             self.plugins.close()
+        self.release()
+        return finished
+
+    def release(self) -> None:
+        """Gives the sink what waits for its cluster to be known, for callers that cannot wait as long."""
         if self._held is not None:
             self._held.release()
-        return finished
 
     def _chain(self, sink: Sink) -> CaptureEvents:
         """The sinks in front of the command's own, from the back; see ``Reading.chain``."""

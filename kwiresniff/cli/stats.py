@@ -73,7 +73,7 @@ def command(
 
 def _print(tables: Sequence[StatsTable], form: str, source: EventSource, notes: Sequence[str]) -> None:
     if form == "table":
-        print_tables(tables, source.options, notes, names=source.names)
+        print_tables([(one.by, one.rows()) for one in tables], source.options, notes, names=source.names)
         return
     rows = (row_with_names(row, source.names) for table in tables for row in table.rows())
     print_objects(map(stat_json, rows), form)

@@ -37,15 +37,11 @@ class TopicWriter(BlockWriter):
                 self._fact(label, chunks)
 
 
-def topic_columns(
-    topic: Topic, in_per_second: float | None = None, out_per_second: float | None = None
-) -> list[Column]:
-    """A topic in a line; the rates are those given, else over the whole time."""
+def topic_columns(topic: Topic) -> list[Column]:
+    """A topic in a line; rates are over the whole time."""
     seconds = topic.seconds
-    if in_per_second is None:
-        in_per_second = topic.produced.records / seconds if seconds >= 1 else None
-    if out_per_second is None:
-        out_per_second = topic.consumed.records / seconds if seconds >= 1 else None
+    in_per_second = topic.produced.records / seconds if seconds >= 1 else None
+    out_per_second = topic.consumed.records / seconds if seconds >= 1 else None
     delay = topic.produce_to_consume
     errors = sum(count for _, count in topic.errors)
     consumers = sum(one.role != "replica" for one in topic.consumers)

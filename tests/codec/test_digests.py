@@ -189,7 +189,7 @@ def test_records_of_a_share_fetch_do_not_count_in_the_partition_of_the_fetch_bef
     }  # fmt: skip
     held = read.digest(steps, fetched(b""), 0)
     assert held is not None and held.parts is not None
-    given = read.digest(shared, codec.encoder(SHARE_FETCH, 1, "response")(body), 0)
+    given = read.digest(shared, encoder(SHARE_FETCH, 1, "response")(body), 0)
     assert given is not None and given.batches == 1
     (partition,) = held.parts[0].partitions
     assert (partition.batches, partition.records, partition.all_bytes, partition.first_offset) == (0, 0, 0, -1)
