@@ -209,22 +209,28 @@ def test_old_formats_and_missing_acknowledgements_are_told() -> None:
 def test_fetches_that_bring_nothing_are_told_when_they_come_fast() -> None:
     nothing = {"responses": [{"topic": "a", "partitions": [{"partition_index": 0, "records": []}]}]}
     assert codes(*many(600, SECOND // 100, response=nothing)) == [("empty_fetches", "info")]
+    assert codes(*many(600, SECOND // 400, response=nothing)) == [("empty_fetches", "warning")]
     assert codes(*many(600, SECOND // 2, response=nothing)) == []
     something = {"responses": [{"topic": "a", "partitions": [{"records": [{"magic": 2}]}]}]}
     assert codes(*many(600, SECOND // 100, response=something)) == []
 
 
 @pytest.mark.parametrize(
-    ("max_wait_ms", "waiting", "words"),
-    [(0, "", "fetch.max.wait.ms"), (400, "long poll", "fetch.max.wait.ms"), (400, "", "min.insync.replicas")],
+    ("max_wait_ms", "took_ms", "words"),
+    [
+        (0, 1, "fetch.max.wait.ms"),
+        (1, 2, "fetch.max.wait.ms"),
+        (400, 402, "fetch.max.wait.ms"),
+        (400, 1, "min.insync.replicas"),
+    ],
 )
 def test_fetches_that_the_broker_does_not_hold_are_no_fault_of_the_consumer(
-    max_wait_ms: int, waiting: str, words: str
+    max_wait_ms: int, took_ms: int, words: str
 ) -> None:
-    """Where they may wait and the broker answers at once, a longer wait would change nothing."""
+    """Where they may wait and the broker answers long before that, a longer wait would change nothing."""
     nothing = {"responses": [{"topic": "a", "partitions": [{"partition_index": 0, "records": []}]}]}
-    asked = {"max_wait_ms": max_wait_ms}
-    (found,) = findings(*many(600, SECOND // 100, request=asked, response=nothing, waiting=waiting))
+    asked, took_ns = {"max_wait_ms": max_wait_ms}, took_ms * SECOND // 1000
+    (found,) = findings(*many(600, SECOND // 100, request=asked, response=nothing, latency_ns=took_ns))
     assert (found.code, words in found.remedy) == ("empty_fetches", True)
     assert ("the broker answers at once" in found.title) == (words == "min.insync.replicas")
 

@@ -11,11 +11,11 @@ from kwiresniff.results.findings import scope_of
 
 #: A member may commit so often in a second before it is waste.
 COMMITS_PER_SECOND: Final = 30.0
-#: How often in a second a client produces, and records in each request, below which batching is off; and from when on
-#: it is much: ``linger.ms`` of 5, the default, would not send more often.
+#: How often in a second a client produces, and records in each request, below which batching is off.
 PRODUCES_PER_SECOND: Final = 30.0
-MANY_PRODUCES: Final = 200.0
 FEW_RECORDS: Final = 2.0
+#: Requests a second of a client from when on they are many: ``linger.ms`` of 5, the default, would not send more often.
+MANY_REQUESTS: Final = 200.0
 #: The part of fetches that brings nothing, and how many in a second, above which polling is too eager.
 EMPTY_FETCHES: Final = 0.9
 EMPTY_PER_SECOND: Final = 20.0
@@ -73,27 +73,30 @@ class SmallBatches(Cause):
             one,
             f"sends {records / requests:.1f} records in a request: {records:,} records in {requests:,} requests",
             "Raise linger.ms (5 to 20 ms) and batch.size: requests, not bytes, are what brokers run out of.",
-            severity="warning" if rate > MANY_PRODUCES else "info",
+            severity="warning" if rate > MANY_REQUESTS else "info",
             rank=WASTE,
             stands=rate > PRODUCES_PER_SECOND and records / requests < FEW_RECORDS,
         )
 
 
 class EmptyFetches(Cause):
-    """`empty_fetches` (info): nine fetches in ten bring nothing, more than 20 a second."""
+    """`empty_fetches` (warning from 200 a second on, else info): nine fetches in ten bring nothing, more than 20 a
+    second: the consumer lets its broker wait for too short a time, or the broker answers sooner than it may.
+    """
 
     codes = ("empty_fetches",)
     explains = ("empty_fetches",)
 
     def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        whole, at_once = one.numbers["fetches"], one.numbers["at_once"]
-        held = f", though each may wait {one.numbers['longest_wait_ms']} ms: the broker answers at once"
+        whole, at_once, rate = one.numbers["fetches"], one.numbers["at_once"], _per_second(one.count, one)
+        wait = f"each may wait {one.numbers['longest_wait_ms']} ms"
+        held = f", though {wait}: the broker answers at once" if at_once else f": {wait} (fetch.max.wait.ms)"
         return self.told(
             one,
-            f"{one.count:,} of {whole:,} fetches bring nothing{held if at_once else ''}",
+            f"{one.count:,} of {whole:,} fetches bring nothing, {rate:.0f} a second{held}",
             _NOT_HELD if at_once else _RAISE_WAIT,
             numbers={"fetches": whole},
-            severity="info",
+            severity="warning" if rate > MANY_REQUESTS else "info",
             rank=WASTE,
             stands=one.count / whole > EMPTY_FETCHES and _per_second(whole, one) > EMPTY_PER_SECOND,
         )

@@ -13,6 +13,7 @@ from kwiresniff.analysis.doctor.wording import counted, times
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMBER_BYTES
 from kwiresniff.base.api_keys import FETCH, OFFSET_COMMIT, PRODUCE
 from kwiresniff.base.field_values import field_text
+from kwiresniff.base.time_units import MILLISECOND_NS
 from kwiresniff.model import Body, Connection, Exchange, Message
 
 #: Commits, Produce requests and fetches of a client below which nothing is said of them.
@@ -32,7 +33,7 @@ class RequestSizes(Observer):
 
     ``unacknowledged_writes``: a client produces with ``acks=0``; ``closed_after_write``: a broker closes connections at
     once after such records; ``old_messages``: records in the format of before Kafka 0.11. Numbers: ``records``,
-    ``fetches`` in all, ``longest_wait_ms`` as they ask, ``at_once`` where they were not held, ``groups``, ``topics``,
+    ``fetches`` in all, ``longest_wait_ms`` as they ask, ``at_once`` where the broker took less than half of that, ``groups``, ``topics``,
     ``largest_request_bytes``.
     """
 
@@ -81,7 +82,7 @@ class RequestSizes(Observer):
             self._counted(FETCH, self._fetches, subject).count += 1
             if not (exchange.problems and is_cut(exchange, "response")) and not _brings_records(response):
                 case = self._empty.case(subject)
-                case.add(packet, ns, exchange.waiting == "long poll")
+                case.add(packet, ns, exchange.latency_ns or 0)
                 if case.count <= FEW:
                     case.note("waits", [str((request.body or {}).get("max_wait_ms", 0))])
 
@@ -150,7 +151,7 @@ class RequestSizes(Observer):
                 numbers = {
                     "fetches": whole,
                     "longest_wait_ms": wait_ms,
-                    "at_once": wait_ms > 0 and case.total < case.count / 2,
+                    "at_once": case.total < case.count * wait_ms * MILLISECOND_NS / 2,
                 }
                 text = f"was given nothing by {case.count:,} of {whole:,} fetches"
                 yield _of_client("empty_fetches", text, client, case, numbers)
