@@ -20,6 +20,7 @@ from kwiresniff.capture import SegmentSource, feed_from, open_captures, with_dec
 from kwiresniff.capture.topic_file import read_topic_file
 from kwiresniff.errors import KwiresniffError as KwiresniffError
 from kwiresniff.export import event_json as event_json
+from kwiresniff.identity.clusters import Clusters
 from kwiresniff.model import Connection as Connection
 from kwiresniff.model import ConnectionAttempt as ConnectionAttempt
 from kwiresniff.model import EventList
@@ -145,6 +146,7 @@ class _Reading:
             sink,
             self._plugins,
             self._topic_name,
+            clusters=Clusters(),
             decodes=bool(self._plugins.decoders),
             decodes_first=self._filter is not None and self._filter.reads_decoded,
             matches=matches,

@@ -32,7 +32,7 @@ ALLOWED = {
     "index": BASE | {"schema", "capture", "session", "identity", "analysis"},
     "render": BASE | {"schema"},
     "export": BASE,
-    "plugins": BASE | {"analysis", "export"},
+    "plugins": BASE | {"identity", "analysis", "export"},
     "packets": BASE | {"schema", "codec", "capture", "stream", "session", "render", "export"},
     "pipeline": BASE | {"schema", "codec", "capture", "stream", "session", "identity", "analysis", "export", "plugins"},
     "cli": BASE

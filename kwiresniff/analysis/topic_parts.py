@@ -31,11 +31,6 @@ def message_parts(message: Message | None) -> list[TopicDigest]:
     return parts_of(message.body) if message.body else []
 
 
-def sizes_of(topic: TopicDigest) -> list[tuple[int, int]]:
-    """The partitions of a topic by their numbers, each with the bytes of its whole batches."""
-    return [(part.index, part.size_bytes) for part in topic.partitions]
-
-
 def parts_of(body: Body) -> list[TopicDigest]:
     """The topics of a body, without those that it does not name."""
     found: list[TopicDigest] = []

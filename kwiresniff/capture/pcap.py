@@ -47,7 +47,6 @@ class PcapReader(FileReader):
         self, stream: Stream, decoder: PacketDecoder, reference: int, report: Callable[[Problem], None]
     ) -> None:
         super().__init__(stream, decoder, reference, report)
-        self.secrets: list[bytes] = []  # the format has no place for any
         self._order = ""
         self._record = struct.Struct("IIII").unpack_from
         self._unit_ns = 1

@@ -64,10 +64,8 @@ class PcapngReader(FileReader):
         self.section = Section(decoder.front)
         self._timestamp_ns = 0  # of the last packet, which one without a time shares
 
-    @property
-    def secrets(self) -> list[bytes]:
-        """The TLS key logs found so far; whoever takes them clears the list."""
-        return self.section.secrets
+    def take_secrets(self) -> list[bytes]:
+        return self.section.take_secrets()
 
     @property
     def context(self) -> int:

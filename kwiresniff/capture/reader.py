@@ -37,6 +37,10 @@ class FileReader:
         self._begun = False
         self._ended = False
 
+    def take_secrets(self) -> list[bytes]:
+        """The TLS key logs since this was last called; most formats have no place for any."""
+        return []
+
     def feed(self, sink: SegmentSink) -> bool:
         """Give segments to ``sink`` until it wants a pause or a read is used up; False when there are no more.
 

@@ -54,10 +54,10 @@ for a minute. The examination begins anew every ten minutes, so that rates are t
 
 ## Observers and causes of your own
 
-A plugin brings classes derived from `Observer` and `Cause` of `kwiresniff.analysis.doctor` with
-`hooks.doctor_observer(Class)` and `hooks.doctor_cause(Class)`; [plugins/client_names.py](../plugins/client_names.py) is
-a worked example. One that raises is reported, and left out after a while. Error codes that an observer names in
-`judges` get no finding of their own.
+A plugin brings classes derived from `Observer` of `kwiresniff.analysis.doctor` with `hooks.doctor_observer`, and with
+`hooks.doctor_cause` functions that `cause` decorates, or classes derived from `Cause` where it takes several
+observations; [plugins/client_names.py](../plugins/client_names.py) is a worked example. One that raises is reported,
+and left out after a while. Error codes that an observer names in `judges` get no finding of their own.
 """
 
 
@@ -97,9 +97,9 @@ def _paragraph(text: str) -> str:
 
 @cache
 def _docstrings() -> dict[str, str]:
-    """The docstrings of the doctor's classes by name, from the sources: compiled classes have lost theirs."""
+    """The docstrings of observers and causes by name, from the sources: compiled classes have lost theirs."""
     trees = (ast.parse(path.read_text("utf-8")) for path in Path(doctor.__path__[0]).rglob("*.py"))
-    classes = (node for tree in trees for node in tree.body if isinstance(node, ast.ClassDef))
+    classes = (node for tree in trees for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef))
     return {node.name: cleandoc(ast.get_docstring(node) or "") for node in classes}
 
 

@@ -239,6 +239,7 @@ class EventSource:
             sink,
             self.plugins,
             self.topic_name,
+            clusters=self.clusters,
             decodes=self._decodes,
             decodes_first=self._filter is not None and self._filter.reads_decoded,
             matches=self._matches if self._narrowed else None,

@@ -26,7 +26,7 @@ from kwiresniff.cli.pipeline_options import (
 )
 from kwiresniff.cli.pipeline_progress import bar, counter, summary
 from kwiresniff.export import Output, json_line
-from kwiresniff.export.table_columns import WRITABLE
+from kwiresniff.export.table_columns import QUERYABLE
 from kwiresniff.pipeline.hadoop import HadoopInputs, is_remote
 from kwiresniff.pipeline.sql_check import check_sql
 from kwiresniff.render import console, plain_table
@@ -169,14 +169,15 @@ def watch_command(
 def query_command(folder: str, sql: str, form: str, variant: bool, cluster: Cluster) -> None:
     """SQL over what "pipeline run" wrote to DIR.
 
-    Tables: exchanges, connections, problems, records, errors, clients, topics, audit, and latency and topic_latency,
-    whose histograms add up: SELECT api, percentile_ns(collect_list(latency), 0.99) FROM latency GROUP BY api.
+    Tables: exchanges, connections, problems, records, errors, clusters, clients, topics, logs, groups, producers,
+    audit, and latency and topic_latency, whose histograms add up: SELECT api, percentile_ns(collect_list(latency),
+    0.99) FROM latency GROUP BY api.
     """
     from kwiresniff.pipeline.output_store import OutputStore
     from kwiresniff.pipeline.query import query
 
     OutputStore(folder).check()
-    check_sql(sql, WRITABLE)
+    check_sql(sql, QUERYABLE)
     with _warehouse(cluster.remote) as settings:
         names, rows = query(cluster.start(**settings), folder, sql, variants=variant)
         _print(names, rows, form)

@@ -30,7 +30,6 @@ from kwiresniff.pipeline.plan import file_at
 from kwiresniff.pipeline.spark_session import make_paths_absolute, start_session
 from kwiresniff.pipeline.unit_reader import Settings
 from kwiresniff.plugins.hooks import PluginOptions
-from kwiresniff.plugins.loading import files_of, load_plugins
 from kwiresniff.schema import find_release
 
 if TYPE_CHECKING:
@@ -114,8 +113,7 @@ class Decoding(NamedTuple):
         key = redact_key(self.redact_key_file, self.redact_key)
         if self.redact and key is None:
             key = secrets.token_hex(16)
-        given = PluginOptions(tuple(_absolute(place) for place in self.schemas), self.value_format)
-        return Settings(
+        settings = Settings(
             "records",
             self.port,
             key,
@@ -125,10 +123,8 @@ class Decoding(NamedTuple):
             topics=topics,
             decode_as=self.decode_as,
             max_decompressed=self.max_decompressed,
-            plugins=tuple(file_at(str(file)) for path in self.plugin for file in files_of(path)),
-            plugin_names=tuple(plugin.name for plugin in load_plugins(self.plugin, given).loaded),
-            plugin_options=given,
         )
+        return settings.with_plugins(self.plugin, PluginOptions(self.schemas, self.value_format))
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -140,11 +136,6 @@ class Decoding(NamedTuple):
         if "audit" in names and self.audit is None:
             raise click.BadParameter("the table audit needs --audit RELEASE", param_hint="'--write'")
         return names if self.audit is None or "audit" in names else (*names, "audit")
-
-
-def _absolute(place: str) -> str:
-    """A place of schemas under a name that means the same in every folder."""
-    return place if "://" in place else os.path.abspath(place)
 
 
 _CLUSTER = (

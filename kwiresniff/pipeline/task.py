@@ -82,7 +82,7 @@ def write_unit(
     with store.writable():
         writer = store.writer(name)
         try:
-            unit_tables = UnitTables(reading.rows, writer, tables, target)
+            unit_tables = UnitTables(reading.rows, writer, tables, target, reading.clusters)
             _read_until_failure(reading, unit_tables, failed)
             unit_tables.finish()
             files = writer.publish()

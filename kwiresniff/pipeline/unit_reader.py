@@ -5,7 +5,8 @@ What is wrong with a file never stops the others: it becomes a Problem.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,16 +20,17 @@ from kwiresniff.capture.topic_file import read_topic_file
 from kwiresniff.codec.record_limits import decompress_always
 from kwiresniff.errors import CaptureError, PluginError
 from kwiresniff.export import json_text
+from kwiresniff.identity.clusters import Clusters
 from kwiresniff.model import Event, EventList, Problem, Segment, SegmentSink, Sink, feed_of
 from kwiresniff.pipeline.choice import Choice, Condition
 from kwiresniff.pipeline.deduplication import LeftOut, with_filled, without
-from kwiresniff.pipeline.plan import File, WorkUnit
+from kwiresniff.pipeline.plan import File, WorkUnit, file_at
 from kwiresniff.pipeline.rows import Rows
 from kwiresniff.pipeline.shards import ShardSink, members, only_shard
 from kwiresniff.pipeline.software import check_software
 from kwiresniff.plugins import Plugins
 from kwiresniff.plugins.hooks import NO_OPTIONS, PluginOptions
-from kwiresniff.plugins.loading import load_plugins
+from kwiresniff.plugins.loading import files_of, load_plugins
 from kwiresniff.plugins.sinks import LEARNED_FROM as SCHEMAS_FROM
 from kwiresniff.plugins.sinks import chain_with_plugins
 from kwiresniff.session import Analyzer, Depth, endpoints
@@ -97,6 +99,18 @@ class Settings:
         self.name_topics(analyzer)
         return analyzer
 
+    def with_plugins(self, paths: Sequence[str], options: PluginOptions) -> Settings:
+        """These settings with the plugins at ``paths`` and those of installed packages. Raises PluginError for what
+        cannot be loaded.
+        """
+        options = options._replace(schemas=tuple(map(_absolute, options.schemas)))
+        return replace(
+            self,
+            plugins=tuple(file_at(str(file)) for path in paths for file in files_of(path)),
+            plugin_names=tuple(plugin.name for plugin in load_plugins(paths, options).loaded),
+            plugin_options=options,
+        )
+
     def load_plugins(self) -> Plugins:
         """The plugins. Raises PluginError where others are installed than where the work was planned."""
         if not self.plugin_names:
@@ -118,7 +132,7 @@ class Settings:
 class Reading:
     """One pass over captures. Iterate ``read`` or ``events`` once; ``counts`` are final when that ends.
 
-    ``rows`` makes rows of the events.
+    ``rows`` makes rows of the events. ``clusters`` are learnt where plugins or tables ask for them.
     """
 
     rows: Rows
@@ -132,6 +146,7 @@ class Reading:
         self._choice = Choice(settings.where, settings.pushed, self._topic_name, always)
         self._analyzer = settings.analyzer(self._choice, text=text)
         self._redactor = None if settings.redact_key is None else Redactor(settings.redact_key)
+        self.clusters = Clusters()
         self._problems: list[Problem] = []  # of files that cannot be read
         self._skipped = 0
         self._not_read: list[str] = []
@@ -145,6 +160,7 @@ class Reading:
             sink,
             self._plugins,
             self._topic_name,
+            clusters=self.clusters,
             decodes=bool(self._plugins.decoders) and self._choice.decodes,
             decodes_first=self._choice.reads_decoded,
             matches=self._choice.matches if self._choice.chooses else None,
@@ -301,6 +317,11 @@ def _other_end(one: LeftOut) -> Problem:
     between = endpoints(bytes.fromhex(one.flow))
     what = f"the connection of {between[0]} and {between[1]} is told by {one.kept}, which has captured its other end"
     return Problem("other_end", what, timestamp_ns=one.first_ns, details={"kept": one.kept, "between": list(between)})
+
+
+def _absolute(place: str) -> str:
+    """A place of schemas under a name that means the same in every folder."""
+    return place if "://" in place else os.path.abspath(place)
 
 
 def unreadable(path: str, error: CaptureError) -> Problem:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kwiresniff.analysis.doctor.observers import record_clocks
+from kwiresniff.analysis.doctor.troubles import record_clocks
 from kwiresniff.model import Exchange
 from tests.support.exchanges import START_NS, exchange
 from tests.support.incidents import SECOND, codes, findings

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kwiresniff.analysis.doctor import subjects
-from kwiresniff.analysis.doctor.observers import departures, idle_members, uncommitted_starts
+from kwiresniff.analysis.doctor.troubles import departures, idle_members, uncommitted_starts
 from kwiresniff.model import Event, Exchange
 from tests.support.exchanges import START_NS, connection, exchange
 from tests.support.incidents import SECOND, codes, findings

@@ -8,7 +8,6 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from kwiresniff.analysis.doctor.connection_notes import ConnectionNotes, NotesByConnection
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMBER_BYTES, MemoryBudget, text_bytes
 from kwiresniff.analysis.offered_versions import Offer, OfferReader
 from kwiresniff.base.api_keys import (
@@ -40,6 +39,9 @@ MAX_OFFERS = 500
 #: The last times remembered of each broker at which it closed a connection, and how near to its silence that has to be.
 MAX_CLOSED = 20
 ABOUT_NS = 1_000_000_000
+#: Connections of which is noted what was answered on them, and the notes on one, in bytes of memory.
+MAX_CONNECTIONS = 20_000
+NOTES_BYTES = ENTRY_BYTES + 100
 #: What is remembered of a broker with these times, in bytes of memory.
 CLOSED_BYTES = ENTRY_BYTES + CONTAINER_BYTES + (MAX_CLOSED + 1) * NUMBER_BYTES
 
@@ -55,6 +57,17 @@ AT_ADVERTISED = frozenset({
     PRODUCE, FETCH, LIST_OFFSETS, OFFSET_COMMIT, OFFSET_FETCH, JOIN_GROUP, ADD_PARTITIONS_TO_TXN,
     CONSUMER_GROUP_HEARTBEAT, SHARE_GROUP_HEARTBEAT, SHARE_FETCH, STREAMS_GROUP_HEARTBEAT,
 })  # fmt: skip
+
+
+class _Notes:
+    """On a connection: when the last response came, whether its client got from bootstrapping to work, and whether its
+    broker is known to answer who has not authenticated."""
+
+    __slots__ = ("answered_ns", "is_open", "is_working")
+
+    def __init__(self) -> None:
+        self.answered_ns = 0
+        self.is_open = self.is_working = False
 
 
 class Cluster:
@@ -80,13 +93,16 @@ class Cluster:
         self.unauthenticated: set[str] = set()
         self.served: dict[tuple[str, str], set[str]] = {}
         self.old: set[str] = set()
-        self._notes = NotesByConnection(budget)
+        self._notes: dict[int, _Notes] = {}
         self._closed: dict[str, list[int]] = {}
         self.ended_answer_ns = 0
 
     def ended(self, connection: Connection) -> None:
         """Notes when a broker closed a connection, and when the last response came on it."""
-        self.ended_answer_ns = self._notes.end(connection)
+        notes = self._notes.pop(connection.id, None)
+        if notes is not None:
+            self._budget.release(NOTES_BYTES)
+        self.ended_answer_ns = notes.answered_ns if notes is not None else 0
         if connection.closed_by != "broker":
             return
         broker = connection.broker
@@ -107,25 +123,26 @@ class Cluster:
         """When a broker closed connections, as far as that is remembered."""
         return self._closed.get(broker, [])
 
-    def answered(self, exchange: Exchange, ns: int) -> ConnectionNotes | None:
-        """Notes a response from a broker's address; returns what is noted of its connection, None where
-        there are too many."""
+    def answered(self, exchange: Exchange, ns: int) -> None:
+        """Notes a response from a broker's address."""
         broker = exchange.connection.broker
         known = self.last_answer_ns
         before = self.answer_before_ns = known.get(broker, 0)
         if ns > before and (before or len(known) < MAX_NODES):
             known[broker] = ns  # that of a connection which ends late may be told late
-        notes = self._notes.of(exchange)
-        if notes is not None:
-            notes.answered_ns = ns
-            if not notes.is_open and broker in known and exchange.api_key not in BEFORE_AUTHENTICATION:
-                if exchange.connection.sasl is None:
-                    self.unauthenticated.add(broker)
-                notes.is_open = broker in self.unauthenticated
-            if not notes.is_working and exchange.api_key in AT_ADVERTISED:
-                notes.is_working = True
-                self._works(exchange, broker)
-        return notes
+        notes = self._notes.get(exchange.connection.id)
+        if notes is None:
+            if len(self._notes) >= MAX_CONNECTIONS or not self._budget.admit(NOTES_BYTES):
+                return
+            notes = self._notes[exchange.connection.id] = _Notes()
+        notes.answered_ns = ns
+        if not notes.is_open and broker in known and exchange.api_key not in BEFORE_AUTHENTICATION:
+            if exchange.connection.sasl is None:
+                self.unauthenticated.add(broker)
+            notes.is_open = broker in self.unauthenticated
+        if not notes.is_working and exchange.api_key in AT_ADVERTISED:
+            notes.is_working = True
+            self._works(exchange, broker)
 
     def _works(self, exchange: Exchange, broker: str) -> None:
         """Notes a connection on which a client got from bootstrapping to work."""

@@ -38,7 +38,7 @@ _UNEXPLAINED = (
     "None of the known causes explains this. See the packets, and the logs of the clients and brokers named here, at "
     "that time."
 )
-#: The greater, the better is an explanation: the harm that it explains, what it assumes, how much it explains.
+#: The less, the better is an explanation: the harm that it explains, what it assumes, how much it explains.
 _Merit: TypeAlias = tuple[tuple[float, ...], int, int]
 
 
@@ -75,7 +75,7 @@ def _winners(explanations: Sequence[Explanation]) -> dict[Explanation, Explanati
     """
     takers: dict[Observation, Explanation] = {}
     winner_of: dict[Explanation, Explanation] = {}
-    queue = [(_negated(_merit(one, takers)), place) for place, one in enumerate(explanations)]
+    queue = [(_merit(one, takers), place) for place, one in enumerate(explanations)]
     heapify(queue)
     while queue:
         before, place = heappop(queue)
@@ -85,7 +85,7 @@ def _winners(explanations: Sequence[Explanation]) -> dict[Explanation, Explanati
             others = [takers[one] for one in explanation.explained]
             winner_of[explanation] = max(others, key=others.count)
             continue
-        now = _negated(_merit(explanation, takers))
+        now = _merit(explanation, takers)
         if now != before:
             heappush(queue, (now, place))
             continue
@@ -98,12 +98,7 @@ def _merit(explanation: Explanation, takers: dict[Observation, Explanation]) -> 
     left = [one for one in explanation.explained if one not in takers]
     harm = sum((one.harm for one in left), Harm())
     symptom = explanation.rank == SYMPTOM  # says that it is so, and not why
-    return harm.weight(), -explanation.assumptions() - symptom, len(left)
-
-
-def _negated(merit: _Merit) -> tuple[tuple[float, ...], int, int]:
-    weight, assumptions, count = merit
-    return tuple(-one for one in weight), -assumptions, -count
+    return tuple(-one for one in harm.weight()), explanation.assumptions() + symptom, -len(left)
 
 
 def _finding_of(explanation: Explanation) -> Finding:
@@ -125,7 +120,7 @@ def _finding_of(explanation: Explanation) -> Finding:
         explains=explanation.explains,
         rank=explanation.rank,
         weight=harm.weight(),
-        observed=tuple(one.text for one in explained)[:MAX_OBSERVED],
+        observed=tuple(one.sentence for one in explained)[:MAX_OBSERVED],
         supports=explanation.supports,
         contradicts=explanation.contradicts,
     )
@@ -145,7 +140,7 @@ def _left_over(one: Observation) -> Finding:
         code=one.kind,
         severity=one.harm.severity(),
         subject=listed(names),
-        title=one.text,
+        title=one.sentence,
         remedy=_UNEXPLAINED,
         count=one.count,
         evidence=one.evidence,
