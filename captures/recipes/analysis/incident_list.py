@@ -687,4 +687,13 @@ INCIDENTS = (
         for what in ("share-late", "share-poison")
     ),
     Incident("clock-behind", [incident("clock-behind")], topics("readings:2")),
+    *(
+        Incident(name, [("missed.py", "{bootstrap}", what)], topics(f"orders:{partitions}"), client=clients)
+        for name, what, partitions, clients in (
+            ("partitions-added", "added", 2, LIBRDKAFKA),
+            ("member-away", "away", 4, LIBRDKAFKA),
+            ("committed-early", "early", 3, f"{LIBRDKAFKA}, {KAFKA_PYTHON}"),
+            ("aborted-records", "aborted", 2, f"{LIBRDKAFKA}, {KAFKA_PYTHON}"),
+        )
+    ),
 )
