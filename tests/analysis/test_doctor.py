@@ -342,7 +342,7 @@ class Counted(Observer):
     """Notes what it is called with."""
 
     seen: ClassVar[list[int]] = []
-    apis = None
+    apis: ClassVar[frozenset[int] | None] = None
 
     def exchange(self, exchange: Exchange) -> None:
         self.seen.append(exchange.correlation_id)

@@ -391,3 +391,45 @@ def test_partitions_are_kept_for_a_member_that_is_away(events: list[Event], expe
     assert [one.severity for one in found] == ["warning" for _ in expected]
     for one, words in zip(found, expected, strict=True):
         assert words in one.title and "(static member i)" in one.title and "orders-0" in one.title
+
+
+@pytest.mark.parametrize(
+    ("protocol_name", "expected"), [("cooperative-sticky", ["was away"]), ("stream", []), (None, [])]
+)
+def test_assignors_that_add_data_of_their_own_are_read_but_for_kafka_streams(
+    protocol_name: str | None, expected: list[str]
+) -> None:
+    """What cannot be read leaves nothing of what was assigned before: here a partition that the member gave back."""
+    later = back(2.5, "i", [0], 1)
+    assert later.response is not None and later.response.body is not None
+    later.response.body["protocol_name"] = protocol_name
+    later.response.body["assignment_decoded"]["data"]["user_data"] = b"generation"
+    events = [back(2, "i", [0], 1), later, ends(1, 3), *stored(3, 18), back(18.5, "i", [0], 2)]
+    found = [one for one in findings(*events) if one.code == "member_away"]
+    assert len(found) == len(expected)
+
+
+def test_a_commit_that_fails_shows_that_its_application_gets_on() -> None:
+    """A coordinator that has gone refuses commits: the member does not hang."""
+
+    def given(second: int) -> Exchange:
+        return fetch("a", second, 10 * second, codec="none")
+
+    refused: dict[str, Any] = {"errors": [("topics[0].error_code", 15, "COORDINATOR_NOT_AVAILABLE", True)]}
+    held = [back(0, None, [0], 1), *[one for s in range(1, 40) for one in (given(s), beat_of("a", s + 0.5))]]
+    commits = [commit("a", at_s, 10 * at_s, 0) for at_s in (5, 10, 15)]
+    in_vain = [commit("a", at_s, 10 * at_s, 0, outcome="error", **refused) for at_s in (20, 25, 30, 35)]
+
+    def told(*events: Event) -> bool:
+        ordered = sorted(
+            events, key=lambda one: one.request.first_ns if isinstance(one, Exchange) and one.request else 0
+        )
+        return "commits_stopped" in [code for code, _ in codes(*ordered)]
+
+    assert told(*held, *commits)
+    assert not told(*held, *commits, *in_vain)
+
+
+def beat_of(client: str, at_s: float) -> Exchange:
+    request = {"group_id": GROUP, "member_id": "m"}
+    return exchange("Heartbeat", 12, 4, client_id=client, request=request, response={}, start_ns=at(at_s))
