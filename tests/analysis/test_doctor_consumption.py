@@ -433,3 +433,10 @@ def test_a_commit_that_fails_shows_that_its_application_gets_on() -> None:
 def beat_of(client: str, at_s: float) -> Exchange:
     request = {"group_id": GROUP, "member_id": "m"}
     return exchange("Heartbeat", 12, 4, client_id=client, request=request, response={}, start_ns=at(at_s))
+
+
+def test_a_member_that_is_away_is_a_symptom_where_nobody_is_left() -> None:
+    """The only member was killed, and its session is over."""
+    joined = join("a", 1, member_id="m", members=[{"member_id": "m"}])
+    (found,) = findings(joined, back(2, None, [0], 1), ends(1, 3), *stored(3, 30))
+    assert (found.code, [one.code for one in found.symptoms]) == ("group_deserted", ["member_away"])
