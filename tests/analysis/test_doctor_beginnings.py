@@ -9,7 +9,7 @@ import pytest
 from kwiresniff.analysis.doctor.troubles import starts_at_end, unassigned
 from kwiresniff.model import Event, Exchange
 from tests.support.exchanges import START_NS, connection, exchange
-from tests.support.incidents import SECOND, closed, codes, findings
+from tests.support.incidents import SECOND, closed, codes, findings, produce
 
 
 def at(seconds: float) -> int:
@@ -239,3 +239,10 @@ def test_groups_and_clients_whose_start_is_followed_are_bounded(monkeypatch: pyt
     other = asked(0, -1)
     other.client_id = "another"
     assert codes(other, *events[1:]) == []
+
+
+def test_records_that_a_group_passes_over_come_before_what_was_late() -> None:
+    """A write that took three seconds is over; what was skipped is not read any more."""
+    slow = [produce(number * SECOND, latency_ns=3 * SECOND) for number in range(3)]
+    told = [one.code for one in findings(committed(0), *slow, asked(11, -1), *begun(12, 600))]
+    assert told[0] == "records_skipped" and len(told) > 1

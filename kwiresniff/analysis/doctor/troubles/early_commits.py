@@ -150,7 +150,7 @@ class EarlyCommits(Observer):
                 case,
                 [f"client:{client}", f"group:{group}"],
                 numbers,
-                Harm(records_unread=skipped),
+                Harm(records_lost=skipped),
             )
 
 

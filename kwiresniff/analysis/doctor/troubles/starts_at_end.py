@@ -216,6 +216,7 @@ class StartsAtEnd(Observer):
         sizes = [size for topic in topics if (size := self._sizes.get(topic)) is not None] if is_added else []
         added_by = [size.added_by for size in sizes if size.added_by]
         learned_ns = max((passed.case.first_ns - size.grown_ns for size in sizes), default=0)
+        expired = not group.gone.isdisjoint(passed.ends)
         return observation_of(
             "starts_at_end",
             passed.case,
@@ -224,11 +225,11 @@ class StartsAtEnd(Observer):
                 "group": group_id,
                 "partitions": [f"{topic}-{index}" for topic, index in sorted(passed.ends)][:100],
                 "records": records,
-                "expired": not group.gone.isdisjoint(passed.ends),
+                "expired": expired,
                 "deleted_by": group.deleted_by or None,
                 "added": is_added,
                 "added_by": added_by[0] if added_by else None,
                 "learned_ns": learned_ns,
             },
-            Harm(records_unread=records),
+            Harm(records_lost=records) if expired or is_added else Harm(records_unread=records),
         )
