@@ -7,6 +7,7 @@ from typing import Any, Final
 from kwiresniff.analysis.doctor.cause import ERROR, Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.observation import Observation, Observed
+from kwiresniff.analysis.doctor.troubles.rebalances import OFTEN_AGAIN
 from kwiresniff.analysis.doctor.wording import counted, duration, listed, times
 from kwiresniff.results.findings import scope_of
 
@@ -15,8 +16,6 @@ REBALANCES: Final = 3
 FEW_DEPARTURES: Final = 2
 #: Once may be the end of a membership that a restart left behind.
 OFTEN_REMOVED: Final = 2
-#: A request that is sent again joins a generation twice; a member that does so more often goes round in a circle.
-OFTEN_AGAIN: Final = 10
 _POLLS: Final = (
     "Look at what {who} does between two polls: less of it at a time (max.poll.records), or more time for it "
     "(max.poll.interval.ms)."

@@ -12,7 +12,7 @@ from typing import ClassVar, Final
 
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_of, clipped
-from kwiresniff.analysis.doctor.observation import Observation, observation_of
+from kwiresniff.analysis.doctor.observation import HARMLESS, Harm, Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.wording import clock, duration, listed, times
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
@@ -30,6 +30,8 @@ MAX_LISTED = 10
 MAX_GENERATIONS = 20
 #: The member for which a rebalance waited is answered so soon after it has joined.
 SOON_NS = 5_000_000_000
+#: A request that is sent again joins a generation twice; a member that does so more often goes round in a circle.
+OFTEN_AGAIN: Final = 10
 #: Codes by which a member learns that the group goes on without it.
 REMOVED = frozenset({"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_MEMBER_EPOCH", "STALE_MEMBER_EPOCH"})
 _APIS: Final = frozenset({OFFSET_COMMIT, JOIN_GROUP, LEAVE_GROUP, SYNC_GROUP, HEARTBEAT, *HEARTBEAT_PROTOCOLS})
@@ -353,6 +355,8 @@ def _generations(group_id: str, group: Group) -> Observation:
             "histories": [text for client, member in members[:MAX_LISTED] if (text := _history(client, member))],
             "members": [client for client, _ in members[:100]],
         },
+        # Whoever goes round in a circle does no work.
+        Harm(seconds_down=case.seconds) if any(member.again >= OFTEN_AGAIN for _, member in members) else HARMLESS,
     )
 
 
