@@ -41,6 +41,7 @@ COMPILED = (
     "kwiresniff/analysis/doctor/troubles/batches.py",
     "kwiresniff/analysis/doctor/troubles/client_loads.py",
     "kwiresniff/analysis/doctor/troubles/departures.py",
+    "kwiresniff/analysis/doctor/troubles/early_commits.py",
     "kwiresniff/analysis/doctor/troubles/efficiency.py",
     "kwiresniff/analysis/doctor/troubles/hot_partitions.py",
     "kwiresniff/analysis/doctor/troubles/polling.py",

@@ -229,3 +229,21 @@ def test_recompression_that_makes_nothing_late_is_good_to_know() -> None:
     reads = [fetched("led", (SECOND + number * SECOND // 2) // MILLISECOND, "lz4", 20 * SECOND) for number in range(30)]
     one = found("recompression", LED, *writes("led", 2), *reads)
     assert one is not None and one.severity == "info"
+
+
+@pytest.mark.parametrize(
+    ("every", "took_ms", "severities"),
+    [
+        pytest.param(2, 400, ["warning"], id="half of them"),
+        pytest.param(20, 400, [], id="one in twenty"),
+        pytest.param(20, 1200, ["warning"], id="one in twenty, of more than a second"),
+    ],
+)
+def test_few_writes_that_are_a_little_late_are_what_a_busy_moment_costs(
+    every: int, took_ms: int, severities: list[str]
+) -> None:
+    """Of those of the same time; one that takes a second counts anyway."""
+    sent = [
+        write("orders", 1, n * SECOND // 10, (took_ms if n % every == 0 else 4) * MILLISECOND) for n in range(200)
+    ]  # fmt: skip
+    assert [one.severity for one in findings(*sent) if one.code == "late_writes"] == severities

@@ -296,6 +296,22 @@ FIRST = {
         "replication_denied", "error",
         ["10.9.0.1:9192", "10.9.0.1:9194", "10.9.0.1:9196", "orders", "ClusterAction", "Produce was not answered"],
     ),
+    "partitions-added": (
+        "records_skipped", "warning",
+        ["group mail", "mailer 10.9.0.2", "after ops 10.9.0.2 added them", "orders-2, orders-3", "up to 35 records"],
+    ),
+    "member-away": (
+        "member_away", "warning",
+        ["group mail", "mailer-1 10.9.0.2 (static member mailer-1)", "14", "session.timeout.ms 45 s", "nobody read"],
+    ),
+    "committed-early": (
+        "committed_early", "warning",
+        ["shipper 10.9.0.2", "group shipping", "orders-1 at 31, read to 29", "2 records between are not read"],
+    ),
+    "aborted-records": (
+        "aborted_records_read", "warning",
+        ["audit 10.9.0.2", "20 records of orders", "transfer-tx", "isolation.level=read_uncommitted"],
+    ),
 }  # fmt: skip
 #: What else is said of a recording above info: other people whom the same thing happens to.
 ALSO = {

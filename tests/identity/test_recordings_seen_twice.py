@@ -12,7 +12,7 @@ from kwiresniff.analysis.doctor import Doctor
 from kwiresniff.analysis.stats import StatsTable
 from kwiresniff.analysis.topic_traffic import TopicTraffic
 from kwiresniff.capture import open_captures
-from kwiresniff.export import stat_json
+from kwiresniff.export.json_objects import stat_json
 from kwiresniff.export.topics import topic_json
 from kwiresniff.model import Connection, Event, Exchange, Problem
 from kwiresniff.session import Analyzer

@@ -714,4 +714,13 @@ INCIDENTS = (
         tap=replace(INSIDE, filter="tcp and not port 19072"),
         happened="the user broker of the brokers has no right to ClusterAction: they refuse each other's fetches",
     ),
+    *(
+        Incident(name, [("missed.py", "{bootstrap}", what)], topics(f"orders:{partitions}"), client=clients)
+        for name, what, partitions, clients in (
+            ("partitions-added", "added", 2, LIBRDKAFKA),
+            ("member-away", "away", 4, LIBRDKAFKA),
+            ("committed-early", "early", 3, f"{LIBRDKAFKA}, {KAFKA_PYTHON}"),
+            ("aborted-records", "aborted", 2, f"{LIBRDKAFKA}, {KAFKA_PYTHON}"),
+        )
+    ),
 )

@@ -23,7 +23,7 @@ def opened_assignment(body: Body) -> list[Body] | None:
     opened = body.get(f"assignment{DECODED}")
     data = opened.get("data") if isinstance(opened, dict) else None
     # What an assignor of its own kind adds may be work of another sort: standby tasks of Kafka Streams.
-    if not isinstance(data, dict) or data.get("user_data"):
+    if not isinstance(data, dict) or (data.get("user_data") and body.get("protocol_name") in (None, "stream")):
         return None
     topics: list[Body] | None = data.get("assigned_partitions")
     return topics

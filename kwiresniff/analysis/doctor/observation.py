@@ -14,8 +14,9 @@ from kwiresniff.analysis.doctor.wording import duration, listed, span, times
 class Harm:
     """What something cost whoever works with Kafka; zero where nothing, or nothing that was seen.
 
-    ``late_ns`` is the sum of what ``requests_late`` waited too long. ``records_unread`` lie in a log and nobody reads
-    them. ``seconds_down`` is for how long somebody could do no work at all.
+    ``records_lost`` are in no log, or a group that was reading passes over them. ``late_ns`` is the sum of what
+    ``requests_late`` waited too long. ``records_unread`` lie in a log and nobody reads them. ``seconds_down`` is for
+    how long somebody could do no work at all.
     """
 
     records_lost: int = 0

@@ -16,7 +16,7 @@ _BUILT_IN: Final = frozenset({"none", "gzip"})
 #: What is written to a topic meanwhile below which nobody may have been meant to read it.
 MANY_RECORDS: Final = 100
 #: What else it looks like when members come and go at once.
-_SYMPTOMS: Final = ("rebalances", "member_removed", "long_rebalance", "no_progress", "group_deserted")
+_SYMPTOMS: Final = ("rebalances", "member_removed", "long_rebalance", "no_progress", "group_deserted", "member_away")
 #: A member that leaves may be back, or the next one there, after so long.
 _BACK_NS: Final = 2_000_000_000
 
@@ -126,4 +126,5 @@ def deserted_group(one: Observation, observed: Observed, context: Context) -> Ex
         numbers={"group": group, "topics": numbers["topics"][:100], "records": records},
         severity="info" if records < MANY_RECORDS else "error" if vanished else "warning",
         stands=numbers["lasted_ns"] > patience_ns,
+        explains={"member_away": scope_of("group", [group])},
     )

@@ -281,12 +281,14 @@ def _is_denied_follower(one: Observation) -> bool:
 def answered_with_error(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """Any other error code in lower case, as `message_too_large` (by its meaning; what clients retry is info up to 3):
     a client was answered with it; with the partitions it stands beneath, the sizes, the user, who took the right away
-    that is missing, and what the broker says.
+    that is missing, and what the broker says. It is an error where it is why a topic is not made that somebody asks for
+    again and again, which is its symptom.
     """
     if _is_denied_follower(one):
         return None
     name, numbers, meaning = one.name("error"), one.numbers, _meaning(one)
-    severity, is_admins = _severity(one, meaning), numbers["is_admins"]
+    missing = _missing(one, observed)
+    severity, is_admins = "error" if missing else _severity(one, meaning), numbers["is_admins"]
     title = f"{name}: {_title(name, meaning, one)}"
     overdue = numbers["overdue"] if name == "INVALID_TXN_STATE" else ""
     more: dict[str, object] = {"users": one.noted("principals")} if one.noted("principals") else {}
@@ -296,7 +298,8 @@ def answered_with_error(one: Observation, observed: Observed, context: Context) 
     concerns = [*one.noted("apis"), *one.noted("concerns"), *(f"group {group}" for group in one.noted("groups"))]
     concerns += [f"transactional id {each}" for each in one.noted("transactions")]
     details = [*one.noted("skews")[:3], *one.noted("former"), *([overdue] if overdue else [])]
-    client = scope_of("client", one.named("client"))
+    client = scope_of("client", [name for each in (one, *missing) for name in each.named("client")])
+    topics = {"unknown_topic_or_partition": scope_of("topic", one.noted("topics"))} if missing else {}
     return told(
         one,
         "; ".join([title, *numbers["taken_away"]]),
@@ -306,8 +309,15 @@ def answered_with_error(one: Observation, observed: Observed, context: Context) 
         rank=ERROR,
         numbers={"error": name, "concerns": concerns, **more},
         details=(*details, *broker_says(one.noted("messages"))),
-        explains={"metadata_storm": client} if severity == "error" else {},
+        explains=({"metadata_storm": client} if severity == "error" else {}) | topics,
     )
+
+
+def _missing(one: Observation, observed: Observed) -> list[Observation]:
+    """Who asks again and again for topics that could not be made because of this error."""
+    topics = scope_of("topic", one.noted("topics") if "CreateTopics" in one.noted("apis") else [])
+    missing = observed.about(topics, "topic_missing")
+    return missing if sum(each.count for each in missing) > FEW else []
 
 
 def _meaning(one: Observation) -> Meaning:

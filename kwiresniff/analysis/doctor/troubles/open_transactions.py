@@ -19,9 +19,9 @@ from kwiresniff.analysis.doctor.observation import Observation, Observed, observ
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.troubles.fencing import producer_of
-from kwiresniff.analysis.doctor.wording import clock, duration, listed
+from kwiresniff.analysis.doctor.wording import clock, duration, listed, times
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
-from kwiresniff.analysis.places import place_of
+from kwiresniff.analysis.places import place_of, request_place
 from kwiresniff.base.api_keys import ADD_PARTITIONS_TO_TXN, END_TXN, FETCH, INIT_PRODUCER_ID, PRODUCE
 from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Body, Exchange
@@ -29,6 +29,10 @@ from kwiresniff.results.findings import scope_of
 
 #: A last stable offset that stands still for so long, while records come in behind it, is no transaction as usual.
 STUCK_NS = 10_000_000_000
+#: Transactions that last for so long make their readers wait longer than any fetch does by default, and how many of
+#: them are no chance.
+LONG_NS = 2_000_000_000
+OFTEN_LONG = 2
 #: What a producer is answered whose transaction is over.
 OVER = frozenset({"INVALID_TXN_STATE", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"})
 #: Partitions and transactional producers that are remembered.
@@ -62,14 +66,16 @@ class _Open:
 
 
 class OpenTransactions(Observer):
-    """``transaction_open``: the last stable offset of partitions has stood still for 10 s at the end of the capture.
+    """``transaction_open``: the last stable offset of partitions has stood still for 10 s at the end of the capture;
+    ``transactions_long``: a producer ended transactions that had lasted for 2 s or more, twice or more often, and
+    consumers of these partitions ask for committed records only.
 
     Notes: ``clients`` that read there. Numbers: ``producer``, ``producer_id``, ``transactional_id``,
     ``transaction_timeout_ms`` and ``began_ns`` of the transaction that holds them back, each None where that is not
     known; whether its producer ``goes_on`` writing; ``partitions``, ``behind`` (with their offsets), ``longest_ns``.
     """
 
-    kinds = ("transaction_open",)
+    kinds = ("transaction_open", "transactions_long")
     apis = frozenset({FETCH, PRODUCE, INIT_PRODUCER_ID, ADD_PARTITIONS_TO_TXN, END_TXN})
 
     def __init__(self, context: Context) -> None:
@@ -79,6 +85,8 @@ class OpenTransactions(Observer):
         )
         self._producers: dict[int, _Open] = {}
         self._read_ns = 0
+        self._long = context.tally()
+        self._readers: dict[tuple[str, str], None] = {}  # topics with who reads what is committed of them
 
     def exchange(self, exchange: Exchange) -> None:
         """What producers do with their transactions, and what Fetch responses show of the last stable offset."""
@@ -100,6 +108,12 @@ class OpenTransactions(Observer):
         elif response is not None:
             producer = self._producers.get(request.get("producer_id", -1))
             if producer is not None:
+                packet, ns = request_place(exchange)
+                if producer.began_ns and ns - producer.began_ns >= LONG_NS:
+                    case = self._long.case(producer.client)
+                    case.add(packet, producer.began_ns, ns - producer.began_ns, until_ns=ns)
+                    case.note("producers", [producer.name])
+                    case.note("topics", dict.fromkeys(topic for _, topic, _ in producer.offsets))
                 producer.began_ns = 0
                 producer.offsets.clear()
 
@@ -191,6 +205,8 @@ class OpenTransactions(Observer):
         if offset != stable.offset or offset >= high_watermark:
             stable.offset, stable.since_ns, stable.case = offset, ns, self.context.case()
         stable.high_watermark = high_watermark
+        if (key[1], client) in self._readers or len(self._readers) < MAX_PARTITIONS:
+            self._readers[key[1], client] = None
         if offset < high_watermark:
             stable.case.add(packet, ns)
             stable.case.note("clients", [client])
@@ -209,6 +225,13 @@ class OpenTransactions(Observer):
                 held.setdefault(self._holder(key, stable), []).append(key)
         for producer_id, keys in held.items():
             yield self._held(producer_id, keys)
+        for client, _, case in self._long:
+            topics = case.noted("topics")
+            readers = sorted({one for key, one in self._readers if key in topics})
+            if case.count >= OFTEN_LONG and readers:
+                about = [f"client:{client}", *[f"topic:{topic}" for topic in topics]]
+                numbers = {"longest_ns": case.most, "producers": case.noted("producers"), "readers": readers}
+                yield observation_of("transactions_long", case, about, numbers)
 
     def _holder(self, key: _Partition, stable: _Stable) -> int:
         """The producer whose open transaction begins at the last stable offset; -1 where none is in the capture."""
@@ -274,6 +297,24 @@ def open_transaction(one: Observation, observed: Observed, context: Context) -> 
         severity="info" if goes_on else "warning" if producer is None else "error",
         numbers={**{name: numbers[name] for name in shown}, "readers": one.noted("clients")},
         explains={"invalid_txn_state": scope_of("client", [producer] if producer is not None else [])},
+    )
+
+
+@cause("long_transactions", explains=("transactions_long",))
+def long_transactions(one: Observation, observed: Observed, context: Context) -> Explanation | None:
+    """`long_transactions` (info): a producer ends its transactions after 2 s and more, twice or more often, so that
+    consumers with `read_committed` get its records as late as that, all at once. Flink commits at its checkpoints,
+    Kafka Streams at `commit.interval.ms`.
+    """
+    numbers = one.numbers
+    return told(
+        one,
+        f"ends transactions only after up to {duration(numbers['longest_ns'])}, {times(one.count)} (transactional "
+        f"id {listed(numbers['producers'], 3)}): {listed(numbers['readers'], 3)} read committed records of "
+        f"{listed(one.named('topic'), 3)}, and get these that late",
+        "Nothing is wrong where that is meant. Readers that should wait less need shorter transactions: the "
+        "interval of Flink's checkpoints, commit.interval.ms of Kafka Streams, fewer records in each.",
+        severity="info",
     )
 
 

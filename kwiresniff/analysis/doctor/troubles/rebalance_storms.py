@@ -7,6 +7,7 @@ from typing import Any, Final
 from kwiresniff.analysis.doctor.cause import ERROR, Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.observation import Observation, Observed
+from kwiresniff.analysis.doctor.troubles.rebalances import OFTEN_AGAIN
 from kwiresniff.analysis.doctor.wording import counted, duration, listed, times
 from kwiresniff.results.findings import scope_of
 
@@ -23,6 +24,16 @@ _SESSIONS: Final = (
     "Look at why {who} sends no heartbeat for as long as its session lasts (session.timeout.ms): a process that stands "
     "still, a machine that is short of CPU, a network that is cut."
 )
+_CIRCLES: Final = (
+    "Look at the log of {who}: it does not take what it is assigned, joins again at once, and sends no heartbeat "
+    "meanwhile."
+)
+#: What differs between members that do so, by the ``protocol_type`` of the group.
+_OF_WORKERS: Final = {
+    "connect": " Connect workers do so whose config topics differ, or lag behind: all that share a group.id must have "
+    "the same config.storage.topic, offset.storage.topic and status.storage.topic. Give another Connect cluster a "
+    "group.id of its own.",
+}
 _RESTARTS: Final = "Look at who comes and goes, and why (kwiresniff groups): members that are restarted."
 #: What makes rebalances rarer or shorter, by the protocol of the group.
 _HELPS: Final = {
@@ -33,10 +44,12 @@ _HELPS: Final = {
 
 @cause("rebalances", explains=("generations", "long_rebalance", "member_removed", "uncommitted_starts"))
 def rebalance_storm(one: Observation, observed: Observed, context: Context) -> Explanation | None:
-    """`rebalances` (warning): a classic, consumer, share or streams group rebalances more often than its start and
-    growth explain; with what each member did, and why, as far as it shows: polls that are too far apart, sessions that
-    time out, restarts. Joins that take long, and what removed members are answered, are symptoms. A group whose only
-    member comes and goes disturbs nobody else: what is told then is that.
+    """`rebalances` (warning; info where each member is restarted once, in order): a classic, consumer, share or streams
+    group rebalances more often than its start and growth explain; with what each member did, and why, as far as it
+    shows: polls that are too far apart, sessions that time out, restarts, a member that joins the same generation again
+    and again, as Connect workers do that share a `group.id` and not their config topic. Joins that take long, and what
+    removed members are answered, are symptoms. A group whose only member comes and goes disturbs nobody else: what is
+    told then is that.
     """
     numbers = one.numbers
     if not _is_storm(one):
@@ -47,10 +60,11 @@ def rebalance_storm(one: Observation, observed: Observed, context: Context) -> E
     came += f", {numbers['removals']} removed" if numbers["removals"] else ""
     word = "generations" if kind == "classic" else "epochs"
     name = "the group" if kind == "classic" else f"the {kind} group"
+    how = "as its members are restarted" if _are_restarted(numbers) else "again and again"
     title = (
         f"its only member comes and goes: {came} in {duration(case_ns)}"
         if alone
-        else f"{name} rebalances again and again: {one.count} {word} in {duration(case_ns)}; {came}"
+        else f"{name} rebalances {how}: {one.count} {word} in {duration(case_ns)}; {came}"
     )
     reasons, remedy = _reasons(numbers, alone=alone)
     return told(
@@ -70,7 +84,7 @@ def rebalance_storm(one: Observation, observed: Observed, context: Context) -> E
             "members": numbers["members"],
         },
         details=tuple(numbers["histories"]),
-        severity="warning",
+        severity="info" if _are_restarted(numbers) else "warning",
         explains={"unanswered": scope_of("group", [group])},
     )
 
@@ -84,6 +98,8 @@ def _follows(numbers: dict[str, Any]) -> tuple[str, ...]:
 def _is_storm(one: Observation) -> bool:
     """Whether a group rebalances more than its coming and going members explain."""
     numbers, count = one.numbers, one.count
+    if any(times_ >= OFTEN_AGAIN for _, times_ in numbers["again"]):
+        return True
     seconds = max((one.last_ns - one.first_ns) / 1e9, 1e-3)
     if count <= REBALANCES or count / seconds * 600 <= REBALANCES:
         return False
@@ -94,9 +110,21 @@ def _is_storm(one: Observation) -> bool:
     return bool(gone >= REBALANCES and (again > 0 or gone > len(numbers["members"]) // 2))
 
 
+def _are_restarted(numbers: dict[str, Any]) -> bool:
+    """Whether no member came more than twice, and all left in order: as when a new version is rolled out."""
+    most = numbers["largest"] or (len(numbers["members"]) if numbers["returns"] else 0)
+    others = ("removals", "overslept", "returned", "again")
+    return numbers["joins"] <= 2 * most and not any(numbers[name] for name in others)
+
+
 def _reasons(numbers: dict[str, Any], *, alone: bool) -> tuple[list[str], str]:
     """Why the members of a group come and go, as sentences, and what to do about that."""
-    removed = [(client, count) for client, count in numbers["removed"] if count >= OFTEN_REMOVED][:3]
+    circles = [(client, count) for client, count in numbers["again"] if count >= OFTEN_AGAIN][:3]
+    removed = [
+        (client, count)
+        for client, count in numbers["removed"]
+        if count >= OFTEN_REMOVED and client not in dict(circles)
+    ][:3]
     late = numbers["overslept"][:3] or numbers["returned"][:3]
     reasons = [
         f"{client} was longer between polls ({duration(slept_ns)}) than max.poll.interval.ms ({duration(interval_ns)})"
@@ -112,11 +140,16 @@ def _reasons(numbers: dict[str, Any], *, alone: bool) -> tuple[list[str], str]:
         "process that stands still, a network that is cut)"
         for client, count in removed
     ]
-    remedies = [_POLLS.format(who=listed([one[0] for one in late]))] if late else []
+    reasons += [
+        f"{client} joined the generation that it was in again and again, {count:,} times" for client, count in circles
+    ]
+    remedies = [_CIRCLES.format(who=listed([client for client, _ in circles]))] if circles else []
+    remedies += [_OF_WORKERS.get(numbers["protocol_type"], "")] if circles else []
+    remedies += [_POLLS.format(who=listed([one[0] for one in late]))] if late else []
     remedies += [_SESSIONS.format(who=listed([one[0] for one in removed]))] if removed else []
-    if numbers["restarts"] or not remedies:
+    if (numbers["restarts"] and not circles) or not remedies:
         remedies += [_RESTARTS + ("" if alone else _HELPS.get(numbers["protocol"], ""))]
-    return reasons, " ".join(remedies)
+    return reasons, " ".join(map(str.strip, filter(None, remedies)))
 
 
 @cause("long_rebalance", explains=("long_rebalance",))

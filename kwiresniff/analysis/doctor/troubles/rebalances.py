@@ -12,7 +12,7 @@ from typing import ClassVar, Final
 
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_of, clipped
-from kwiresniff.analysis.doctor.observation import Observation, observation_of
+from kwiresniff.analysis.doctor.observation import HARMLESS, Harm, Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.wording import clock, duration, listed, times
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
@@ -30,6 +30,8 @@ MAX_LISTED = 10
 MAX_GENERATIONS = 20
 #: The member for which a rebalance waited is answered so soon after it has joined.
 SOON_NS = 5_000_000_000
+#: A request that is sent again joins a generation twice; a member that does so more often goes round in a circle.
+OFTEN_AGAIN: Final = 10
 #: Codes by which a member learns that the group goes on without it.
 REMOVED = frozenset({"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_MEMBER_EPOCH", "STALE_MEMBER_EPOCH"})
 _APIS: Final = frozenset({OFFSET_COMMIT, JOIN_GROUP, LEAVE_GROUP, SYNC_GROUP, HEARTBEAT, *HEARTBEAT_PROTOCOLS})
@@ -39,9 +41,12 @@ ORDINARY = ("need to re-join with the given member-id", "group is already rebala
 
 @dataclass(slots=True, eq=False)
 class Member:
-    """A client in a group: members that are restarted get new ids, so they are known by the client's."""
+    """A client in a group: members that are restarted get new ids, so they are known by the client's. ``again`` are
+    its joins of the generation that it was in already."""
 
     joined: int = 0
+    again: int = 0
+    generation: int = -1
     left: int = 0
     removed: int = 0
     returned: int = 0
@@ -71,6 +76,7 @@ class Group:
 
     protocol: str
     case: Case
+    protocol_type: str = ""
     newest: int = -1
     largest: int = 0
     members: dict[str, Member] = field(default_factory=dict)
@@ -92,8 +98,8 @@ class Rebalances(Observer):
     ``commit_from_outside``: a client that is no member commits for a group that has members.
 
     Numbers of the first: ``generations``, ``joins``, ``leaves``, ``removals``, ``returns`` of members that were there
-    before, ``restarts`` (departures without a reason that shows), ``largest`` as its leaders were told, and lists of
-    those that ``overslept``, ``returned``, or were ``removed``.
+    before, ``restarts`` (departures without a reason that shows), ``largest`` as its leaders were told, the
+    ``protocol_type``, and lists of those that ``overslept``, ``returned``, were ``removed``, or joined ``again``.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("generations", "long_rebalance", "member_removed", "commit_from_outside")
@@ -152,8 +158,11 @@ class Rebalances(Observer):
             case.add(*request_place(exchange), latency_ns)
             case.note("clients", [client_of(exchange)])
             case.note("generations", [str(generation)])
+        group.protocol_type = clipped(field_text(request.get("protocol_type"))) or group.protocol_type
         if member is None:
             return
+        member.again += generation == member.generation
+        member.generation = generation
         # A member that is in the group joins again with its id at every rebalance; with a new id it is new.
         member_id = field_text(answer.get("member_id"))
         if group.epochs.get(member_id) is None:
@@ -340,10 +349,14 @@ def _generations(group_id: str, group: Group) -> Observation:
             "removed": [
                 (client, member.removed) for client, member in members if member.removed and not member.overslept_ns
             ],
+            "again": [(client, member.again) for client, member in members if member.again],
+            "protocol_type": group.protocol_type,
             "reasons": list(dict.fromkeys(reason for _, member in members for reason in member.reasons)),
             "histories": [text for client, member in members[:MAX_LISTED] if (text := _history(client, member))],
             "members": [client for client, _ in members[:100]],
         },
+        # Whoever goes round in a circle does no work.
+        Harm(seconds_down=case.seconds) if any(member.again >= OFTEN_AGAIN for _, member in members) else HARMLESS,
     )
 
 
@@ -367,6 +380,8 @@ def _history(client: str, member: Member) -> str:
     parts = []
     if member.joined:
         parts.append(f"joined {times(member.joined)}")
+    if member.again:
+        parts.append(f"joined the generation that it was in {times(member.again)} more")
     if member.left:
         how = f"left {times(member.left)}"
         if member.overslept_ns:

@@ -8,6 +8,7 @@ from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.wording import clock, counted, duration, listed
+from kwiresniff.base.time_units import MILLISECOND_NS
 from kwiresniff.results.findings import scope_of
 
 #: What else a client does that begins again and again.
@@ -103,3 +104,34 @@ def hanging_consumer(one: Observation, observed: Observed, context: Context) -> 
         supports=("it committed before, and its heartbeats and fetches go on",),
         explains=dict.fromkeys(_OF_GROUP, scope_of("group", [group])),
     )
+
+
+@cause("member_away", explains=("member_away",))
+def absent_member(one: Observation, observed: Observed, context: Context) -> Explanation | None:
+    """`member_away` (warning): a member of a group has closed its connection without leaving, and is not heard of for
+    10 s and more: its partitions are kept for it, and what is written to them is read by nobody until it is back or its
+    session is over (`session.timeout.ms`). A static member (`group.instance.id`) never leaves when it is stopped,
+    another one ends like that when it is killed. Must not be seen: that another member is given its partitions.
+    """
+    numbers, client, group = one.numbers, one.name("client"), one.numbers["group"]
+    lasted, session_ns = duration(numbers["lasted_ns"]), numbers["session_ms"] * MILLISECOND_NS
+    instance = numbers["instance"]
+    who = f"{client} (static member {instance})" if instance else client
+    kept = f" (session.timeout.ms {duration(session_ns)})" if session_ns else ""
+    gone = f"was away for {lasted}" if numbers["over"] else f"has been away for {lasted}"
+    return told(
+        one,
+        f"{who} {gone} from {clock(one.first_ns)} on without leaving: {listed(numbers['partitions'])} were kept "
+        f"for it{kept}, and {counted(numbers['records'], 'record')} waited there that nobody read",
+        (_STATIC if instance else _KILLED)
+        + " Its group waits for it until session.timeout.ms is over: with a shorter one others take over sooner.",
+        subject=f"group {group}",
+        explains=dict.fromkeys(_OF_GROUP, scope_of("group", [group])),
+    )
+
+
+_STATIC: Final = (
+    "A static member does not leave when it is stopped, so that a restart moves no partition: bring it back soon, or "
+    "remove it where it is not to come back (removeMembersFromConsumerGroup of the admin client)."
+)
+_KILLED: Final = "It was killed, or ended without closing its consumer: close that on SIGTERM, so that it leaves."

@@ -39,7 +39,7 @@ _HELD: Final = "The broker, which is older than Kafka 2.0, holds its responses b
 #: What a client meets that is told to wait.
 _SYMPTOMS: Final = (
     "unanswered", "broker_stalled", "request_timed_out", "closed_by_broker", "consumer_lag", "own_queue",
-    "throttling_quota_exceeded",
+    "throttling_quota_exceeded", "slow_transfer",
 )  # fmt: skip
 
 
@@ -142,6 +142,9 @@ def throttled(one: Observation, observed: Observed, context: Context) -> Explana
         quotas = f"{quotas} or the request quota"
     severe = lost_ns / numbers["seen_ns"] >= MUCH and longest_ms >= SEVERE_MS
     on = "its connections" if len(brokers) > 1 else "its connection"
+    name = client.rpartition(" ")[0]
+    alike = [other.name("client") for other in observed.about([f"user:{numbers['user']}"], "throttled")]
+    hosts = [other.rpartition(" ")[2] for other in alike if other != client and other.startswith(f"{name} ")]
     return told(
         one,
         f"is throttled by the {quotas} of user {numbers['user']} or its client id: {one.count} answers tell "
@@ -153,6 +156,7 @@ def throttled(one: Observation, observed: Observed, context: Context) -> Explana
             **{name: numbers[name] for name in ("user", "longest_ms", "total_ms", "lost_ns", "quotas")},
             "brokers": brokers,
         },
+        details=(f"{listed(hosts)} has the same user and client id {name}, and shares its quota",) if hosts else (),
         severity="error" if severe else "warning",
         explains={
             "slow": scope_of("broker", brokers),

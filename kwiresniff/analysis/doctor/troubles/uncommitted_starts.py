@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
@@ -234,28 +234,41 @@ def no_committed_offsets(one: Observation, observed: Observed, context: Context)
 
 @cause("records_skipped", explains=("starts_at_end",))
 def skipped_records(one: Observation, observed: Observed, context: Context) -> Explanation | None:
-    """`records_skipped` (info; warning where the group had committed offsets before): a group without a committed
-    offset begins at the end of partitions that have records, and never reads these (`auto.offset.reset=latest`, which
-    is the default). Seen must be OffsetFetch answered with -1, ListOffsets for the latest offset, and a Fetch from
-    there. A new group that is meant to see new records only looks the same.
+    """`records_skipped` (info; warning where the group had committed offsets before, or where the partitions were added
+    to their topic while the capture looked): a group without a committed offset begins at the end of partitions that
+    have records, and never reads these (`auto.offset.reset=latest`, which is the default). Seen must be OffsetFetch
+    answered with -1, ListOffsets for the latest offset, and a Fetch from there. A new group that is meant to see new
+    records only looks the same.
     """
-    numbers, topics = one.numbers, listed(one.named("topic"))
-    group, expired = numbers["group"], numbers["expired"]
-    lost = "has lost its committed offsets" if expired else "has no committed offset"
+    numbers, topics, clients = one.numbers, listed(one.named("topic")), listed(one.named("client"))
+    partitions, expired, added = listed(numbers["partitions"]), numbers["expired"], numbers["added"]
+    lost = f"{'has lost its committed offsets' if expired else 'has no committed offset'} of {partitions} ({clients})"
     if numbers["deleted_by"]:
-        lost = f"has lost the offsets, deleted by {numbers['deleted_by']},"
+        lost = f"has lost the offsets of {partitions} ({clients}), deleted by {numbers['deleted_by']},"
+    elif added:
+        by, later = numbers["added_by"], duration(numbers["learned_ns"])
+        lost = f"learns of {partitions} {later} after {f'{by} added them' if by else 'they were added'} ({clients})"
     return told(
         one,
-        subject=f"group {group}",
-        title=f"{lost} of {listed(numbers['partitions'])} ({listed(one.named('client'))}) and begins at their "
-        f"end (auto.offset.reset=latest): up to {numbers['records']:,} records of {topics} that are there "
-        "already are not read",
-        remedy="Offsets go when a group has had no members for offsets.retention.minutes (7 days by default), "
-        "or when somebody deletes them. Set the group where it was (kafka-consumer-groups "
-        "--reset-offsets --to-datetime)."
-        if expired
-        else "A new group begins at the end unless auto.offset.reset=earliest: set that where it is to read "
-        "what is there, or set the group's offsets once (kafka-consumer-groups --reset-offsets). See whether "
-        "its name is the one that it had.",
-        severity="warning" if expired else "info",
+        f"{lost} and begins at their end (auto.offset.reset=latest): up to {numbers['records']:,} records of "
+        f"{topics} that are there already are not read",
+        _ADDED if added else _EXPIRED if expired else _NEW,
+        subject=f"group {numbers['group']}",
+        severity="warning" if expired or added else "info",
     )
+
+
+_ADDED: Final = (
+    "What is written to new partitions before a group learns of them is skipped with auto.offset.reset=latest: set "
+    "earliest for groups that are to read everything. How late they learn of them is metadata.max.age.ms (5 minutes by "
+    "default). What was skipped can be read again by setting the offsets of these partitions "
+    "(kafka-consumer-groups --reset-offsets --to-earliest)."
+)
+_EXPIRED: Final = (
+    "Offsets go when a group has had no members for offsets.retention.minutes (7 days by default), or when somebody "
+    "deletes them. Set the group where it was (kafka-consumer-groups --reset-offsets --to-datetime)."
+)
+_NEW: Final = (
+    "A new group begins at the end unless auto.offset.reset=earliest: set that where it is to read what is there, or "
+    "set the group's offsets once (kafka-consumer-groups --reset-offsets). See whether its name is the one that it had."
+)

@@ -7,21 +7,25 @@ from typing import Final
 from kwiresniff.analysis.doctor.cause import WASTE, Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.observation import Observation, Observed
-from kwiresniff.analysis.doctor.wording import listed, times
+from kwiresniff.analysis.doctor.wording import duration, listed
 from kwiresniff.results.findings import scope_of
 
 #: A member may commit so often in a second before it is waste.
 COMMITS_PER_SECOND: Final = 30.0
-#: How often in a second a client produces, and records in each request, below which batching is off; and from when on
-#: it is much: ``linger.ms`` of 5, the default, would not send more often.
+#: How many requests, how often in a second, and with how few records in each, are no batching.
+PRODUCES: Final = 500
 PRODUCES_PER_SECOND: Final = 30.0
-MANY_PRODUCES: Final = 200.0
 FEW_RECORDS: Final = 2.0
+#: Requests a second of a client from when on they are many: ``linger.ms`` of 5, the default, would not send more often.
+MANY_REQUESTS: Final = 200.0
+#: The part of its requests that a client sends alone, and the part of its time for which it waits for the answers, when
+#: it can send no more because it waits for each of them; and how long they take at least, where that matters.
+ALONE: Final = 0.9
+WAITING: Final = 0.7
+MATTERS_NS: Final = 5_000_000
 #: The part of fetches that brings nothing, and how many in a second, above which polling is too eager.
 EMPTY_FETCHES: Final = 0.9
 EMPTY_PER_SECOND: Final = 20.0
-#: How often a connection is closed after records without acknowledgement before it is no coincidence.
-OFTEN_REFUSED: Final = 3
 #: Requests with messages of the old format above which their conversion is worth a warning.
 ENOUGH_OLD: Final = 100
 #: The part of a topic's bytes that one partition gets, and how many times its fair share that must be.
@@ -65,55 +69,78 @@ def small_batches(one: Observation, observed: Observed, context: Context) -> Exp
         one,
         f"sends {records / requests:.1f} records in a request: {records:,} records in {requests:,} requests",
         "Raise linger.ms (5 to 20 ms) and batch.size: requests, not bytes, are what brokers run out of.",
-        severity="warning" if rate > MANY_PRODUCES else "info",
+        severity="warning" if rate > MANY_REQUESTS else "info",
         rank=WASTE,
-        stands=rate > PRODUCES_PER_SECOND and records / requests < FEW_RECORDS,
+        stands=requests >= PRODUCES and rate > PRODUCES_PER_SECOND and records / requests < FEW_RECORDS,
+    )
+
+
+@cause("one_at_a_time", explains=("produces",))
+def one_at_a_time(one: Observation, observed: Observed, context: Context) -> Explanation | None:
+    """`one_at_a_time` (warning where the path takes most of the time, which is a symptom then; else info): a producer
+    sends one record, waits for the answer, and sends the next: 100 times and more, nine requests in ten are sent while
+    no other is under way, and it waits for them for most of its time. It can send no more records in a second than
+    answers fit in, as with `send().get()` in a loop. Must not be seen: answers that take less than 5 ms.
+    """
+    numbers, seen_ns = one.numbers, max(one.last_ns - one.first_ns, 1)
+    records, requests, alone, waited_ns = (numbers[name] for name in ("records", "requests", "alone", "waited_ns"))
+    if not alone or records / requests >= FEW_RECORDS or waited_ns < alone * MATTERS_NS:
+        return None
+    if observed.about([f"client:{one.name('client')}"], "transactions"):
+        return None  # it has to wait for those
+    mean_ns, host = waited_ns // alone, one.name("client").rpartition(" ")[2]
+    paths = [path.numbers["round_trip_ns"] for path in observed.about([f"host:{host}"], "path_time")]
+    path_ns = min(paths, default=0)
+    far = f", of which the path takes {duration(path_ns)}" if path_ns > mean_ns / 2 else ""
+    return told(
+        one,
+        f"sends one record, waits for its answer, then sends the next: {requests:,} requests, "
+        f"{duration(mean_ns)} each{far}, {waited_ns / seen_ns:.0%} of its time: it can send no more than "
+        f"{1e9 / mean_ns:.0f} records a second",
+        "Do not wait for each record (send().get(), flush() after each): send the next ones meanwhile, and look at "
+        "the result in a callback; the producer puts those that come together into one request (linger.ms).",
+        severity="warning" if far else "info",
+        stands=alone >= ALONE * requests and waited_ns >= WAITING * seen_ns,
+        explains={"long_path": scope_of("host", [host])} if far else {},
+    )
+
+
+@cause("small_transactions", explains=("transactions",))
+def small_transactions(one: Observation, observed: Observed, context: Context) -> Explanation | None:
+    """`small_transactions` (warning where it waits for them for more than half of its time, else info): a producer ends
+    a transaction for fewer than 2 records, 100 times and more. Each costs a round to the coordinator and a marker in
+    every partition that it wrote to, and the next waits for these.
+    """
+    records, waited_ns, seen_ns = one.numbers["records"], one.numbers["waited_ns"], one.last_ns - one.first_ns
+    return told(
+        one,
+        f"ends a transaction for {records / one.count:.1f} records: {one.count:,} transactions, "
+        f"{_per_second(one.count, one):.0f} a second; it waits for {duration(waited_ns // one.count)} in each, "
+        f"{waited_ns / max(seen_ns, 1):.0%} of its time",
+        "Write many records in a transaction, or commit at an interval (100 ms and more): each needs a round to "
+        "its coordinator and leaves a marker in each partition, and the next waits until these are written.",
+        severity="warning" if waited_ns > seen_ns / 2 else "info",
+        rank=WASTE,
+        stands=0 < records < FEW_RECORDS * one.count,
     )
 
 
 @cause("empty_fetches", explains=("empty_fetches",))
 def empty_fetches(one: Observation, observed: Observed, context: Context) -> Explanation | None:
-    """`empty_fetches` (info): nine fetches in ten bring nothing, more than 20 a second."""
-    whole, at_once = one.numbers["fetches"], one.numbers["at_once"]
-    held = f", though each may wait {one.numbers['longest_wait_ms']} ms: the broker answers at once"
+    """`empty_fetches` (warning from 200 a second on, else info): nine fetches in ten bring nothing, more than 20 a
+    second: the consumer lets its broker wait for too short a time, or the broker answers sooner than it may.
+    """
+    whole, at_once, rate = one.numbers["fetches"], one.numbers["at_once"], _per_second(one.count, one)
+    wait = f"each may wait {one.numbers['longest_wait_ms']} ms"
+    held = f", though {wait}: the broker answers at once" if at_once else f": {wait} (fetch.max.wait.ms)"
     return told(
         one,
-        f"{one.count:,} of {whole:,} fetches bring nothing{held if at_once else ''}",
+        f"{one.count:,} of {whole:,} fetches bring nothing, {rate:.0f} a second{held}",
         _NOT_HELD if at_once else _RAISE_WAIT,
         numbers={"fetches": whole},
-        severity="info",
+        severity="warning" if rate > MANY_REQUESTS else "info",
         rank=WASTE,
         stands=one.count / whole > EMPTY_FETCHES and _per_second(whole, one) > EMPTY_PER_SECOND,
-    )
-
-
-@cause("acks_0", explains=("unacknowledged_writes",))
-def no_acknowledgement(one: Observation, observed: Observed, context: Context) -> Explanation | None:
-    """`acks_0` (info): records sent without acknowledgement."""
-    return told(
-        one,
-        "produces without acknowledgement (acks=0)",
-        "Records can be lost without anybody knowing. Use acks=all where they matter.",
-        severity="info",
-        rank=WASTE,
-    )
-
-
-@cause("acks_0_refused", explains=("closed_after_write", "unacknowledged_writes"))
-def unheard_writes(one: Observation, observed: Observed, context: Context) -> Explanation | None:
-    """`acks_0_refused` (error): a broker closes connections at once after records without acknowledgement, 3 times or
-    more, which is how it refuses them.
-    """
-    client, broker = one.name("client"), one.name("broker")
-    return told(
-        one,
-        f"writes with acks=0, and {context.cluster.broker_text(broker)} closes the connection after "
-        f"it, {times(one.count)}: that is how it refuses what nobody waits for, and those records are lost",
-        "Set acks=1 or all, and the answer says why: records larger than max.message.bytes, a right "
-        "that is missing, a partition that it does not lead.",
-        severity="error",
-        stands=one.count >= OFTEN_REFUSED,
-        explains=dict.fromkeys(("acks_0", "connection_churn"), scope_of("client", [client])),
     )
 
 

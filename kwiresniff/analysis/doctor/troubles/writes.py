@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from kwiresniff.analysis.body_entities import acks_of
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import MAX_NAMES, client_of, clipped
+from kwiresniff.analysis.doctor.evidence import MAX_NAMES, Case, client_of, clipped
 from kwiresniff.analysis.doctor.observation import HARMLESS, Harm, Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
@@ -30,6 +30,10 @@ ALIKE: Final = 5
 #: Fewer late writes, or such as took less together, are what a busy moment costs.
 FEW: Final = 3
 MUCH_NS: Final = 1_000_000_000
+#: Of the writes of their time those that were late are more than a busy moment from this part on, or where one of them
+#: took so long.
+PART: Final = 0.1
+SLOW_NS: Final = 1_000_000_000
 #: Late writes that overlap or follow each other so soon are one time of trouble.
 TOGETHER_NS: Final = 10_000_000_000
 #: Leaders, topics and hosts whose writes are counted, nodes that are counted of each, and late writes that are
@@ -190,8 +194,14 @@ class Writes(Observer):
         about = [f"broker:{broker}", f"topic:{topic}", f"host:{host}"]
         about += [f"partition:{one}" for one in case.noted("partitions")]
         about += [f"node:{cluster.of(broker)}/{node}" for node in {node: None for one in late for node in one.nodes}]
-        harm = Harm(requests_late=case.count, late_ns=case.total) if _is_much(late) else HARMLESS
+        harm = Harm(requests_late=case.count, late_ns=case.total) if self._matters(log, late, case) else HARMLESS
         return observation_of("late_writes", case, about, _numbers(broker, log, late), harm, text=text)
+
+    def _matters(self, log: _Log, late: list[_Late], case: Case) -> bool:
+        """Whether late writes cost something: one of them took long, or they are not few of those of their time."""
+        whole_ns = max(self.context.end_ns - self.context.begin_ns, 1)
+        meanwhile = log.count * (case.last_ns - case.first_ns) / whole_ns
+        return _is_much(late) and (case.most >= SLOW_NS or len(late) >= PART * meanwhile)
 
 
 def _is_much(late: list[_Late]) -> bool:
