@@ -9,15 +9,15 @@ An observer is a class, registered with ``hooks.doctor_observer(Class)``; for ea
 with what all observers share, ``context``. Its ``exchange`` is called with each exchange of the API keys in ``apis``
 (None: of all), ``failure`` with each that has an error or no answer, ``connection`` with connections that have ended,
 ``observations`` at the end. A ``CountingObserver`` counts by two names, here the client and nothing else, within
-bounds, and makes an observation of each case. A cause, ``hooks.doctor_cause(Class)``, says of each observation what is
-told of it.
+bounds, and makes an observation of each case. A cause, ``hooks.doctor_cause(function)``, says of each observation what
+is told of it.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from kwiresniff.analysis.doctor import Cause, CountingObserver, Explanation, Observation, Observed
+from kwiresniff.analysis.doctor import Context, CountingObserver, Explanation, Observation, Observed, cause, told
 from kwiresniff.model import Exchange
 
 API_VERSIONS = 18
@@ -29,7 +29,6 @@ class ClientNames(CountingObserver):
 
     kinds = ("default_client_id",)
     entities = ("client", "")
-    sentence = "{client} goes by the name that its library came with, {times}"
     apis = frozenset({API_VERSIONS})
 
     def exchange(self, exchange: Exchange) -> None:
@@ -40,19 +39,14 @@ class ClientNames(CountingObserver):
             case.add(exchange.request.first_packet, exchange.request.first_ns)
 
 
-class DefaultClientId(Cause):
+@cause("default_client_id", explains=("default_client_id",))
+def default_client_id(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`default_client_id` (info): a client id that does not say whose it is."""
-
-    codes = ("default_client_id",)
-    explains = ("default_client_id",)
-
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        """One for each name and address."""
-        remedy = "Set client.id to what the application is called."
-        return self.told(one, "goes by the name that its library came with", remedy, severity="info")
+    remedy = "Set client.id to what the application is called."
+    return told(one, "goes by the name that its library came with", remedy, severity="info")
 
 
 def register(hooks: Any) -> None:
     """Called once when the plugin is loaded."""
     hooks.doctor_observer(ClientNames)
-    hooks.doctor_cause(DefaultClientId)
+    hooks.doctor_cause(default_client_id)

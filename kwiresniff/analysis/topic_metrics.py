@@ -13,6 +13,7 @@ from kwiresniff.analysis.metrics import DEFAULT_SERIES, label
 from kwiresniff.analysis.topic_traffic import TopicTraffic
 from kwiresniff.base.needs import Needs
 from kwiresniff.base.placeholders import OTHERS
+from kwiresniff.identity.clusters import Clusters
 from kwiresniff.model import Event, Exchange, TopicNames
 from kwiresniff.results.metrics import Metric
 from kwiresniff.results.topics import Topic
@@ -37,9 +38,11 @@ class TopicMetrics:
 
     NEEDS: ClassVar[Needs] = Needs("bodies", sessions=True)
 
-    def __init__(self, series: int = DEFAULT_SERIES, topic_name: TopicNames | None = None) -> None:
-        """``series`` is how many topics have series of their own."""
-        self._traffic = TopicTraffic(topic_name)
+    def __init__(
+        self, series: int = DEFAULT_SERIES, topic_name: TopicNames | None = None, clusters: Clusters | None = None
+    ) -> None:
+        """``series`` is how many topics have series of their own; ``clusters`` are those of other analyses."""
+        self._traffic = TopicTraffic(topic_name, clusters)
         self._series = series
         self._own: dict[_Key, _Counts] = {}  # and what was counted of each before
         self._seen: set[_Key] = set()  # what was summed up at least once, and so is in the rest

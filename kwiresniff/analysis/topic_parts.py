@@ -1,7 +1,7 @@
 """Topics and partitions of a decoded body, as a digest of the message would have them.
 
-For bodies that have no digest: those of other APIs than Produce and Fetch, those with anything unusual, and all where
-nothing is compiled. Of a partition with an error code no ``offset`` counts.
+For bodies that have no digest: those of other APIs than Produce and Fetch, and those with anything unusual. Of a
+partition with an error code no ``offset`` counts.
 """
 
 from __future__ import annotations
@@ -29,11 +29,6 @@ def message_parts(message: Message | None) -> list[TopicDigest]:
     if digest is not None:
         return digest.parts or []
     return parts_of(message.body) if message.body else []
-
-
-def sizes_of(topic: TopicDigest) -> list[tuple[int, int]]:
-    """The partitions of a topic by their numbers, each with the bytes of its whole batches."""
-    return [(part.index, part.size_bytes) for part in topic.partitions]
 
 
 def parts_of(body: Body) -> list[TopicDigest]:

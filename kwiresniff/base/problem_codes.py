@@ -104,6 +104,8 @@ OF_CAPTURES = (
     ),
     ProblemCode("too_many_clients", "warning", "the pipeline's tables `clients` and `audit` leave some out"),
     ProblemCode("too_many_topics", "warning", "the pipeline's tables leave some topics out"),
+    ProblemCode("too_many_group_events", "warning", "the pipeline's table `groups` leaves the oldest events out"),
+    ProblemCode("too_many_producers", "warning", "the pipeline's table `producers` leaves some out"),
     ProblemCode(
         "packets_dropped", "error",
         "live capture only: packets that could not be read in time (`packets`); of those, `only_written` are in "

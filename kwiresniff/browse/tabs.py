@@ -10,11 +10,11 @@ from kwiresniff.base.placeholders import NO_CLIENT_ID
 from kwiresniff.browse.messages import Reported
 from kwiresniff.browse.text_view import Block, Target
 from kwiresniff.model import Problem
-from kwiresniff.render import stats_table
 from kwiresniff.render.escape import escape
 from kwiresniff.render.findings import FindingWriter
 from kwiresniff.render.groups import GroupWriter
 from kwiresniff.render.problems import problem_line
+from kwiresniff.render.tables import stats_table
 from kwiresniff.render.topic_blocks import TopicWriter
 from kwiresniff.results.findings import Finding
 from kwiresniff.results.groups import GroupEvent

@@ -116,10 +116,8 @@ class CaptureSet:
             self._wait()
 
     def _learn_secrets(self) -> None:
-        if self._reader is not None and self._reader.secrets:
-            for lines in self._reader.secrets:
-                self.on_secrets(lines)
-            self._reader.secrets.clear()
+        for lines in self._reader.take_secrets() if self._reader is not None else ():
+            self.on_secrets(lines)
 
     @property
     def packets(self) -> int:

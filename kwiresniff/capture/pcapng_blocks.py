@@ -31,7 +31,7 @@ TLS_KEY_LOG = 0x544C534B
 
 #: Interfaces of one section: each costs memory, and a file can hold millions of their blocks.
 MAX_INTERFACES = 65536
-#: Memory of key material, all together; a TLS session takes about 200 bytes of it.
+#: Memory of key logs that nobody has taken yet; a TLS session takes about 200 bytes of it.
 MAX_SECRETS_BYTES = 16 * 1024 * 1024
 #: What a block of it takes beside its bytes.
 _SECRETS_OBJECT_BYTES = 64
@@ -83,13 +83,13 @@ class Interface:
 class Section:
     """The section being read, with its ``number`` in the file.
 
-    ``secrets`` holds the TLS key logs of all sections, until someone takes them.
+    The TLS key logs of all sections are held until someone takes them.
     """
 
     def __init__(self, front: Callable[[int, str], Front]) -> None:
         self.interfaces: list[Interface] = []
-        self.secrets: list[bytes] = []
-        self._secrets_bytes = 0
+        self._key_logs: list[bytes] = []
+        self._key_log_bytes = 0
         self._front = front
         self.number = 0  # of sections whose header was read whole
         self.begin("<")
@@ -149,9 +149,14 @@ class Section:
         data = start + _SECRETS_HEADER_BYTES - 4
         if secrets_type != TLS_KEY_LOG or not 0 < size <= end - 4 - data:
             return
-        if self._secrets_bytes + size + _SECRETS_OBJECT_BYTES <= MAX_SECRETS_BYTES:
-            self._secrets_bytes += size + _SECRETS_OBJECT_BYTES
-            self.secrets.append(buffer[data : data + size])
+        if self._key_log_bytes + size + _SECRETS_OBJECT_BYTES <= MAX_SECRETS_BYTES:
+            self._key_log_bytes += size + _SECRETS_OBJECT_BYTES
+            self._key_logs.append(buffer[data : data + size])
+
+    def take_secrets(self) -> list[bytes]:
+        """The TLS key logs since this was last called."""
+        found, self._key_logs, self._key_log_bytes = self._key_logs, [], 0
+        return found
 
     def _take_interface(self, buffer: bytes, start: int, end: int) -> None:
         if end - start < 20:

@@ -51,10 +51,7 @@ class SegmentProducer(Protocol):
 
 
 class Reader(SegmentProducer, Protocol):
-    """One capture file being read, of which some can go on at another place (see ``FileReader``).
-
-    ``secrets`` are the TLS key logs found in it so far.
-    """
+    """One capture file being read, of which some can go on at another place (see ``FileReader``)."""
 
     packets: int
 
@@ -74,9 +71,8 @@ class Reader(SegmentProducer, Protocol):
         been read.
         """
 
-    @property
-    def secrets(self) -> list[bytes]:
-        """The TLS key logs found so far."""
+    def take_secrets(self) -> list[bytes]:
+        """The TLS key logs in it, those since this was last called."""
 
 
 def segments_of(reader: SegmentProducer) -> Iterator[Segment]:

@@ -28,7 +28,9 @@ from kwiresniff.cli.options import ReadOptions
 from kwiresniff.cli.packet_output import PacketOutput
 from kwiresniff.cli.plugin_examiners import examiners_of
 from kwiresniff.cli.stderr_messages import Messages
-from kwiresniff.export import WRITERS, Output, json_text
+from kwiresniff.export.encode import json_text
+from kwiresniff.export.output import Output
+from kwiresniff.export.writers import WRITERS
 from kwiresniff.index import IndexSink
 from kwiresniff.index.background import Send
 from kwiresniff.index.exchange_index import number_of

@@ -48,7 +48,7 @@ def served_metrics(
 ) -> Iterator[None]:
     """Serves metrics of ``source`` at ``address``, also asked for by ``names``, and says where. Raises ExportError."""
     metrics = Metrics(series, source.topic_name)
-    by_topic = TopicMetrics(series, source.topic_name) if topics else None
+    by_topic = TopicMetrics(series, source.topic_name, source.clusters) if topics else None
 
     def on_event(event: Event) -> None:
         metrics.add(event)

@@ -20,16 +20,17 @@ from kwiresniff.cli.pipeline_options import (
     Decoding,
     cluster_options,
     decoding_options,
-    duration_of,
     duration_option,
     output_options,
 )
 from kwiresniff.cli.pipeline_progress import bar, counter, summary
-from kwiresniff.export import Output, json_line
-from kwiresniff.export.table_columns import WRITABLE
+from kwiresniff.export.encode import json_line
+from kwiresniff.export.output import Output
+from kwiresniff.export.table_columns import QUERYABLE
 from kwiresniff.pipeline.hadoop import HadoopInputs, is_remote
 from kwiresniff.pipeline.sql_check import check_sql
-from kwiresniff.render import console, plain_table
+from kwiresniff.render.tables import plain_table
+from kwiresniff.render.terminal import console
 
 _keylog_option = click.option("--keylog", metavar="FILE", help="TLS keys to decrypt with; workers must see it.")
 _fresh_option = click.option(
@@ -122,9 +123,9 @@ def watch_command(
     out: str,
     cluster: Cluster,
     decoding: Decoding,
-    every: str,
-    settle: str,
-    idle: str,
+    every: int,
+    settle: int,
+    idle: int,
     keylog: str | None,
     once: bool,
     finish: bool,
@@ -144,9 +145,9 @@ def watch_command(
         folder,
         out,
         settings=decoding.settings(None if keylog is None else os.path.abspath(keylog)),
-        idle_ns=duration_of(idle, "--idle"),
-        settle_s=duration_of(settle, "--settle") / 1e9,
-        every_s=None if once else duration_of(every, "--every") / 1e9,
+        idle_ns=idle,
+        settle_s=settle / 1e9,
+        every_s=None if once else every / 1e9,
         finish=finish,
         tables=decoding.tables,
         grouping=decoding.grouping,
@@ -169,14 +170,15 @@ def watch_command(
 def query_command(folder: str, sql: str, form: str, variant: bool, cluster: Cluster) -> None:
     """SQL over what "pipeline run" wrote to DIR.
 
-    Tables: exchanges, connections, problems, records, errors, clients, topics, audit, and latency and topic_latency,
-    whose histograms add up: SELECT api, percentile_ns(collect_list(latency), 0.99) FROM latency GROUP BY api.
+    Tables: exchanges, connections, problems, records, errors, clusters, clients, topics, logs, groups, producers,
+    audit, and latency and topic_latency, whose histograms add up: SELECT api, percentile_ns(collect_list(latency),
+    0.99) FROM latency GROUP BY api.
     """
     from kwiresniff.pipeline.output_store import OutputStore
     from kwiresniff.pipeline.query import query
 
     OutputStore(folder).check()
-    check_sql(sql, WRITABLE)
+    check_sql(sql, QUERYABLE)
     with _warehouse(cluster.remote) as settings:
         names, rows = query(cluster.start(**settings), folder, sql, variants=variant)
         _print(names, rows, form)

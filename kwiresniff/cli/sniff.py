@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 import sys
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from kwiresniff.analysis.metrics import DEFAULT_SERIES
-from kwiresniff.analysis.parse_units import duration_ns
 from kwiresniff.base.address_names import AddressNames
 from kwiresniff.capture.live import LiveCapture, LiveOptions, Rotation, network_interfaces
 from kwiresniff.capture.live.bpf import expression
@@ -22,31 +21,16 @@ from kwiresniff.cli.event_output import FORMS, screen_for
 from kwiresniff.cli.handover import open_and_hand_over
 from kwiresniff.cli.interrupts import ready
 from kwiresniff.cli.metrics import AddressType, served_metrics
-from kwiresniff.cli.options import ReadOptions, live_options
+from kwiresniff.cli.options import DurationType, ReadOptions, live_options
 from kwiresniff.cli.outcomes import INTERRUPTED, one_line
 from kwiresniff.cli.sniff_view import show, show_screen, view_of
 from kwiresniff.cli.tables import ByType
-
-if TYPE_CHECKING:
-    pass
 
 #: What is shown once a second, or at the end, may come a little later: each batch of packets costs a waking up.
 CALM_DELAY_MS = 250
 
 _FILE_SIZE = re.compile(r"([1-9]\d{0,9})([kKmMgG]?)", re.ASCII)
 _FILE_SIZE_UNITS = {"": 1_000_000, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
-
-
-class DurationType(ParamType):
-    """``30s``, ``5m``, a number alone counts seconds; nanoseconds."""
-
-    name = "duration"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        found = duration_ns(value) or duration_ns(f"{value}s")
-        if found is None or found <= 0:
-            self.fail(f"{value!r} is not a duration like 30s or 5m", param, ctx)
-        return found
 
 
 class FileSizeType(ParamType):
@@ -118,7 +102,7 @@ def _list_interfaces(ctx: click.Context, param: click.Parameter, wanted: bool) -
 @click.option("-c", "--count", type=click.IntRange(1), metavar="N", help="Stop after N packets.")
 @click.option(
     "--duration",
-    type=DurationType(),
+    type=DurationType(in_seconds=True),
     metavar="TIME",
     help="Stop after a time like 30s or 5m; a number alone counts seconds.",
 )

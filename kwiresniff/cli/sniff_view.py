@@ -34,9 +34,9 @@ from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.cli.tables import needs_bodies, needs_of, print_tables
 from kwiresniff.errors import KwiresniffError
 from kwiresniff.model import Event, Exchange, Problem
-from kwiresniff.render import stdout_for
 from kwiresniff.render.findings import FindingWriter
 from kwiresniff.render.problems import problem_line
+from kwiresniff.render.terminal import stdout_for
 from kwiresniff.render.topic_blocks import TopicWriter
 
 if TYPE_CHECKING:

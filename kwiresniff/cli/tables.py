@@ -14,8 +14,8 @@ from kwiresniff.base.address_names import AddressNames
 from kwiresniff.base.needs import Needs
 from kwiresniff.cli.click_commands import ParamType
 from kwiresniff.cli.options import ReadOptions
-from kwiresniff.render import is_unicode, printable, stats_table, use_color, width_of
-from kwiresniff.render.terminal import PIPE_WIDTH
+from kwiresniff.render.tables import stats_table
+from kwiresniff.render.terminal import PIPE_WIDTH, is_unicode, printable, use_color, width_of
 from kwiresniff.results.stats import StatRow
 
 

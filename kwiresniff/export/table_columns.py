@@ -52,6 +52,7 @@ _CLIENT_HOST = Column("client_host", "STRING", "the client's address without the
 _API = Column("api", "STRING", "official name; null when the request is missing")
 _WAITING = Column("waiting", "STRING", "why the broker held the answer back on purpose, or null")
 _MINUTE = Column("minute", "TIMESTAMP", "start of the UTC minute of the request")
+_CLUSTER = Column("cluster", "STRING", "the cluster's id, or `cluster of` an address where no answer told the id")
 _PACKET = Column("packet", "BIGINT", "1-based, counted in that file")
 _FIRST_TIME = Column("first_time", "TIMESTAMP", "first seen")
 _LAST_TIME = Column("last_time", "TIMESTAMP", "last seen")
@@ -214,8 +215,17 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("exchanges", "BIGINT", "responses with this error"),
         Column("times", "BIGINT", "how often it stood in them"),
     ),
+    "clusters": (
+        _SOURCE,
+        _CLUSTER,
+        Column("cluster_id", "STRING", "the id; null where no answer told it"),
+        _BROKER,
+        Column("first_time", "TIMESTAMP", "first exchange with the broker as one of this cluster; null without any"),
+        Column("last_time", "TIMESTAMP", "the last one"),
+    ),
     "clients": (
         *_CLIENT,
+        _CLUSTER,
         _FIRST_TIME,
         _LAST_TIME,
         Column("connections", "BIGINT", "how many"),
@@ -228,6 +238,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
     ),
     "topics": (
         _SOURCE,
+        _CLUSTER,
         Column("topic", "STRING", "name; the id when nothing tells the name"),
         Column("topic_id", "STRING", "null where none was told"),
         _FIRST_TIME,
@@ -251,6 +262,34 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("produce_to_consume_p99_ns", "BIGINT", "the same, 99th percentile"),
         Column("details", "STRING", "the whole topic as the JSON of the command topics has it"),
     ),
+    "groups": (
+        _SOURCE,
+        _CLUSTER,
+        Column("group", "STRING", "its name"),
+        Column("time", "TIMESTAMP", "of the request; of commits in a row, of the first"),
+        Column("event", "STRING", "join, assigned, epoch, leave, commit, rejoin or error"),
+        Column("protocol", "STRING", "classic, consumer, share or streams"),
+        Column("generation", "BIGINT", "the generation or the member epoch; null where it is not in the traffic"),
+        _CLIENT_ID,
+        Column("client", "STRING", "ip:port, IPv6 in brackets"),
+        _BROKER,
+        Column("member_id", "STRING", "the member"),
+        Column("details", "STRING", "the whole event as the JSON of the command groups has it"),
+    ),
+    "producers": (
+        _SOURCE,
+        _CLUSTER,
+        Column("producer_id", "BIGINT", "unique in a cluster"),
+        Column("transactional_id", "STRING", "null without one"),
+        _FIRST_TIME,
+        _LAST_TIME,
+        Column("clients", "ARRAY<STRING>", "those that used it, by client id and address, the last one last"),
+        Column("batches", "BIGINT", "record batches that it sent"),
+        Column("records", "BIGINT", "records in them"),
+        Column("errors", COUNTS, "its error codes, the most frequent first"),
+        Column("transactions", COUNTS, "its transactions by their state"),
+        Column("details", "STRING", "the whole producer as the JSON of the command producers has it"),
+    ),
     "audit": (
         *_CLIENT,
         Column("target", "STRING", "the release of Kafka it was held against"),
@@ -260,13 +299,15 @@ TABLES: dict[str, tuple[Column, ...]] = {
     ),
 }
 
-#: What ``pipeline run`` can write; records only when asked for, they are most of the data, and audit only when there is
-#: something to hold clients against.
+#: What ``pipeline run`` can write. Groups, producers and records only when asked for: they have all bodies read, and
+#: records are most of the data. Audit only when there is something to hold clients against.
 WRITABLE = (
-    "exchanges", "connections", "problems", "latency", "topic_latency", "errors", "clients", "topics", "audit",
-    "records",
+    "exchanges", "connections", "problems", "latency", "topic_latency", "errors", "clusters", "clients", "topics",
+    "groups", "producers", "audit", "records",
 )  # fmt: skip
-WRITTEN = WRITABLE[:-2]
+WRITTEN = WRITABLE[: WRITABLE.index("groups")]
+#: What SQL of ``pipeline query`` may ask for: the tables, and a view that puts together ``topics`` and ``clusters``.
+QUERYABLE = (*WRITABLE, "logs")
 #: What the data source offers; the others are aggregates that only ``pipeline run`` writes.
 READABLE = ("exchanges", "connections", "problems", "records", "segments")
 #: What is a folder in Parquet.

@@ -222,11 +222,14 @@ class Clusters:
 
     def labels(self) -> dict[int, str]:
         """The clusters by number as ``scope`` gives it: id, or ``cluster of ADDRESS``; empty if there is but one."""
+        keys = self.keys()
+        return {} if len(keys) < 2 else keys
+
+    def keys(self) -> dict[int, str]:
+        """The same, also where there is but one."""
         members: dict[int, list[int]] = {}
         for node, scope in self._resolve().items():
             members.setdefault(scope, []).append(node)
-        if len(members) < 2:
-            return {}
         return {
             scope: next((self._ids[node] for node in nodes if node in self._ids), "")
             or f"cluster of {self._first_addresses[min(nodes)] or 'others'}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from datetime import UTC, date, timedelta
 from typing import Any
 
@@ -15,6 +15,36 @@ from kwiresniff.pipeline.output_store import OutputStore
 
 #: What Hadoop takes for patterns, and its own way to say that it is none.
 _PATTERN = re.compile(r"[\\*?\[\]{}]")
+
+
+#: A log across sources: topics of one name in two clusters are two. A source that was never told a cluster's id has the
+#: one that another source, or batch, was told of one of its brokers, at the time that is nearest.
+_LOGS = """
+CREATE OR REPLACE TEMPORARY VIEW logs AS
+WITH named AS (
+  SELECT here.source, here.cluster, min_by(there.cluster_id, struct(
+    there.source <> here.source,
+    greatest(
+      0,
+      unix_micros(here.first_time) - unix_micros(there.last_time),
+      unix_micros(there.first_time) - unix_micros(here.last_time)),
+    there.cluster_id)) AS cluster_id
+  FROM clusters here JOIN clusters there ON there.broker = here.broker
+  WHERE here.cluster_id IS NULL AND there.cluster_id IS NOT NULL
+  GROUP BY here.source, here.cluster),
+seen AS (
+  SELECT source, cluster, topic, explode(from_json(get_json_object(details, '$.partitions'), 'ARRAY<STRUCT<
+    partition: INT, high_watermark: BIGINT,
+    produced: STRUCT<records: BIGINT, bytes: BIGINT>, consumed: STRUCT<records: BIGINT, bytes: BIGINT>>>')) AS log
+  FROM topics)
+SELECT coalesce(named.cluster_id, seen.cluster) AS cluster, topic, log.partition AS partition,
+  max(log.high_watermark) AS high_watermark,
+  sum(log.produced.records) AS produced_records, sum(log.produced.bytes) AS produced_bytes,
+  sum(log.consumed.records) AS consumed_records, sum(log.consumed.bytes) AS consumed_bytes,
+  array_sort(collect_set(seen.source)) AS sources
+FROM seen LEFT JOIN named ON named.source = seen.source AND named.cluster = seen.cluster
+GROUP BY 1, 2, 3
+"""
 
 
 def percentile_ns(sketches: list[Any] | None, fraction: float) -> int | None:
@@ -29,10 +59,10 @@ def with_variants(frame: Any) -> Any:
     return frame.selectExpr(*(names.get(name, f"`{name}`") for name in frame.columns))
 
 
-def open_views(spark: Any, out: str, tables: Iterable[str] = WRITABLE, *, variants: bool = False) -> None:
+def open_views(spark: Any, out: str, tables: Collection[str] = WRITABLE, *, variants: bool = False) -> None:
     """Makes tables of an output folder views, and ``percentile_ns(collect_list(latency), 0.99)`` a function.
 
-    With ``variants`` bodies are VARIANT there.
+    With ``variants`` bodies are VARIANT there. Of ``topics`` and ``clusters`` there is a view ``logs`` besides.
     """
     store = OutputStore(out)
     store.check()
@@ -45,12 +75,15 @@ def open_views(spark: Any, out: str, tables: Iterable[str] = WRITABLE, *, varian
         else:
             frame = spark.createDataFrame([], ddl(table))
         (with_variants(frame) if variants else frame).createOrReplaceTempView(table)
+    if {"topics", "clusters"}.issubset(tables):
+        spark.sql(_LOGS)
     spark.udf.register("percentile_ns", percentile_ns, "BIGINT")
 
 
 def query(spark: Any, out: str, sql: str, *, variants: bool = False) -> tuple[list[str], Iterator[list[Any]]]:
     """Column names and rows of a question; raises KwiresniffError for one that Spark does not understand."""
-    open_views(spark, out, [table for table in WRITABLE if table in sql.lower()], variants=variants)
+    words = sql.lower() + " topics clusters" * ("logs" in sql.lower())
+    open_views(spark, out, [table for table in WRITABLE if table in words], variants=variants)
     # Besides raising them, Spark writes errors to stderr as JSON.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
     with spark_errors("query"):

@@ -7,8 +7,11 @@ from functools import lru_cache
 from typing import Any
 
 from kwiresniff.analysis.body_entities import record_sets
-from kwiresniff.export import connection_json, json_line, json_text, problem_json
 from kwiresniff.export.clients import audit_json, client_json
+from kwiresniff.export.encode import json_line, json_text
+from kwiresniff.export.groups import group_event_json
+from kwiresniff.export.json_objects import connection_json, problem_json
+from kwiresniff.export.producers import producer_json
 from kwiresniff.export.topics import topic_json
 from kwiresniff.model import (
     Body,
@@ -22,9 +25,12 @@ from kwiresniff.model import (
     file_index,
     packet_number,
 )
+from kwiresniff.pipeline.cluster_sightings import Sighting
 from kwiresniff.pipeline.exchange_table import LEAST_NS, MOST_NS, NO_DAY, ExchangeTable, day_of, micros_of
 from kwiresniff.pipeline.shards import ConnectionNumbers
 from kwiresniff.results.clients import AuditRow, Client
+from kwiresniff.results.groups import GroupEvent
+from kwiresniff.results.producers import Producer
 from kwiresniff.results.topics import Topic, TopicClient
 from kwiresniff.session import endpoints
 
@@ -109,10 +115,17 @@ class Rows:
                         decoded = [self._decoded(record, part) for part in ("key", "value")]
                         yield (*head, topic, partition, *self._record(record), *of_batch, *decoded)
 
-    def client(self, client: Client) -> Row:
-        """The row of ``clients``."""
+    def cluster(self, sighting: Sighting) -> Row:
+        """The row of ``clusters``."""
+        cluster, cluster_id, broker, first_ns, last_ns = sighting
+        times = (None, None) if last_ns < 0 else (micros_of(first_ns), micros_of(last_ns))
+        return (self._source, cluster, cluster_id or None, broker, *times)
+
+    def client(self, client: Client, cluster: str | None) -> Row:
+        """The row of ``clients``, of a client of a ``cluster``."""
         return (
             *self._client(client),
+            cluster,
             micros_of(client.first_ns),
             micros_of(client.last_ns),
             client.connections,
@@ -133,12 +146,13 @@ class Rows:
         details = self._json(audit_json(row, target, self._files))
         return (*self._client(row.client), target, row.verdict, row.reason, details)
 
-    def topic(self, topic: Topic) -> Row:
-        """The row of ``topics``."""
+    def topic(self, topic: Topic, cluster: str | None) -> Row:
+        """The row of ``topics``, of a topic of a ``cluster``."""
         waits = topic.produce_to_consume
         groups = [name for consumer in topic.consumers for name in consumer.groups]
         return (
             self._source,
+            cluster,
             topic.name,
             topic.topic_id,
             micros_of(topic.first_ns),
@@ -153,6 +167,41 @@ class Rows:
             None if waits is None else waits.p50_ns,
             None if waits is None else waits.p99_ns,
             self._json(topic_json(topic)),
+        )
+
+    def group_event(self, event: GroupEvent, cluster: str | None) -> Row:
+        """The row of ``groups``, of a group of a ``cluster``."""
+        generation = event.generation
+        return (
+            self._source,
+            cluster,
+            event.group,
+            micros_of(event.timestamp_ns),
+            event.event,
+            event.protocol,
+            generation if isinstance(generation, int) else None,
+            event.client_id,
+            event.client,
+            event.broker,
+            event.member_id or None,
+            self._json(group_event_json(event, self._files)),
+        )
+
+    def producer(self, producer: Producer, cluster: str | None) -> Row:
+        """The row of ``producers``, of a producer of a ``cluster``."""
+        return (
+            self._source,
+            cluster,
+            producer.producer_id,
+            producer.transactional_id,
+            micros_of(producer.first_ns),
+            micros_of(producer.last_ns),
+            list(producer.clients),
+            producer.batches,
+            producer.records,
+            producer.errors,
+            producer.ended,
+            self._json(producer_json(producer, self._files)),
         )
 
     def _client(self, client: Client) -> Row:

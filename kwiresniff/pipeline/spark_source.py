@@ -8,7 +8,8 @@
 Options: ``table`` (exchanges, connections, problems, records, segments), ``columns`` (separated by commas), ``where``
 (a filter expression), ``grouping`` (series, file, one), ``depth`` (headers, errors, bodies, records), ``redactKey``,
 ``ports`` (separated by commas), ``decodeAs`` (rules of ``capture.decode_as``, separated by spaces), ``keylog``,
-``topics``, ``maxDecompressed`` (a size as of ``--max-decompressed``), ``parallelism``; of streams ``state``,
+``topics``, ``maxDecompressed`` (a size as of ``--max-decompressed``), ``plugins``, ``schemas`` and ``valueFormats``
+(separated by commas, as of ``--plugin``, ``--schemas`` and ``--value-format``), ``parallelism``; of streams ``state``,
 ``settle``, ``idle``.
 """
 
@@ -38,6 +39,7 @@ from kwiresniff.pipeline.software import software
 from kwiresniff.pipeline.spark_session import PUSHDOWN
 from kwiresniff.pipeline.stream_source import TableStream, Wanted
 from kwiresniff.pipeline.unit_reader import Settings
+from kwiresniff.plugins import PluginOptions
 
 #: Tasks to aim at when nobody says how many there may be.
 PARALLELISM = 8
@@ -52,7 +54,7 @@ class CaptureSource(DataSource):
 
     def schema(self) -> str:
         table = self._choice("table", READABLE)
-        names = [name.strip() for name in self.options.get("columns", "").split(",") if name.strip()]
+        names = self._names("columns")
         unknown = set(names) - {column.name for column in TABLES[table]}
         if unknown:
             raise CaptureError(f"option columns: {table} has no {', '.join(sorted(unknown))}")
@@ -89,7 +91,7 @@ class CaptureSource(DataSource):
         headers = table == "exchanges" and HEADER_COLUMNS.issuperset(columns)
         settings = Settings(
             cast(Depth, self._choice("depth", DEPTHS, "headers" if headers else "records")),
-            tuple(int(port) for port in self.options.get("ports", "").split(",") if port),
+            tuple(map(int, self._names("ports"))),
             self.options.get("redactKey"),
             keylog=self.options.get("keylog"),
             where=self.options.get("where"),
@@ -98,6 +100,10 @@ class CaptureSource(DataSource):
             decode_as=self._rules(),
             max_decompressed=max_decompressed,
         )
+        plugins = self._names("plugins")
+        given = PluginOptions(tuple(self._names("schemas")), tuple(self._names("valueFormats")))
+        if plugins or any(given):
+            settings = settings.with_plugins(plugins, given)
         grouping = self._choice("grouping", ("series", "file", "one"))
         parallelism = int(self.options.get("parallelism", PARALLELISM))
         return Wanted(table, tuple(columns), tuple(map(local_path, found)), grouping, settings, parallelism)
@@ -109,6 +115,10 @@ class CaptureSource(DataSource):
         except ValueError as error:
             raise CaptureError(f"option decodeAs: {error}") from None
         return rules
+
+    def _names(self, option: str) -> list[str]:
+        """What an option lists, separated by commas."""
+        return [name.strip() for name in self.options.get(option, "").split(",") if name.strip()]
 
     def _choice(self, option: str, choices: Sequence[str], default: str = "") -> str:
         value = str(self.options.get(option, default or choices[0]))

@@ -6,13 +6,16 @@ from collections.abc import Iterable, Sequence
 
 from kwiresniff.analysis.audit import audit
 from kwiresniff.analysis.clients import Inventory
+from kwiresniff.analysis.groups import GroupTimeline
 from kwiresniff.analysis.named import client_with_names
+from kwiresniff.analysis.producer_ledger import ProducerLedger
 from kwiresniff.analysis.topic_traffic import TopicTraffic
 from kwiresniff.identity.addresses import AddressBook
 from kwiresniff.identity.clusters import Clusters
 from kwiresniff.model import Connection, Event, Exchange, Problem, Sink
 from kwiresniff.pipeline import table_writer
 from kwiresniff.pipeline.aggregate import Aggregates
+from kwiresniff.pipeline.cluster_sightings import ClusterSightings
 from kwiresniff.pipeline.entities import Entities
 from kwiresniff.pipeline.exchange_table import ExchangeTable
 from kwiresniff.pipeline.rows import Row, Rows, rows_of
@@ -22,7 +25,9 @@ from kwiresniff.pipeline.table_writer import TableWriter
 class UnitTables(Sink):
     """What is wanted of a unit's events. ``target`` is the release that clients are held against."""
 
-    def __init__(self, rows: Rows, writer: TableWriter, tables: Sequence[str], target: str | None) -> None:
+    def __init__(
+        self, rows: Rows, writer: TableWriter, tables: Sequence[str], target: str | None, clusters: Clusters
+    ) -> None:
         wanted = set(tables)
         self._rows = rows
         self._writer = writer
@@ -32,11 +37,14 @@ class UnitTables(Sink):
         self._aggregates = Aggregates(wanted) if {"latency", "topic_latency", "errors"} & wanted else None
         self._entities = Entities(rows.topic_name)
         self._inventory: Inventory | None = None
-        clusters = Clusters()
+        self._sightings = ClusterSightings(clusters)
+        self._sights = bool({"clusters", "clients", "topics", "groups", "producers"} & wanted)
         if {"clients", "audit"} & wanted:
             self._inventory = Inventory(clusters=clusters)
         self._book = AddressBook()
         self._topics = TopicTraffic(rows.topic_name, clusters) if "topics" in wanted else None
+        self._groups = GroupTimeline(rows.topic_name, clusters) if "groups" in wanted else None
+        self._producers = ProducerLedger(rows.topic_name, clusters) if "producers" in wanted else None
         self._records = "records" in wanted
         self._buffer_bytes = table_writer.BUFFER_BYTES
 
@@ -59,10 +67,16 @@ class UnitTables(Sink):
             self._writer.take(self._exchanges)
         if self._aggregates is not None:
             self._take(self._aggregates)
+        if "clusters" in self._wanted:
+            self._put("clusters", map(self._rows.cluster, self._sightings.all()))
         if self._inventory is not None:
             self._take_clients(self._inventory)
         if self._topics is not None:
             self._take_topics(self._topics)
+        if self._groups is not None:
+            self._take_groups(self._groups)
+        if self._producers is not None:
+            self._take_producers(self._producers)
         cut = self._entities.cut
         what = (
             f"too many topics: {cut} fetches belong to sessions with more topics or partitions than the tables "
@@ -83,11 +97,17 @@ class UnitTables(Sink):
             aggregates.add(exchange, entities.topics)
             if aggregates.full():
                 self._take(aggregates)
+        if self._sights:
+            self._sightings.exchange(exchange)
         if self._inventory is not None:
             self._book.exchange(exchange)
             self._inventory.exchange_about(exchange, entities.topics, entities.groups, entities.transactional_ids)
         if self._topics is not None:
             self._topics.exchange(exchange)
+        if self._groups is not None:
+            self._groups.add(exchange)
+        if self._producers is not None:
+            self._producers.exchange(exchange)
         if self._records:
             self._put("records", self._rows.records(exchange))
 
@@ -108,7 +128,8 @@ class UnitTables(Sink):
         clients = [client_with_names(client, self._book) for client in inventory.clients()]
         rows, target = self._rows, self._target
         if "clients" in self._wanted:
-            self._put("clients", map(rows.client, clients))
+            only = self._sightings.only
+            self._put("clients", [rows.client(client, client.cluster or only) for client in clients])
         if target is not None and "audit" in self._wanted:
             self._put("audit", [rows.verdict(verdict, target) for verdict in audit(clients, target)])
         left_out, cut = inventory.left_out, inventory.cut
@@ -117,7 +138,20 @@ class UnitTables(Sink):
         what = f"{cut} clients used more API versions or names than are in the tables clients and audit"
         self._tell(cut, Problem("too_many_clients", what))
 
+    def _take_groups(self, timeline: GroupTimeline) -> None:
+        only = self._sightings.only
+        self._put("groups", [self._rows.group_event(event, event.cluster or only) for event in timeline.events()])
+        what = f"too many events of groups: {timeline.left_out} older ones are not in the table groups"
+        self._tell(timeline.left_out, Problem("too_many_group_events", what))
+
+    def _take_producers(self, ledger: ProducerLedger) -> None:
+        only = self._sightings.only
+        self._put("producers", [self._rows.producer(one, one.cluster or only) for one in ledger.producers()])
+        what = f"too many producers: {ledger.left_out} producers or names more are not in the table producers"
+        self._tell(ledger.left_out, Problem("too_many_producers", what))
+
     def _take_topics(self, traffic: TopicTraffic) -> None:
-        self._put("topics", map(self._rows.topic, traffic.topics()))
+        only = self._sightings.only
+        self._put("topics", [self._rows.topic(topic, topic.cluster or only) for topic in traffic.topics()])
         what = f"too many topics: {traffic.left_out} names or rows more are not in the table topics"
         self._tell(traffic.left_out, Problem("too_many_topics", what))

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from kwiresniff.errors import PluginError
 from kwiresniff.model import Problem
 from kwiresniff.plugins.answers import TooMuch, described
 from kwiresniff.plugins.hooks import MAX_FAILURES, SEE_VALUES, Hook
@@ -81,8 +82,12 @@ class HookCalls:
         """Counts a failure; the first one, and the one that ends it, are reported."""
         hook.failures += 1
         if hook.failures == 1:
-            what = type(error).__name__ if self.hides_values and hook.kind in SEE_VALUES else described(error)
-            self._problems.append(Problem("plugin_failed", f"{hook} raised {what}; going on without its answer"))
+            hides = self.hides_values and hook.kind in SEE_VALUES
+            if isinstance(error, PluginError):  # it is worded for users
+                what = "failed" if hides else f"failed: {error}"
+            else:
+                what = f"raised {type(error).__name__ if hides else described(error)}"
+            self._problems.append(Problem("plugin_failed", f"{hook} {what}; going on without its answer"))
         if hook.failures == MAX_FAILURES:
             self._disabled(f"{hook} failed {MAX_FAILURES} times")
 

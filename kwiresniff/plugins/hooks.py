@@ -21,7 +21,8 @@ EXAMINERS = ("doctor observer", "doctor cause")
 #: ``decode(topic, part, data, headers)``: ``part`` is ``key`` or ``value``, ``headers`` the record's headers as
 #: ``{"key": ..., "value": ...}`` dicts. Returns anything with a JSON form, a ``Decoded``, or None when the bytes are
 #: not its kind; raises ``DoesNotFit``. An object may have a method ``learn(topic, key, value)`` as well, which is
-#: called with the records of the topic ``_schemas`` in the capture.
+#: called with the records of the topic ``_schemas`` in the capture, and then ``enter(node, scope)``, which is called
+#: before the records of an exchange: ``scope(node)`` is equal for brokers of one cluster, as far as is known by then.
 ValueDecoder = Callable[[str | None, str, bytes, Sequence[Body]], Any]
 #: ``redact(topic, part, data)``: with ``--redact``, returns what may be shown of what a decoder made of a key or value,
 #: or None for nothing.
@@ -84,10 +85,13 @@ NO_OPTIONS = PluginOptions()
 class Plugin:
     """A loaded plugin: where it came from and what it adds. ``source`` is by what another process loads it again."""
 
-    def __init__(self, name: str, origin: str, source: tuple[str, str] | None = None) -> None:
+    def __init__(
+        self, name: str, origin: str, source: tuple[str, str] | None = None, options: PluginOptions = NO_OPTIONS
+    ) -> None:
         self.name = name
         self.origin = origin
         self.source = source
+        self.options = options
         self.hooks: list[Hook] = []
 
 
@@ -96,8 +100,8 @@ class Hooks:
     what the user says about keys and values.
     """
 
-    def __init__(self, plugin: Plugin, options: PluginOptions = NO_OPTIONS) -> None:
-        self.options = options
+    def __init__(self, plugin: Plugin) -> None:
+        self.options = plugin.options
         self._plugin = plugin
 
     def value_decoder(self, function: ValueDecoder, name: str = "", *, isolated: bool = False) -> ValueDecoder:

@@ -2,8 +2,8 @@
 
 The process loads the plugin again and answers one question after the other through pipes: a length of 4 bytes,
 big-endian, and that much of JSON, or of pickle in the direction to the process, which is trusted less than this one.
-One that does not answer in time, or ends, is killed and started again for the next value. A timer of the system ends
-it when it uses too much processor time, whatever code it is in.
+The first message to it has the options of plugins. One that does not answer in time, or ends, is killed and started
+again for the next value. A timer of the system ends it when it uses too much processor time, whatever code it is in.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import Any, Final
 from kwiresniff.errors import PluginError
 from kwiresniff.model import Body
 from kwiresniff.plugins.answers import Decoded, DoesNotFit, TooMuch
+from kwiresniff.plugins.hooks import Plugin
 from kwiresniff.plugins.timing import CALL_MS, FIRST_CALL_MS, WAIT_MS, TookTooLong
 
 #: Bytes of an answer: a hundred thousand values and their names.
@@ -44,8 +45,8 @@ class FailedThere(PluginError):
 class IsolatedDecoder:
     """Asks a decoder in another process, which is started with the first value."""
 
-    def __init__(self, plugin: tuple[str, str], number: int) -> None:
-        """``plugin`` says how to load the plugin again (``Plugin.source``), ``number`` which of its hooks it is."""
+    def __init__(self, plugin: Plugin, number: int) -> None:
+        """``plugin`` is loaded again, by its ``source``; ``number`` says which of its hooks the decoder is."""
         self._plugin = plugin
         self._number = number
         self._process: subprocess.Popen[bytes] | None = None
@@ -78,6 +79,9 @@ class IsolatedDecoder:
         try:
             if self._process is None:
                 self._process = self._started()
+                self._send(
+                    tuple(self._plugin.options)
+                )  # by the pipe, because others see arguments: URLs have passwords
                 for one in self._learned:
                     self._answer(("learn", *one))
             return self._answer(question)
@@ -88,8 +92,9 @@ class IsolatedDecoder:
     def _started(self) -> subprocess.Popen[bytes]:
         # -P and its own folder: nothing of the current folder is imported. A session of its own, so that Ctrl-C at a
         # terminal is this process's.
-        arguments = [sys.executable, "-P", "-c", _START.format(folder=_FOLDER), *self._plugin, str(self._number)]
-        arguments += [str(FIRST_CALL_MS), str(CALL_MS)]
+        assert self._plugin.source is not None
+        arguments = [sys.executable, "-P", "-c", _START.format(folder=_FOLDER), *self._plugin.source]
+        arguments += [str(self._number), str(FIRST_CALL_MS), str(CALL_MS)]
         process = subprocess.Popen(
             arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd="/", bufsize=0, start_new_session=True
         )
@@ -98,10 +103,15 @@ class IsolatedDecoder:
             os.set_blocking(pipe.fileno(), False)
         return process
 
-    def _answer(self, question: tuple[Any, ...]) -> list[Any]:
+    def _send(self, question: tuple[Any, ...]) -> float:
+        """Writes to the process; returns when its answer has to be there."""
         end = time.monotonic() + WAIT_MS / 1000
         message = pickle.dumps(question)
         self._write(len(message).to_bytes(LENGTH_BYTES, "big") + message, end)
+        return end
+
+    def _answer(self, question: tuple[Any, ...]) -> list[Any]:
+        end = self._send(question)
         size = int.from_bytes(self._read(LENGTH_BYTES, end), "big")
         if size > MAX_ANSWER_BYTES:
             raise TooMuch(f"of {size} bytes")

@@ -54,14 +54,14 @@ def _own(options: PluginOptions) -> list[Plugin]:
     return [_register(kwiresniff_values, "values", "kwiresniff itself", None, options)]
 
 
-def load_again(source: tuple[str, str]) -> Plugin:
+def load_again(source: tuple[str, str], options: PluginOptions) -> Plugin:
     """Loads in another process the plugin that has this ``source``; raises PluginError."""
     kind, where = source
     if kind == "file":
-        return _load_file(Path(where))
+        return _load_file(Path(where), options)
     for entry in _entry_points():
         if entry.name == where:
-            return _register(entry.load(), entry.name, f"entry point {entry.value}", source)
+            return _register(entry.load(), entry.name, f"entry point {entry.value}", source, options)
     raise PluginError(f"plugin {where}: no package offers it any more; install it again")
 
 
@@ -126,7 +126,7 @@ def files_of(path: str) -> list[Path]:
     return [named]
 
 
-def _load_file(file: Path, options: PluginOptions = NO_OPTIONS) -> Plugin:
+def _load_file(file: Path, options: PluginOptions) -> Plugin:
     spec = util.spec_from_file_location(f"kwiresniff_plugin_{file.stem}", file)
     if spec is None or spec.loader is None:
         raise PluginError(f"plugin {file}: not a Python file; its name must end in .py")
@@ -141,13 +141,11 @@ def _load_file(file: Path, options: PluginOptions = NO_OPTIONS) -> Plugin:
         raise PluginError(f"plugin {file} cannot be loaded: {described(error)}") from error
 
 
-def _register(
-    module: Any, name: str, origin: str, source: tuple[str, str] | None, options: PluginOptions = NO_OPTIONS
-) -> Plugin:
+def _register(module: Any, name: str, origin: str, source: tuple[str, str] | None, options: PluginOptions) -> Plugin:
     """Calls ``register`` of a module; an entry point may also name the function itself."""
     register = getattr(module, "register", module)
     if not callable(register):
         raise PluginError(f"plugin {origin}: has no function register(hooks)")
-    plugin = Plugin(name, origin, source)
-    register(Hooks(plugin, options))
+    plugin = Plugin(name, origin, source, options)
+    register(Hooks(plugin))
     return plugin

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -66,6 +66,13 @@ class Plugins(HookCalls):
         for hook in self.learners:
             if hook.enabled:
                 self.call(hook, _nothing, hook.function.learn, topic, key, value)  # type: ignore[attr-defined]
+
+    def enter(self, node: int, scope: Callable[[int], int]) -> None:
+        """Tells decoders which node of the clusters the next records are of."""
+        for hook in self.learners:
+            enter = getattr(hook.function, "enter", None)
+            if hook.enabled and callable(enter):
+                self.call(hook, _nothing, enter, node, scope)
 
     def decode_records(self, topic: str | None, batches: Any, misfits: Misfits | None = None) -> None:
         """Gives each record that a decoder understands a member ``decoded``:
@@ -195,4 +202,4 @@ def _isolate(plugin: Plugin) -> None:
             from kwiresniff.plugins.isolated import IsolatedDecoder, LearningDecoder  # few plugins need processes
 
             kind = LearningDecoder if callable(getattr(hook.function, "learn", None)) else IsolatedDecoder
-            hook.function = kind(plugin.source, number)
+            hook.function = kind(plugin, number)

@@ -2,71 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from kwiresniff.analysis.body_entities import record_sets
-from kwiresniff.analysis.redact import Redactor
-from kwiresniff.analysis.sinks import chain
+from kwiresniff.analysis.cluster_evidence import cluster_of
 from kwiresniff.base.api_keys import FETCH, PRODUCE
-from kwiresniff.model import Body, Connection, Direction, Exchange, ForwardingSink, Message, Sink, TopicNames
+from kwiresniff.identity import clusters as identity
+from kwiresniff.identity.clusters import Clusters
+from kwiresniff.model import Body, Connection, Direction, Event, Exchange, ForwardingSink, Message, Sink, TopicNames
 from kwiresniff.plugins.misfits import Misfits
 from kwiresniff.plugins.running import Plugins
 
 #: The topic in which the Schema Registry keeps schemas (``kafkastore.topic`` by default).
 SCHEMAS_TOPIC: Final = "_schemas"
-#: What must be decoded for that, whatever the user has asked for.
-LEARNED_FROM: Final = frozenset({PRODUCE, FETCH})
+_WITH_SCHEMAS: Final = frozenset({PRODUCE, FETCH})
+#: What must be decoded for that, whatever the user has asked for: records, and what tells the cluster that they are of.
+LEARNED_FROM: Final = _WITH_SCHEMAS | identity.LEARNED_FROM
 
 
-def chain_with_plugins(
-    sink: Sink,
-    plugins: Plugins,
-    topic_name: TopicNames,
-    *,
-    decodes: bool,
-    decodes_first: bool = False,
-    matches: Callable[[Exchange], bool] | None = None,
-    connections: set[int] | None = None,
-    redactor: Redactor | None = None,
-    all_views: bool = False,
-) -> Sink:
-    """The sinks in front of ``sink``, see ``kwiresniff.analysis.sinks.chain``, those of plugins among them.
-
-    ``decodes`` says whether records are read and decoders are to be asked, ``decodes_first`` whether that is for
-    ``matches``. Without plugins there are no sinks of theirs.
+class SchemaLearner:
+    """Shows decoders that learn the records with schemas, and learns the clusters that these are of: observes all
+    events, whatever a filter wants.
     """
-    if plugins.loaded:
-        sink = AnnotatingSink(sink, plugins)
-    sink = chain(
-        sink,
-        matches=matches,
-        connections=connections,
-        redactor=redactor,
-        all_views=all_views,
-        decoding=(lambda next: DecodingSink(next, plugins, topic_name)) if decodes else None,
-        decodes_first=decodes_first,
-        redacting=(lambda next: RedactingSink(next, plugins, topic_name)) if plugins.redactors else None,
-    )
-    return LearningSink(sink, plugins, topic_name) if decodes and plugins.learners else sink
 
-
-class LearningSink(ForwardingSink):
-    """Shows decoders that learn the records with schemas: stands before a filter, which need not want them."""
-
-    def __init__(self, next: Sink, plugins: Plugins, topic_name: TopicNames) -> None:
-        super().__init__(next)
+    def __init__(self, plugins: Plugins, topic_name: TopicNames, clusters: Clusters) -> None:
         self._plugins = plugins
         self._topic_name = topic_name
+        self._clusters = clusters
 
-    def on_exchange(self, exchange: Exchange) -> None:
-        if exchange.api_key in LEARNED_FROM:
-            for message in (exchange.request, exchange.response):
-                if message is not None and message.body is not None:
-                    for topic, _, batches in record_sets(message.body, self._topic_name):
-                        if topic == SCHEMAS_TOPIC and isinstance(batches, list):
-                            self._learn(topic, batches)
-        self.next.on_exchange(exchange)
+    def learn(self, event: Event) -> None:
+        """Takes in an event."""
+        if not isinstance(event, Exchange):
+            return
+        node = cluster_of(self._clusters, event)
+        if event.api_key not in _WITH_SCHEMAS:
+            return
+        self._plugins.enter(node, self._clusters.scope)
+        for message in (event.request, event.response):
+            if message is not None and message.body is not None:
+                for topic, _, batches in record_sets(message.body, self._topic_name):
+                    if topic == SCHEMAS_TOPIC and isinstance(batches, list):
+                        self._learn(topic, batches)
 
     def _learn(self, topic: str, batches: list[Body]) -> None:
         for batch in batches:
@@ -79,12 +55,15 @@ class LearningSink(ForwardingSink):
 class DecodingSink(ForwardingSink):
     """Has plugins decode records; what does not fit the schema that it names becomes problems of the exchange."""
 
-    def __init__(self, next: Sink, plugins: Plugins, topic_name: TopicNames) -> None:
+    def __init__(self, next: Sink, plugins: Plugins, topic_name: TopicNames, clusters: Clusters) -> None:
         super().__init__(next)
         self._plugins = plugins
         self._topic_name = topic_name
+        self._clusters = clusters
 
     def on_exchange(self, exchange: Exchange) -> None:
+        if self._plugins.learners:
+            self._plugins.enter(cluster_of(self._clusters, exchange), self._clusters.scope)
         misfits = Misfits(exchange, self._topic_name, hides_values=self._plugins.hides_values)
         self._decode("request", exchange.request, misfits)
         self._decode("response", exchange.response, misfits)

@@ -10,6 +10,7 @@ from typing import IO, Any
 
 from kwiresniff.export.encode import json_text
 from kwiresniff.plugins.answers import Decoded, DoesNotFit, TooMuch, checked_copy, described
+from kwiresniff.plugins.hooks import PluginOptions
 from kwiresniff.plugins.isolated import LENGTH_BYTES
 from kwiresniff.plugins.loading import load_again
 
@@ -21,7 +22,8 @@ def main() -> None:
     signal.setitimer(signal.ITIMER_PROF, first_ms / 1000)  # SIGPROF ends a process that does not handle it
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)  # what the plugin prints is no answer
-    function = load_again((kind, where)).hooks[int(number)].function
+    options = PluginOptions(*_question(sys.stdin.buffer))
+    function = load_again((kind, where), options).hooks[int(number)].function
     while question := _question(sys.stdin.buffer):
         answer = json_text(_answer(function, question))
         signal.setitimer(signal.ITIMER_PROF, later_ms / 1000)

@@ -145,7 +145,8 @@ class ConnectionTable(FlowTable):
         half.packets += 1
         before_ns = half.last_ns
         half.last_ns = ns
-        half.ack = ack if flags & ACK else -1
+        if data or flags & ACK:  # a RST without one does not take back what was acknowledged
+            half.ack = ack if flags & ACK else -1
         if half.closed:
             return
         if flags & ACK and peer.queue is not None:

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESCCM, AESGCM, ChaCha20
 from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import CBC
 
-from kwiresniff.base.tls_record import APPLICATION_DATA
+from kwiresniff.base.tls_record import APPLICATION_DATA, HANDSHAKE
 from kwiresniff.session.tls_cipher import RecordCipher
 from kwiresniff.session.tls_suites import CBC_MODE, CCM_8_MODE, CCM_MODE, CHACHA, Suite
 
@@ -48,6 +48,13 @@ class Tls13Cipher(RecordCipher):
             return inner[:-1]
         inner = inner.rstrip(b"\0")
         return inner[:-1] if inner and inner[-1] == APPLICATION_DATA else b""
+
+    def handshake(self, number: int, header: bytes, body: bytes) -> bytes:
+        try:
+            inner: bytes = self._decrypt((self._iv ^ number).to_bytes(12, "big"), body, header).rstrip(b"\0")
+        except (InvalidTag, ValueError):
+            return b""
+        return inner[:-1] if inner and inner[-1] == HANDSHAKE else b""
 
 
 class Tls12Aead(RecordCipher):

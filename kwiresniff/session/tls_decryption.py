@@ -1,7 +1,8 @@
 """Decryption of one TLS connection: its records in, what they carry out, as soon as its secrets are known.
 
-Until then records wait, within limits. Renegotiation (RFC 5246, section 7.4.1.1) and early data (RFC 8446, section 2.3)
-are refused by name: the rest of the connection stays encrypted.
+Until then records wait, within limits. Renegotiation (RFC 5246, section 7.4.1.1) and early data that the server takes
+(RFC 8446, section 2.3) are refused by name: the rest of the connection stays encrypted. Early data that it refuses is
+passed over, as the server does (section 4.2.10): the client sends it again.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from kwiresniff.base.tls_record import APPLICATION_DATA, CHANGE_CIPHER_SPEC
-from kwiresniff.session.tls_handshake import TLS_1_2, TLS_1_3, HandshakeParser
+from kwiresniff.base.tls_secrets import HANDSHAKE_SECRETS
+from kwiresniff.session.tls_handshake import TLS_1_2, TLS_1_3, HandshakeParser, takes_early_data
 from kwiresniff.session.tls_opening import MAX_NUMBERS, RecordOpener
 from kwiresniff.session.tls_records import Record, RecordReader
 from kwiresniff.session.tls_search import MAX_SEARCH_TRIALS, MAX_SEARCHED_RECORDS, Found, find_session
@@ -58,8 +60,8 @@ class TlsDecryption:
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
-        "_changes", "_ciphered", "_in_clear", "_is_full", "_queue", "client_side", "dropped_bytes", "openers",
-        "parsers", "readers", "refused", "services", "session", "waiting_bytes",
+        "_changes", "_ciphered", "_in_clear", "_is_full", "_passed_early", "_queue", "_takes_early", "client_side",
+        "dropped_bytes", "openers", "parsers", "readers", "refused", "services", "session", "waiting_bytes",
     )  # fmt: skip
     #: Made again from the secrets, which no state holds.
     MADE_AGAIN: ClassVar[tuple[str, ...]] = ("_searched", "_seen_changes", "is_open")
@@ -83,6 +85,8 @@ class TlsDecryption:
         self._ciphered = [False, False]  # what follows is encrypted, in TLS 1.2
         self._in_clear = [True, True]  # nothing but handshake messages so far
         self._is_full = False
+        self._takes_early: bool | None = None  # whether the server takes early data, once that is known
+        self._passed_early = False
         self._searched = 0  # records by which the session was looked for
         self._seen_changes = -1  # of the secrets, when they were last looked for
 
@@ -255,14 +259,32 @@ class TlsDecryption:
                 self._refuse("its session was renegotiated")
             return
         opened = opener.open(record)
-        if opened is not None:
+        if self.parsers[0].early_data and opener.opened <= 1:
+            self._look_for_early(side, record, opened is not None)
+        if opened is not None and not self.refused:
             data, lost, span, code = opened
             if data or lost:
                 found.append(Plaintext(side, record, data, lost, span, code))
-        elif side == self.client_side and self.parsers[0].early_data and not opener.opened:
-            self._refuse("it begins with early data (0-RTT)")
         elif opener.exhausted:
             self._refuse("its keys do not fit, or too much of it is missing from the capture")
+
+    def _look_for_early(self, side: int, record: Record, opened: bool) -> None:
+        """What a record tells of early data that the client offers, up to the first of each side that ``opened``."""
+        opener, refuses = self.openers[side], self.parsers[1].asks_again
+        if side != self.client_side:
+            if opened and opener.opened == 1 and opener.key == HANDSHAKE_KEY:
+                self._takes_early = takes_early_data(opener.messages(record))
+                if self._takes_early:
+                    self._refuse(_EARLY)
+        elif not opened and not opener.opened:
+            label = HANDSHAKE_SECRETS[1]
+            if not refuses and self.services.tls_secrets.secret(label, self.session.names[0]) is None:
+                self._refuse(f"{_EARLY}, and the keys lack {label}, which tells whether the server took it")
+                return
+            self._passed_early = True
+            opener.take_back(record)
+        elif opened and opener.opened == 1 and self._passed_early and self._takes_early is not False and not refuses:
+            self._refuse(f"{_EARLY}, and nothing tells whether the server took it")
 
     def _refuse(self, reason: str) -> None:
         self.refused = reason
@@ -288,11 +310,14 @@ class TlsDecryption:
             if label:
                 return f"the keys lack {label} of client random {self.session.names[0].hex()}"
             return "" if all(self._in_clear) else _MISSED
+        if self._passed_early and not self.openers[self.client_side].opened:
+            return _EARLY
         if self.dropped_bytes:
             return f"{self.dropped_bytes} bytes came before their keys, and no more than {MAX_WAITING_BYTES} wait"
         return ""
 
 
+_EARLY: Final = "it begins with early data (0-RTT)"
 _MISSED: Final = (
     "its handshake is not in the capture, without which TLS 1.2 cannot be decrypted, and no key of TLS 1.3 fits"
 )

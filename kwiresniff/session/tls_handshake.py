@@ -30,7 +30,9 @@ MAX_PROTOCOLS = 16
 #: The longest name of a server or protocol reported: RFC 1035's limit for a host name, RFC 7301's for a protocol.
 MAX_NAME_BYTES = 255
 
-NEW_SESSION_TICKET, CERTIFICATE = 4, 11
+NEW_SESSION_TICKET, ENCRYPTED_EXTENSIONS, CERTIFICATE = 4, 8, 11
+#: The random of a server's hello that asks for another one of the client (RFC 8446, section 4.1.3).
+HELLO_RETRY_RANDOM = sha256(b"HelloRetryRequest").digest()
 _SERVER_NAME, _PROTOCOLS, _ENCRYPT_THEN_MAC, _SESSION_TICKET, _EARLY_DATA, _SUPPORTED_VERSIONS = 0, 16, 22, 35, 42, 43
 _READ = frozenset((_SERVER_NAME, _PROTOCOLS, _ENCRYPT_THEN_MAC, _SESSION_TICKET, _EARLY_DATA, _SUPPORTED_VERSIONS))
 TLS_1_2, TLS_1_3 = 0x0303, 0x0304
@@ -252,6 +254,11 @@ class HandshakeParser:
         return self.not_after is not None
 
     @property
+    def asks_again(self) -> bool:
+        """Whether a server's hello is a HelloRetryRequest, which refuses early data."""
+        return self.random == HELLO_RETRY_RANDOM
+
+    @property
     def version_name(self) -> str | None:
         """The name of the version that the server chose, None before that is known."""
         return None if self.version is None else version_name(self.version)
@@ -268,6 +275,19 @@ def _extensions(body: _Cursor) -> list[tuple[int, _Cursor]]:
         else:
             extensions.skip_vector(2)
     return found
+
+
+def takes_early_data(messages: bytes) -> bool | None:
+    """Whether the EncryptedExtensions that a server's ``messages`` begin with take early data; None where they are not
+    whole (RFC 8446, sections 4.2.10 and 4.3.1).
+    """
+    end = 4 + int.from_bytes(messages[1:4], "big")
+    if messages[:1] != bytes([ENCRYPTED_EXTENSIONS]) or len(messages) < end:
+        return None
+    try:
+        return any(kind == _EARLY_DATA for kind, _ in _extensions(_Cursor(messages, 4, end)))
+    except _Misfit:
+        return None
 
 
 def ticket_name(ticket: bytes) -> bytes:

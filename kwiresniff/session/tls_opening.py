@@ -81,6 +81,16 @@ class RecordOpener:
         else:
             self.slack += record.span // MIN_SEALED_BYTES
 
+    def take_back(self, record: Record) -> None:
+        """The last record, which did not open, is none of this direction's under these keys."""
+        self.slack -= 1
+        self.lost_bytes -= len(record.header) + len(record.body)
+
+    def messages(self, record: Record) -> bytes:
+        """The handshake messages in the last record that opened, empty where there are none."""
+        cipher = self._cipher(self.key)
+        return b"" if cipher is None else cipher.handshake(self.low - 1, record.header, record.body)
+
     def begin(self, key: int, slack: int = 0) -> None:
         """The next record is one of the first under this key: there may be ``slack`` before it, and what they carried
         is lost then."""
@@ -153,6 +163,8 @@ class RecordOpener:
             self.lost_code = ""
         if cipher.counts:
             self._nonce = int.from_bytes(body[:8], "big")
+        if key != self.key:
+            self._ciphers = {key: cipher}  # no record under an earlier key follows
         self.key, self.low, self.slack, self._next = key, number + 1, 0, number + 1
         self._has_opened = True
         self.opened += 1

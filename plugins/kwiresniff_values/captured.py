@@ -6,22 +6,47 @@ Key: {"keytype": "SCHEMA", "subject": ..., "version": ...}. Value: {"subject", "
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
 
 from kwiresniff_values import json_text
 from kwiresniff_values.entries import schema_of
 from kwiresniff_values.limits import MAX_LEARNT_BYTES
+from kwiresniff_values.problems import Unusable
 from kwiresniff_values.schemas import Schema
 
 
+class _Key(NamedTuple):
+    """A version of a subject, as a node of the clusters in the capture tells it (see ``Captured.enter``)."""
+
+    node: int
+    subject: str
+    version: int
+
+
 class Captured:
-    """The schemas seen so far; when they have more than ``MAX_LEARNT_BYTES`` together, the oldest are forgotten."""
+    """The schemas seen so far; when they have more than ``MAX_LEARNT_BYTES`` together, the oldest are forgotten.
+
+    Two clusters may each have a registry, and an id of one is another schema in the other one. What is asked for is
+    that of the cluster whose records are read, else the only one that there is: a registry need not keep its schemas in
+    the cluster that it serves.
+    """
 
     def __init__(self) -> None:
-        self._versions: dict[tuple[str, int], tuple[Schema, tuple[tuple[str, str], ...]]] = {}
-        self._by_id: dict[tuple[str, str], tuple[str, int]] = {}
+        self._versions: dict[_Key, tuple[Schema, tuple[tuple[str, str], ...]]] = {}
+        self._by_id: dict[tuple[str, str], dict[_Key, None]] = {}
         self._bytes = 0
-        self.changes = 0
+        self._node = 0
+        self._scope: Callable[[int], int] = lambda node: 0
+        self._told: set[str] = set()
+
+    def enter(self, node: int, scope: Callable[[int], int]) -> None:
+        """What is learnt and asked for from now on is of ``node``; nodes with the same ``scope`` are one cluster, as
+        far as is known when that is called.
+        """
+        self._node, self._scope = node, scope
 
     def learn(self, key: bytes, value: bytes) -> None:
         """A record of ``_schemas``; what is no schema is passed over. A deleted one is still in older records."""
@@ -31,11 +56,12 @@ class Captured:
         subject, version, number = said.get("subject"), said.get("version"), said.get("id")
         if not isinstance(subject, str) or not isinstance(version, int) or not isinstance(number, int):
             return
-        schema = schema_of(f"{subject} version {version}", said, self._version)
+        node = self._node
+        schema = schema_of(f"{subject} version {version}", said, partial(self._version, node))
         if schema is not None:
-            self._keep((subject, version), schema, _ids(said))
+            self._keep(_Key(node, subject, version), replace(schema, origin=node), _ids(said))
 
-    def _keep(self, key: tuple[str, int], schema: Schema, ids: tuple[tuple[str, str], ...]) -> None:
+    def _keep(self, key: _Key, schema: Schema, ids: tuple[tuple[str, str], ...]) -> None:
         known = self._versions.get(key)
         if known is not None and known[0].text == schema.text and known[1] == ids:
             return
@@ -43,31 +69,49 @@ class Captured:
             self._forget(key)
         self._versions[key] = schema, ids
         self._bytes += len(schema.text)
-        self._by_id.update(dict.fromkeys(ids, key))
+        for one in ids:
+            self._by_id.setdefault(one, {})[key] = None
         while self._bytes > MAX_LEARNT_BYTES:
             self._forget(next(iter(self._versions)))
-        self.changes += 1
 
-    def _forget(self, key: tuple[str, int]) -> None:
+    def _forget(self, key: _Key) -> None:
         schema, ids = self._versions.pop(key)
         self._bytes -= len(schema.text)
         for one in ids:
-            if self._by_id.get(one) == key:
+            del self._by_id[one][key]
+            if not self._by_id[one]:
                 del self._by_id[one]
 
     def by_id(self, by: str, id: str) -> Schema | None:
-        """The schema with an id or GUID."""
-        key = self._by_id.get((by, id))
-        return None if key is None else self._versions[key][0]
+        """The schema with an id or GUID; raises Unusable, once, where that depends on the cluster."""
+        keys = self._chosen(self._by_id.get((by, id), ()), f"{by} {id}", self._node)
+        return self._versions[keys[-1]][0] if keys else None
 
     def by_name(self, name: str) -> Schema | None:
-        """The newest version of a subject."""
-        versions = [version for subject, version in self._versions if subject == name]
-        return self._version(name, max(versions)) if versions else None
+        """The newest version of a subject; raises Unusable, once, where that depends on the cluster."""
+        keys = self._chosen([key for key in self._versions if key.subject == name], name, self._node)
+        return self._versions[max(keys, key=lambda key: key.version)][0] if keys else None
 
-    def _version(self, subject: str, version: int) -> Schema | None:
-        found = self._versions.get((subject, version))
-        return None if found is None else found[0]
+    def _version(self, node: int, subject: str, version: int) -> Schema | None:
+        named = [key for key in self._versions if key[1:] == (subject, version)]
+        keys = self._chosen(named, f"{subject} version {version}", node)
+        return self._versions[keys[-1]][0] if keys else None
+
+    def _chosen(self, keys: Iterable[_Key], what: str, node: int) -> list[_Key]:
+        """Those of the cluster of ``node``, or of the only cluster that has any; all where their schemas are equal."""
+        by_cluster: dict[int, list[_Key]] = {}
+        for key in keys:
+            by_cluster.setdefault(self._scope(key.node), []).append(key)
+        own = by_cluster.get(self._scope(node))
+        if own is not None or not by_cluster:
+            return own or []
+        texts = [{self._versions[key][0].text for key in found} for found in by_cluster.values()]
+        if all(one == texts[0] for one in texts):
+            return next(iter(by_cluster.values()))
+        if what in self._told:
+            return []
+        self._told.add(what)
+        raise Unusable(f"{len(by_cluster)} clusters each have a schema {what}, and that of these records has none")
 
 
 def _ids(said: dict[str, Any]) -> tuple[tuple[str, str], ...]:

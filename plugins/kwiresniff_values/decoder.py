@@ -20,17 +20,20 @@ from kwiresniff_values.protobuf import Messages
 from kwiresniff_values.schemas import Schema, Source
 
 Headers = Sequence[Mapping[str, Any]]
+#: A schema by what it is called in sources that the user gives, or as it is in the capture.
+_Key = tuple[str, str] | Schema
 #: Errors that are raised; Plugins switches a decoder off that has raised a few more.
 MAX_REPORTED = 5
-#: Ids of registries count from 1; bytes that begin with a 0 for another reason make longer ones.
-MAX_ID_DIGITS = 7
+#: Ids of registries count from 1; bytes that begin with a 0 for another reason make larger ones.
+MAX_ID = 10_000_000
 _FORMATS = {"AVRO": avro.FORMAT, "PROTOBUF": PROTOBUF, "JSON": json_schema.FORMAT}
 
 
 class _Prepared:
-    """A schema that is ready to read payloads by."""
+    """A schema that is ready to read payloads by; ``key`` is where the decoder keeps it."""
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, key: _Key) -> None:
+        self.key = key
         self.name = schema.name
         self.format = _FORMATS[schema.kind]
         self._messages = Messages(schema) if schema.kind == "PROTOBUF" else None
@@ -57,10 +60,9 @@ class ValueDecoder:
 
     def __init__(self, sources: Sequence[Source], formats: Formats) -> None:
         self._captured = Captured()
-        self._sources: tuple[Source, ...] = (*sources, self._captured)
+        self._sources = tuple(sources)
         self._formats = formats
-        self._prepared: dict[tuple[str, str], _Prepared | None] = {}
-        self._changes = 0
+        self._prepared: dict[_Key, _Prepared | None] = {}
         self._reported = 0
 
     def __call__(self, topic: str | None, part: str, data: bytes, headers: Headers) -> Any:
@@ -87,6 +89,10 @@ class ValueDecoder:
         """A record of the topic ``_schemas``."""
         self._captured.learn(key, value)
 
+    def enter(self, node: int, scope: Callable[[int], int]) -> None:
+        """The brokers that the next records are of."""
+        self._captured.enter(node, scope)
+
     def _decode(self, topic: str | None, part: str, data: bytes, headers: Headers, format: Format) -> Any:
         if format.name == "auto":
             return self._by_itself(topic, part, data, headers)
@@ -112,15 +118,16 @@ class ValueDecoder:
         elif (window := windows.windowed(topic, data)) is not None:
             return self._windowed(window, headers)
         found = _json(data)
-        if found is None and not self._reported and len(self._sources) > 1:
+        if found is None and not self._reported and not (topic or "").startswith("__"):  # Kafka's own begin so
             self._tell_unknown(topic, part, data, headers)
         return found
 
     def _tell_unknown(self, topic: str | None, part: str, data: bytes, headers: Headers) -> None:
         """Raises Unusable where a schema is named that is in no source, unless there was something else to tell."""
         for claim in framing.claims(part, data, headers):
-            if not claim.doubtful and (not claim.id.isdecimal() or len(claim.id) <= MAX_ID_DIGITS):
-                raise Unusable(f"no source has the schema with {claim}, which a {part} of {topic} names")
+            if not claim.doubtful and (not claim.id.isdecimal() or 0 < int(claim.id) < MAX_ID):
+                where = "neither --schemas nor the capture has" if self._sources else "the capture does not have"
+                raise Unusable(f"{where} the schema with {claim}, which a {part} of {topic} names")
 
     def _claimed(self, part: str, data: bytes, headers: Headers) -> Any:
         """By the schema that the bytes or the headers name, where a source has it."""
@@ -142,7 +149,7 @@ class ValueDecoder:
                 return None
             raise DoesNotFit(name, error) from None
         except Unusable:
-            self._prepared[claim.by, claim.id] = None
+            self._prepared[prepared.key] = None
             raise
 
     def _by_subject(self, topic: str | None, part: str, data: bytes, headers: Headers, format: Format) -> Any:
@@ -168,23 +175,32 @@ class ValueDecoder:
         return prepared
 
     def _schema(self, by: str, id: str) -> _Prepared | None:
-        """The schema of the first source that has it. What was not found is looked for again when more is learnt."""
-        if self._changes != self._captured.changes:
-            self._changes = self._captured.changes
-            self._prepared = {key: known for key, known in self._prepared.items() if known is not None}
-        key = by, id
-        if key in self._prepared:
-            return self._prepared[key]
-        if len(self._prepared) >= MAX_PREPARED:
-            del self._prepared[next(iter(self._prepared))]
-        self._prepared[key] = None  # also where looking for it fails, which is told once
+        """The schema of the first source that has it; the capture is the last, and may have more later."""
         file, _, message = id.partition("#") if by == "name" else (id, "", "")
-        for source in self._sources:
-            schema = source.by_name(file) if by == "name" else source.by_id(by, id)
-            if schema is not None:
-                self._prepared[key] = _Prepared(replace(schema, message=message or None))
-                break
-        return self._prepared[key]
+        key = by, id
+        if key not in self._prepared:
+            self._keep(key, None)  # also where looking for it fails, which is told once
+            for source in self._sources:
+                schema = _found(source, by, file)
+                if schema is not None:
+                    self._keep(key, _Prepared(replace(schema, message=message or None), key))
+                    break
+        known = self._prepared[key]
+        if known is not None:
+            return known
+        schema = _found(self._captured, by, file)
+        if schema is None:
+            return None
+        schema = replace(schema, message=message or None)
+        if schema not in self._prepared:
+            self._keep(schema, None)
+            self._keep(schema, _Prepared(schema, schema))
+        return self._prepared[schema]
+
+    def _keep(self, key: _Key, prepared: _Prepared | None) -> None:
+        if key not in self._prepared and len(self._prepared) >= MAX_PREPARED:
+            del self._prepared[next(iter(self._prepared))]
+        self._prepared[key] = prepared
 
     def _event(self, event: cloud_events.Event) -> Decoded:
         members = plain(event.attributes)
@@ -197,6 +213,11 @@ class ValueDecoder:
         """The key in front of the window by the schema that it names, else as it is."""
         inner = self._claimed("key", window.key, headers) or Decoded(window.key)
         return Decoded({"key": inner.data, "window": window.members}, inner.schema, "windowed")
+
+
+def _found(source: Source, by: str, id: str) -> Schema | None:
+    """What a source has; raises Unusable."""
+    return source.by_name(id) if by == "name" else source.by_id(by, id)
 
 
 def _json(data: bytes) -> Decoded | None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-from kwiresniff.analysis.filter.linear_search import MAX_SEARCHED_CHARS, search_function
 from kwiresniff.plugins.answers import TooMuch
 from kwiresniff_values import json_text
+from kwiresniff_values.json_keywords import keywords_of
 from kwiresniff_values.limits import MAX_KEYWORDS
 from kwiresniff_values.plain import plain
 from kwiresniff_values.problems import Misfit, Unusable, missing
@@ -21,7 +21,8 @@ _MAX_EXPECTED = 60
 #: So many items of a keyword (names that are required, values of an enum) take as long as a keyword.
 _CHEAP_ITEMS = 20
 #: What keywords take that lead to other schemas, beside one that looks at a value alone.
-_COSTS = dict.fromkeys(("$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "not", "if"), 5)
+_LEADING = "$ref $dynamicRef $recursiveRef allOf anyOf oneOf not if unevaluatedProperties unevaluatedItems"
+_COSTS = dict.fromkeys(_LEADING.split(), 5)
 
 
 def reader(schema: Schema) -> Callable[[bytes], Any]:
@@ -47,7 +48,7 @@ def reader(schema: Schema) -> Callable[[bytes], Any]:
         raise Unusable(f"schema {schema.name} is no JSON Schema: {str(error).splitlines()[0][:200]}") from None
     left = [0]
     checked: Any = extend(
-        base, {name: _counted(one, _COSTS.get(name, 1), left) for name, one in _keywords(base).items()}
+        base, {name: _counted(one, _COSTS.get(name, 1), left) for name, one in keywords_of(base).items()}
     )
     validator = checked(definition, registry=registry)
 
@@ -71,22 +72,6 @@ def reader(schema: Schema) -> Callable[[bytes], Any]:
     return read
 
 
-def _keywords(base: Any) -> dict[str, Any]:
-    """The library's keywords, with our own for those that search with patterns or compare each item with each.
-
-    ``unevaluatedProperties`` and ``unevaluatedItems`` are not checked: the library searches with patterns for them.
-    """
-    own = {
-        "pattern": _pattern,
-        "patternProperties": _pattern_properties,
-        "additionalProperties": _additional_properties,
-        "uniqueItems": _unique_items,
-        "unevaluatedProperties": _believed,
-        "unevaluatedItems": _believed,
-    }
-    return {**base.VALIDATORS, **{name: keyword for name, keyword in own.items() if name in base.VALIDATORS}}
-
-
 def _counted(keyword: Any, cost: int, left: list[int]) -> Any:
     def evaluate(validator: Any, value: Any, instance: Any, schema: Any) -> Any:
         left[0] -= cost + (len(value) // _CHEAP_ITEMS if isinstance(value, list | dict) else 0)
@@ -95,58 +80,3 @@ def _counted(keyword: Any, cost: int, left: list[int]) -> Any:
         return keyword(validator, value, instance, schema)
 
     return evaluate
-
-
-def _matches(pattern: str, text: str) -> bool:
-    """Whether a pattern matches; of longer texts and of patterns that only backtracking can search, it is believed."""
-    if len(text) > MAX_SEARCHED_CHARS:
-        return True
-    try:
-        return search_function(pattern)(text)
-    except re.error:
-        return True
-
-
-def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[Any]:
-    from jsonschema.exceptions import ValidationError
-
-    if isinstance(instance, str) and not _matches(pattern, instance):
-        yield ValidationError("does not match")
-
-
-def _pattern_properties(validator: Any, patterns: Any, instance: Any, schema: Any) -> Iterator[Any]:
-    if not isinstance(instance, dict):
-        return
-    for pattern, below in patterns.items():
-        for name, value in instance.items():
-            if _matches(pattern, name):
-                yield from validator.descend(value, below, path=name, schema_path=pattern)
-
-
-def _additional_properties(validator: Any, below: Any, instance: Any, schema: Any) -> Iterator[Any]:
-    from jsonschema.exceptions import ValidationError
-
-    if not isinstance(instance, dict):
-        return
-    patterns, known = schema.get("patternProperties") or (), schema.get("properties") or ()
-    for name, value in instance.items():
-        if name in known or any(_matches(pattern, name) for pattern in patterns):
-            continue
-        if below is False:
-            yield ValidationError("is not allowed")
-        elif isinstance(below, dict):
-            yield from validator.descend(value, below, path=name)
-
-
-def _believed(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[Any]:
-    return iter(())
-
-
-def _unique_items(validator: Any, unique: Any, instance: Any, schema: Any) -> Iterator[Any]:
-    """In the time of sorting; the library's own compares each with each."""
-    from jsonschema.exceptions import ValidationError
-
-    if unique and isinstance(instance, list):
-        texts = {json.dumps(one, sort_keys=True) for one in instance}
-        if len(texts) < len(instance):
-            yield ValidationError("has an item twice")

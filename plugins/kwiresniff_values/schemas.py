@@ -22,7 +22,8 @@ class Schema:
     ``text`` is what its language says; of Protobuf a .proto file, or bytes: a serialized FileDescriptorSet or
     FileDescriptorProto. ``references`` are the names of the schemas that it needs, as far as they are told;
     ``referred`` finds them, and others, by name: a full name in Avro, a path of an import in Protobuf, a URI in JSON
-    Schema. ``message`` is the full name of a Protobuf message, else the first of the file is meant.
+    Schema. ``message`` is the full name of a Protobuf message, else the first of the file is meant. ``origin`` keeps
+    those apart that may refer to others by the same names.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Schema:
     references: tuple[str, ...] = ()
     referred: Callable[[str], Schema | None] = field(default=nothing, compare=False)
     message: str | None = None
+    origin: int = 0
 
 
 class Source(Protocol):

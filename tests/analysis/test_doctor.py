@@ -8,8 +8,6 @@ import pytest
 
 from kwiresniff.analysis.doctor import Doctor, Observer
 from kwiresniff.analysis.doctor.error_meanings import MEANINGS
-from kwiresniff.analysis.doctor.selection import THROTTLED, TRANSACTIONAL
-from kwiresniff.digest import Digest
 from kwiresniff.model import Connection, Exchange, Problem
 from kwiresniff.schema import error as known_error
 from tests.support.exchanges import START_NS, connection, exchange
@@ -164,6 +162,20 @@ def test_throttling_is_told_with_user_and_cost() -> None:
     assert "produce quota" in found.title and "alice" in found.title
 
 
+def test_clients_that_share_a_quota_are_named_to_each_other() -> None:
+    """By user and client id, from two hosts; another client id has a quota of its own."""
+    clients, response = ((5, "billing-1"), (6, "billing-1"), (7, "other")), {"throttle_time_ms": 900}
+    told = [
+        exchange("Produce", 0, 9, response=response, on=connection(number, f"10.0.0.{number}:1"), client_id=client)
+        for number, client in clients
+    ]
+    details = {one.subject: one.details for one in findings(*told, exchange(start_ns=START_NS + 100 * SECOND))}
+    assert details["billing-1 10.0.0.5"] == (
+        "10.0.0.6 has the same user and client id billing-1, and shares its quota",
+    )
+    assert details["other 10.0.0.7"] == ()
+
+
 @pytest.mark.parametrize(
     ("api", "key", "every_ns", "expected"),
     [
@@ -206,25 +218,63 @@ def test_old_formats_and_missing_acknowledgements_are_told() -> None:
     assert codes(*[one] * 100)[0] == ("old_message_format", "warning")
 
 
+@pytest.mark.parametrize(
+    ("took_ms", "every_ms", "records", "expected"),
+    [
+        pytest.param(25, 30, 1, [("one_at_a_time", "info")], id="one after the other"),
+        pytest.param(25, 60, 1, [], id="with pauses in between"),
+        pytest.param(25, 10, 1, [], id="several under way"),
+        pytest.param(2, 2, 1, [], id="answers that come at once"),
+        pytest.param(25, 30, 5, [], id="batches"),
+    ],
+)
+def test_a_producer_that_waits_for_each_record_is_told(
+    took_ms: int, every_ms: int, records: int, expected: list[tuple[str, str]]
+) -> None:
+    """Seen must be that nothing else is under way, and that it waits for most of its time."""
+    one, ms = {"magic": 2, "records_count": records}, SECOND // 1000
+    sent = [produce(one, start_ns=START_NS + n * every_ms * ms, latency_ns=took_ms * ms) for n in range(200)]
+    found = [one for one in findings(*sent) if one.code != "small_batches"]
+    assert [(one.code, one.severity) for one in found] == expected
+    assert all("25 ms each" in one.title and "40 records a second" in one.title for one in found)
+
+
+def test_a_producer_that_waits_for_each_record_on_a_long_path_is_told_before_the_path() -> None:
+    """The path takes 20 of the 25 ms."""
+    on = ended(1, "client", 9 * SECOND, path_ns=20_000_000, exchanges={"ok": 200})
+    one, ms = {"magic": 2, "records_count": 1}, SECOND // 1000
+    sent = [produce(one, start_ns=START_NS + n * 30 * ms, latency_ns=25 * ms, on=on) for n in range(200)]
+    (found,) = [one for one in findings(*sent, on) if one.code != "small_batches"]
+    assert (found.code, found.severity) == ("one_at_a_time", "warning")
+    assert "of which the path takes 20 ms" in found.title
+    assert [one.code for one in found.symptoms] == ["long_path"]
+
+
 def test_fetches_that_bring_nothing_are_told_when_they_come_fast() -> None:
     nothing = {"responses": [{"topic": "a", "partitions": [{"partition_index": 0, "records": []}]}]}
     assert codes(*many(600, SECOND // 100, response=nothing)) == [("empty_fetches", "info")]
+    assert codes(*many(600, SECOND // 400, response=nothing)) == [("empty_fetches", "warning")]
     assert codes(*many(600, SECOND // 2, response=nothing)) == []
     something = {"responses": [{"topic": "a", "partitions": [{"records": [{"magic": 2}]}]}]}
     assert codes(*many(600, SECOND // 100, response=something)) == []
 
 
 @pytest.mark.parametrize(
-    ("max_wait_ms", "waiting", "words"),
-    [(0, "", "fetch.max.wait.ms"), (400, "long poll", "fetch.max.wait.ms"), (400, "", "min.insync.replicas")],
+    ("max_wait_ms", "took_ms", "words"),
+    [
+        (0, 1, "fetch.max.wait.ms"),
+        (1, 2, "fetch.max.wait.ms"),
+        (400, 402, "fetch.max.wait.ms"),
+        (400, 1, "min.insync.replicas"),
+    ],
 )
 def test_fetches_that_the_broker_does_not_hold_are_no_fault_of_the_consumer(
-    max_wait_ms: int, waiting: str, words: str
+    max_wait_ms: int, took_ms: int, words: str
 ) -> None:
-    """Where they may wait and the broker answers at once, a longer wait would change nothing."""
+    """Where they may wait and the broker answers long before that, a longer wait would change nothing."""
     nothing = {"responses": [{"topic": "a", "partitions": [{"partition_index": 0, "records": []}]}]}
-    asked = {"max_wait_ms": max_wait_ms}
-    (found,) = findings(*many(600, SECOND // 100, request=asked, response=nothing, waiting=waiting))
+    asked, took_ns = {"max_wait_ms": max_wait_ms}, took_ms * SECOND // 1000
+    (found,) = findings(*many(600, SECOND // 100, request=asked, response=nothing, latency_ns=took_ns))
     assert (found.code, words in found.remedy) == ("empty_fetches", True)
     assert ("the broker answers at once" in found.title) == (words == "min.insync.replicas")
 
@@ -292,47 +342,23 @@ class Counted(Observer):
     """Notes what it is called with."""
 
     seen: ClassVar[list[int]] = []
-    apis = None
+    apis: ClassVar[frozenset[int] | None] = None
 
     def exchange(self, exchange: Exchange) -> None:
         self.seen.append(exchange.correlation_id)
 
 
-class Throttled(Counted):
+class Stored(Counted):
     seen: ClassVar[list[int]] = []
-    selection = THROTTLED
+    apis = frozenset({0})
 
 
-class Transactional(Counted):
-    seen: ClassVar[list[int]] = []
-    selection = TRANSACTIONAL
-
-
-def test_observers_are_called_with_what_concerns_them() -> None:
-    """Most exchanges concern none of those for throttling and for transactions."""
-    named = Digest()
-    named.transactional_ids = ["pay"]
-    delayed = Digest()
-    delayed.throttle_time_ms = 5
-    sent = [
-        exchange("Fetch", 1, request={"isolation_level": 0}, response={"throttle_time_ms": 0}, correlation_id=1),
-        exchange("Fetch", 1, request={"isolation_level": 1}, response={"throttle_time_ms": 9}, correlation_id=2),
-        exchange("Produce", 0, request={"transactional_id": None}, response={}, correlation_id=3),
-        exchange("Produce", 0, request={}, response={}, correlation_id=4),
-        exchange("Produce", 0, request={}, response={}, correlation_id=5),
-        exchange("EndTxn", 26, request={}, response=None, latency_ns=None, correlation_id=6),
-    ]
-    for one, digest in ((sent[3], Digest()), (sent[4], named)):
-        assert one.request is not None
-        one.request.digest = digest
-    assert sent[4].response is not None
-    sent[4].response.digest = delayed
-    doctor = Doctor(None, [Counted, Throttled, Transactional])
-    for one in sent:
-        doctor.add(one)
-    assert Counted.seen == [1, 2, 3, 4, 5, 6]
-    assert Throttled.seen == [2, 5]
-    assert Transactional.seen == [2, 3, 5, 6]
+def test_observers_are_called_with_exchanges_of_their_apis() -> None:
+    """One of all APIs with every one, one of Produce with no other."""
+    doctor = Doctor(None, [Counted, Stored])
+    for number, (api, key) in enumerate((("Fetch", 1), ("Produce", 0), ("EndTxn", 26)), start=1):
+        doctor.add(exchange(api, key, request={}, response={}, correlation_id=number))
+    assert (Counted.seen, Stored.seen) == ([1, 2, 3], [2])
 
 
 class Named(Observer):

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.analysis.doctor.observers import starts_at_end, unassigned
+from kwiresniff.analysis.doctor.troubles import starts_at_end, unassigned
 from kwiresniff.model import Event, Exchange
 from tests.support.exchanges import START_NS, connection, exchange
-from tests.support.incidents import SECOND, closed, codes, findings
+from tests.support.incidents import SECOND, closed, codes, findings, produce
 
 
 def at(seconds: float) -> int:
@@ -74,10 +74,51 @@ def test_who_deleted_the_offsets_is_named() -> None:
     assert "deleted by cleaner 10.0.0.5" in found.title and found.numbers["records"] == 600
 
 
-def test_starts_that_are_remembered_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Partitions beyond the limit are not followed."""
-    monkeypatch.setattr(starts_at_end, "MAX_PARTITIONS", 0)
-    assert codes(asked(1, -1), *begun(2, 600)) == []
+def described(at_s: float, partitions: int) -> Exchange:
+    """A Metadata answer in which the topic has so many partitions."""
+    told = [{"error_code": 0, "name": "orders", "partitions": [{"partition_index": i} for i in range(partitions)]}]
+    return exchange("Metadata", 3, 12, request={}, response={"brokers": [], "topics": told}, start_ns=at(at_s))
+
+
+def grown(at_s: float) -> Exchange:
+    request = {"topics": [{"name": "orders", "count": 2}], "validate_only": False}
+    return exchange("CreatePartitions", 37, 3, client_id="ops", request=request, response={}, start_ns=at(at_s))
+
+
+@pytest.mark.parametrize(
+    ("index", "change", "severity", "words"),
+    [
+        (1, [grown(1), described(9, 2)], "warning", "learns of orders-1 10.1 s after ops 10.0.0.5 added them"),
+        (1, [described(9, 2)], "warning", "learns of orders-1 2.1 s after they were added"),
+        (0, [grown(1), described(9, 2)], "info", "has no committed offset of orders-0"),
+        (1, [described(9, 1)], "info", "has no committed offset of orders-1"),
+    ],
+)
+def test_partitions_that_were_added_are_told_from_a_new_group(
+    index: int, change: list[Event], severity: str, words: str
+) -> None:
+    """Seen must be that the topic had fewer when the capture began, and what is skipped lies in one that it had not."""
+    part = {"partition_index": index}
+    none = {"groups": [{"group_id": "mail", **topics(**part, committed_offset=-1)}]}
+    asks = exchange("OffsetFetch", 9, 8, request={}, response=none, start_ns=at(10))
+    listed = exchange(
+        "ListOffsets", 2, 7, request=topics(**part, timestamp=-1), response=topics(**part, offset=7), start_ns=at(11)
+    )
+    fetched = {
+        "replica_id": -1,
+        "topics": [{"topic": "orders", "partitions": [{"partition": index, "fetch_offset": 7}]}],
+    }
+    read = exchange(request=fetched, response={"responses": []}, start_ns=at(11.1))
+    (found,) = findings(described(0, 1), *change, asks, listed, read)
+    assert (found.code, found.severity) == ("records_skipped", severity) and words in found.title
+
+
+@pytest.mark.parametrize("bound", ["MAX_PARTITIONS", "MAX_TOPICS"])
+def test_starts_that_are_remembered_are_bounded(bound: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Partitions beyond the limit are not followed, and of topics beyond theirs nobody knows that they grew."""
+    monkeypatch.setattr(starts_at_end, bound, 0)
+    found = codes(described(0, 0), grown(0.5), asked(1, -1), *begun(2, 600))
+    assert found == ([] if bound == "MAX_PARTITIONS" else [("records_skipped", "info")])
 
 
 def joined(at_s: float, names: list[str]) -> Exchange:
@@ -198,3 +239,10 @@ def test_groups_and_clients_whose_start_is_followed_are_bounded(monkeypatch: pyt
     other = asked(0, -1)
     other.client_id = "another"
     assert codes(other, *events[1:]) == []
+
+
+def test_records_that_a_group_passes_over_come_before_what_was_late() -> None:
+    """A write that took three seconds is over; what was skipped is not read any more."""
+    slow = [produce(number * SECOND, latency_ns=3 * SECOND) for number in range(3)]
+    told = [one.code for one in findings(committed(0), *slow, asked(11, -1), *begun(12, 600))]
+    assert told[0] == "records_skipped" and len(told) > 1

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.analysis.doctor.observers import client_loads, held_fetches, metadata_requests, restores
+from kwiresniff.analysis.doctor.troubles import client_loads, held_fetches, metadata_requests, restores
 from kwiresniff.model import Connection, Event, Exchange
 from tests.support.exchanges import START_NS, connection, exchange
 from tests.support.incidents import SECOND, codes, findings

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kwiresniff.analysis.doctor import subjects
-from kwiresniff.analysis.doctor.observers import departures, idle_members, uncommitted_starts
+from kwiresniff.analysis.doctor.troubles import departures, early_commits, idle_members, uncommitted_starts
 from kwiresniff.model import Event, Exchange
 from tests.support.exchanges import START_NS, connection, exchange
 from tests.support.incidents import SECOND, codes, findings
@@ -294,3 +294,149 @@ def test_what_is_beyond_a_limit_is_not_observed(
     assert codes(*events) != []
     monkeypatch.setattr(module, limit, 0)
     assert codes(*events) == []
+
+
+# -- offsets that are committed too early -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("committed", "later", "expected"),
+    [
+        pytest.param(15, [offsets("b", 6, 15)], [("committed_early", "warning", 5)], id="started from there"),
+        pytest.param(15, [], [("committed_early", "info", 0)], id="not started since"),
+        pytest.param(15, [offsets("b", 6, 10)], [("committed_early", "info", 0)], id="started from elsewhere"),
+        pytest.param(10, [offsets("b", 6, 10)], [], id="behind the last record"),
+        pytest.param(15, [fetch("a", 5, 10)], [], id="read since"),
+        pytest.param(15, [offsets("b", 6, 15), fetch("b", 7, 0)], [("committed_early", "info", 0)], id="went back"),
+        pytest.param(15, [commit("a", 5, 10, 0), offsets("b", 6, 10)], [], id="set right"),
+    ],
+)
+def test_offsets_committed_beyond_what_was_read_are_told(
+    committed: int, later: list[Event], expected: list[tuple[str, str, int]]
+) -> None:
+    """A member was given the records 0 to 9; who starts at 15 never reads those from 10 on."""
+    events = [join("a", 0), fetch("a", 1, codec="none"), commit("a", 2, committed, 0), *later]
+    found = [one for one in findings(*events) if one.code == "committed_early"]
+    assert [(one.code, one.severity, one.numbers["skipped"]) for one in found] == expected
+    assert all("orders-0 at 15, read to 10" in one.title for one in found)
+
+
+def test_who_commits_and_reads_nothing_is_no_consumer() -> None:
+    """A tool that sets the offsets of a group has no position."""
+    assert "committed_early" not in [code for code, _ in codes(commit("ops", 2, 500, 0), offsets("a", 3, 500))]
+
+
+@pytest.mark.parametrize("bound", ["MAX_READ", "MAX_EARLY"])
+def test_positions_that_are_remembered_are_bounded(bound: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Partitions beyond the limits are not followed."""
+    monkeypatch.setattr(early_commits, bound, 0)
+    events = [join("a", 0), fetch("a", 1, codec="none"), commit("a", 2, 15, 0), offsets("b", 6, 15)]
+    assert "committed_early" not in [code for code, _ in codes(*events)]
+
+
+# -- members that are away ---------------------------------------------------------------------------------------------
+
+
+def back(at_s: float, instance: str | None, partitions: list[int], number: int) -> Exchange:
+    """A member joins the group's generation and is assigned partitions of orders, on a connection of its own."""
+    given = {"assigned_partitions": [{"topic": "orders", "partitions": partitions}]}
+    request = {"group_id": GROUP, "member_id": "m", "group_instance_id": instance, "generation_id": 1}
+    response = {"assignment": b"x", "assignment_decoded": {"data": given}}
+    on = connection(number, f"10.0.0.5:{10_000 + number}")
+    return exchange("SyncGroup", 14, 5, client_id="a", request=request, response=response, start_ns=at(at_s), on=on)
+
+
+def stored(first_s: int, last_s: int) -> list[Event]:
+    """Ten records a second, and where they are stored."""
+    batch = {"magic": 2, "records_count": 10, "size_bytes": 1000, "producer_id": 7, "producer_epoch": 0}
+    body = {"acks": -1, "topic_data": [{"name": "orders", "partition_data": [{"index": 0, "records": [batch]}]}]}
+    return [
+        exchange(
+            "Produce", 0, 9, client_id="shop", request=body, start_ns=at(second),
+            response={"responses": [{"name": "orders", "partition_responses": [{"index": 0, "base_offset": second}]}]},
+        )
+        for second in range(first_s, last_s)
+    ]  # fmt: skip
+
+
+def taken_over(at_s: float) -> Exchange:
+    """Another member is assigned the partition."""
+    taken = back(at_s, None, [0], 5)
+    taken.client_id = "b"
+    return taken
+
+
+def ends(number: int, at_s: float, by: str = "client") -> Event:
+    gone = connection(number, f"10.0.0.5:{10_000 + number}")
+    gone.client_id, gone.closed_by, gone.closed_ns, gone.closed_packet = "a", by, at(at_s), 9
+    return gone
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        pytest.param([ends(1, 3), *stored(3, 18), back(18.5, "i", [0], 2)], ["was away"], id="a restart"),
+        pytest.param([ends(1, 3), *stored(3, 18)], ["has been away"], id="not back by the end"),
+        pytest.param([ends(1, 3), *stored(3, 9), back(9, "i", [0], 2)], [], id="a quick restart"),
+        pytest.param([ends(1, 3), *stored(3, 18), taken_over(18), *stored(18, 40)], ["was away for 16"], id="replaced"),
+        pytest.param([ends(1, 3), *stored(3, 9), taken_over(9), *stored(9, 40)], [], id="soon replaced"),
+        pytest.param([ends(1, 3), back(18.5, "i", [0], 2)], [], id="nothing that is written"),
+        pytest.param([*stored(3, 18), back(18.5, "i", [0], 1)], [], id="a connection that stands"),
+        pytest.param([ends(1, 3, "broker"), *stored(3, 18)], [], id="closed by the broker"),
+    ],
+)
+def test_partitions_are_kept_for_a_member_that_is_away(events: list[Event], expected: list[str]) -> None:
+    """Seen must be that it closed its connection without leaving, and that its partition is written."""
+    found = [one for one in findings(back(2, "i", [0], 1), *events) if one.code == "member_away"]
+    assert [one.severity for one in found] == ["warning" for _ in expected]
+    for one, words in zip(found, expected, strict=True):
+        assert words in one.title and "(static member i)" in one.title and "orders-0" in one.title
+
+
+@pytest.mark.parametrize(
+    ("protocol_name", "expected"), [("cooperative-sticky", ["was away"]), ("stream", []), (None, [])]
+)
+def test_assignors_that_add_data_of_their_own_are_read_but_for_kafka_streams(
+    protocol_name: str | None, expected: list[str]
+) -> None:
+    """What cannot be read leaves nothing of what was assigned before: here a partition that the member gave back."""
+    later = back(2.5, "i", [0], 1)
+    assert later.response is not None and later.response.body is not None
+    later.response.body["protocol_name"] = protocol_name
+    later.response.body["assignment_decoded"]["data"]["user_data"] = b"generation"
+    events = [back(2, "i", [0], 1), later, ends(1, 3), *stored(3, 18), back(18.5, "i", [0], 2)]
+    found = [one for one in findings(*events) if one.code == "member_away"]
+    assert len(found) == len(expected)
+
+
+def test_a_commit_that_fails_shows_that_its_application_gets_on() -> None:
+    """A coordinator that has gone refuses commits: the member does not hang."""
+
+    def given(second: int) -> Exchange:
+        return fetch("a", second, 10 * second, codec="none")
+
+    refused: dict[str, Any] = {"errors": [("topics[0].error_code", 15, "COORDINATOR_NOT_AVAILABLE", True)]}
+    held = [back(0, None, [0], 1), *[one for s in range(1, 40) for one in (given(s), beat_of("a", s + 0.5))]]
+    commits = [commit("a", at_s, 10 * at_s, 0) for at_s in (5, 10, 15)]
+    in_vain = [commit("a", at_s, 10 * at_s, 0, outcome="error", **refused) for at_s in (20, 25, 30, 35)]
+
+    def told(*events: Event) -> bool:
+        ordered = sorted(
+            events, key=lambda one: one.request.first_ns if isinstance(one, Exchange) and one.request else 0
+        )
+        return "commits_stopped" in [code for code, _ in codes(*ordered)]
+
+    assert told(*held, *commits)
+    assert not told(*held, *commits, *in_vain)
+
+
+def beat_of(client: str, at_s: float) -> Exchange:
+    request = {"group_id": GROUP, "member_id": "m"}
+    return exchange("Heartbeat", 12, 4, client_id=client, request=request, response={}, start_ns=at(at_s))
+
+
+def test_a_member_that_is_away_is_a_symptom_where_nobody_is_left() -> None:
+    """The only member was killed, and its session is over."""
+    joined = join("a", 1, member_id="m", members=[{"member_id": "m"}])
+    (found,) = findings(joined, back(2, None, [0], 1), ends(1, 3), *stored(3, 30))
+    assert (found.code, [one.code for one in found.symptoms]) == ("group_deserted", ["member_away"])

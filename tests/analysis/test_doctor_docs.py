@@ -7,14 +7,14 @@ import re
 import pytest
 
 from kwiresniff.analysis.doctor import Cause
-from kwiresniff.analysis.doctor.causes.errors import AnsweredWithError
 from kwiresniff.analysis.doctor.examine import CAUSES, OBSERVERS
-from kwiresniff.cli.doctor_page import page, paragraphs_on_codes
+from kwiresniff.analysis.doctor.troubles.errors import answered_with_error
+from tests.analysis.doctor_page import page, paragraphs_on_codes
 from tests.support.paths import ROOT
 
 
 def test_the_page_is_that_of_the_classes() -> None:
-    """Else: python -m kwiresniff.cli.doctor_page > docs/doctor.md."""
+    """Else: python -m tests.analysis.doctor_page > docs/doctor.md."""
     assert (ROOT / "docs" / "doctor.md").read_text(encoding="utf-8") == page()
 
 
@@ -23,7 +23,7 @@ def test_every_code_of_a_class_has_a_paragraph_in_its_docstring(one: type[Cause]
     """And no other: the severity, what it means, and whatever else looks the same."""
     told = [re.match(r"`(\w+)` \((?:error|warning|info)", paragraph) for paragraph in paragraphs_on_codes(one)]
     assert sorted(match[1] for match in told if match is not None) == sorted(one.codes)
-    assert None not in told or one is AnsweredWithError
+    assert None not in told or one is answered_with_error
 
 
 def test_codes_and_kinds_belong_to_one_class() -> None:
@@ -39,4 +39,4 @@ def test_codes_and_kinds_belong_to_one_class() -> None:
         "FENCED_LEADER_EPOCH",
         "UNKNOWN_LEADER_EPOCH",
     }
-    assert paragraphs_on_codes(AnsweredWithError)
+    assert paragraphs_on_codes(answered_with_error)

@@ -87,3 +87,46 @@ def test_who_commits_without_being_a_member_was_not_removed(member: str, expecte
     (found,) = findings(exchange("OffsetCommit", 8, 8, request=asked, response={}, errors=errors, outcome="error"))
     assert found.code == expected
     assert member or ("group packers" in found.title and found.severity == "warning")
+
+
+@pytest.mark.parametrize(("protocol_type", "words"), [("connect", "config.storage.topic"), ("consumer", "")])
+def test_a_member_that_joins_its_own_generation_again_and_again_goes_round_in_a_circle(
+    protocol_type: str, words: str
+) -> None:
+    """As a Connect worker does that has not read the config that its group's leader has."""
+    request = {"group_id": "connect", "member_id": "w", "protocol_type": protocol_type}
+    joins = [
+        exchange(
+            "JoinGroup", 11, 7, client_id="worker-b", request=request, start_ns=START_NS + at * SECOND // 100,
+            response={"generation_id": 4 + (at > 30), "member_id": "w"},
+        )
+        for at in range(40)
+    ]  # fmt: skip
+    (found,) = findings(*joins)
+    assert (found.code, found.severity, found.subject) == ("rebalances", "warning", "group connect")
+    assert "worker-b 10.0.0.5 joined the generation that it was in again and again, 38 times" in found.title
+    assert words in found.remedy and "session" not in found.title
+    assert findings(*joins[:8]) == []
+
+
+@pytest.mark.parametrize("members", [1, 3])
+def test_members_that_are_restarted_once_are_no_more_than_a_deployment(members: int) -> None:
+    """Each comes and goes twice, by the end of the capture; a third time is churn."""
+    events: list[Event] = []
+    for number in range(3 * members):
+        at, client, member = START_NS + number * 20 * SECOND, f"c{number % members}", f"m-{number}"
+        answer = {"member_id": member, "members": [{"member_id": f"m-{one}"} for one in range(members)]}
+        left = {"group_id": "g", "members": [{"member_id": member}]}
+        for half in (0, 1):
+            joined = {**answer, "generation_id": 2 * number + half}
+            start_ns, request = at + half * SECOND, {"group_id": "g"}
+            events.append(
+                exchange("JoinGroup", 11, 7, request=request, response=joined, start_ns=start_ns, client_id=client)
+            )
+        events.append(
+            exchange("LeaveGroup", 13, 4, request=left, response={}, start_ns=at + 9 * SECOND, client_id=client)
+        )
+    (once,), (twice,) = findings(*events[: 6 * members]), findings(*events)
+    assert (once.code, once.severity) == ("rebalances", "info")
+    assert (twice.code, twice.severity) == ("rebalances", "warning")
+    assert members == 1 or "as its members are restarted" in once.title

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kwiresniff.analysis.doctor.observers.lag import Look, grows
+from kwiresniff.analysis.doctor.troubles.lag import Look, grows
 from kwiresniff.model import Event, Exchange
 from tests.support.exchanges import START_NS, exchange
 from tests.support.incidents import codes, findings

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.analysis.doctor.observers import share_deliveries
+from kwiresniff.analysis.doctor.troubles import share_deliveries
 from kwiresniff.model import Exchange
 from tests.support.exchanges import START_NS, exchange
 from tests.support.incidents import SECOND, codes, findings

@@ -148,3 +148,18 @@ def test_who_has_only_asked_for_a_topic_may_have_meant_to_read_it() -> None:
     assert found.severity == "error" and "if it produces, nothing is delivered" in found.title
     (found,) = findings(exchange("InitProducerId", 22, 4, response={}), *asked)
     assert found.severity == "error" and "which does not exist: nothing is delivered" in found.title
+
+
+def test_a_topic_that_cannot_be_made_is_told_before_those_who_ask_for_it() -> None:
+    """Kafka Streams asks for an internal topic again and again that its own CreateTopics was refused."""
+    name = "INVALID_REPLICATION_FACTOR"
+    refused = {"topics": [{"name": "orders", "error_code": 38, "error_message": "only 3 brokers are registered"}]}
+    create = exchange(
+        "CreateTopics", 19, 7, client_id="count-admin", response=refused, outcome="error", start_ns=START_NS,
+        errors=[("topics[0].error_code", 38, name, False)],
+    )  # fmt: skip
+    asked = [unknown(at * SECOND, "count-consumer") for at in range(1, 6)]
+    (found,) = findings(create, *asked)
+    assert (found.code, found.severity) == ("invalid_replication_factor", "error")
+    assert [one.code for one in found.symptoms] == ["unknown_topic_or_partition"]
+    assert codes(create) == [("invalid_replication_factor", "info")]

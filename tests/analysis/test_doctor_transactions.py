@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kwiresniff.analysis.doctor.troubles import aborted_reads
 from kwiresniff.model import Event, Exchange
 from tests.support.exchanges import START_NS, exchange
 from tests.support.incidents import findings
@@ -136,3 +137,76 @@ def test_a_partition_that_soon_has_a_leader_is_no_finding() -> None:
     """Partitions of new topics are without a leader for a moment."""
     events = [metadata(0, -1, [], [1]), metadata(4, -1, [], [1]), metadata(4.5, 1, [], [1]), metadata(30, 1, [], [1])]
     assert findings(*events) == []
+
+
+# -- records that do not count ---------------------------------------------------------------------------------------
+
+
+def ended(at_s: float, *, committed: bool) -> Exchange:
+    return transaction(at_s, "EndTxn", 26, {"transactional_id": "pay-1", "producer_id": 9, "committed": committed}, {})
+
+
+def brought(at_s: float, first: int, records: int, isolation_level: int = 0) -> Exchange:
+    """A consumer is given records of orders-0."""
+    batch = {"base_offset": first, "last_offset_delta": records - 1, "records_count": records, "magic": 2}
+    part = {"partition_index": 0, "error_code": 0, "high_watermark": first + records, "records": [batch]}
+    return exchange(
+        "Fetch",
+        1,
+        request={"isolation_level": isolation_level, "replica_id": -1, "topics": []},
+        response={"responses": [{"topic": "orders", "partitions": [part]}]},
+        client_id="audit",
+        start_ns=START_NS + int(at_s * SECOND),
+    )
+
+
+@pytest.mark.parametrize(
+    ("committed", "isolation_level", "read", "expected"),
+    [
+        pytest.param(False, 0, (3, 10), 1, id="aborted after it was read"),
+        pytest.param(True, 0, (3, 10), 0, id="committed"),
+        pytest.param(False, 1, (3, 10), 0, id="a reader that wants committed records"),
+        pytest.param(False, 0, (6, 10), 0, id="what was written behind it"),
+        pytest.param(False, 0, (0, 5), 0, id="what was written before it"),
+    ],
+)
+def test_records_of_aborted_transactions_are_told_to_who_was_given_them(
+    committed: bool, isolation_level: int, read: tuple[int, int], expected: int
+) -> None:
+    """The transaction wrote offset 5 alone; it is aborted when the consumer has it already."""
+    events = [*begun(), brought(1, *read, isolation_level), ended(2, committed=committed)]
+    found = [one for one in findings(*events) if one.code == "aborted_records_read"]
+    assert [(one.severity, one.subject, one.numbers["records"]) for one in found] == [
+        ("warning", "audit 10.0.0.5", 1)
+    ] * expected
+    assert all("transactional id pay-1" in one.title for one in found)
+
+
+@pytest.mark.parametrize("bound", ["MAX_WRITERS", "MAX_OPEN", "MAX_ABORTED", "MAX_READERS"])
+def test_what_is_remembered_of_aborted_records_is_bounded(bound: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond each of the limits nothing is told."""
+    monkeypatch.setattr(aborted_reads, bound, 0)
+    assert findings(*begun(), brought(1, 3, 10), ended(2, committed=False)) == []
+
+
+@pytest.mark.parametrize(
+    ("count", "every_s", "records", "expected"),
+    [
+        (120, 0.02, 1, [("small_transactions", "warning")]),
+        (120, 1.0, 1, [("small_transactions", "info")]),
+        (120, 0.02, 3, []),
+        (90, 0.02, 1, []),
+    ],
+)
+def test_a_transaction_for_each_record_is_told_with_what_it_costs(
+    count: int, every_s: float, records: int, expected: list[tuple[str, str]]
+) -> None:
+    """It is a warning where the producer does little else but wait for its transactions."""
+    events: list[Exchange] = []
+    for number in range(count):
+        events += [written(number * every_s + part / 1000, number * 3 + part) for part in range(records)]
+        last = ended(number * every_s + 0.004, committed=True)
+        assert last.response is not None
+        last.response.first_ns += 12_000_000
+        events.append(last)
+    assert [(one.code, one.severity) for one in findings(*events)] == expected

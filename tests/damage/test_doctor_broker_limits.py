@@ -9,9 +9,9 @@ import pytest
 
 from kwiresniff.analysis.doctor import replica_table
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.observers import batches, writes
-from kwiresniff.analysis.doctor.observers.batches import Recompression, ResentBatches
-from kwiresniff.analysis.doctor.observers.writes import Writes
+from kwiresniff.analysis.doctor.troubles import batches, writes
+from kwiresniff.analysis.doctor.troubles.batches import Recompression, ResentBatches
+from kwiresniff.analysis.doctor.troubles.writes import Writes
 from kwiresniff.analysis.memory_budget import MemoryBudget
 from kwiresniff.model import Exchange
 from tests.support.exchanges import START_NS, connection, exchange
@@ -45,7 +45,6 @@ def fetch(number: int, client_id: str, index: int = 0) -> Exchange:
 def seen(observer: Any, *exchanges: Exchange) -> Any:
     """The observer after some exchanges, of which each ended its connection, closed by the client."""
     for one in exchanges:
-        observer.context.look_at(one, None)
         observer.exchange(one)
     for one in exchanges:
         one.connection.closed_by, one.connection.packets = "client", [5, 5]
@@ -150,7 +149,6 @@ def test_what_is_remembered_stays_within_the_budget(observer: type[Any]) -> None
     tracemalloc.start()
     try:
         for one in made:
-            context.look_at(one, None)
             made_by.exchange(one)
         taken, _ = tracemalloc.get_traced_memory()
     finally:
@@ -160,7 +158,6 @@ def test_what_is_remembered_stays_within_the_budget(observer: type[Any]) -> None
     full.budget = MemoryBudget(0)
     made_by = observer(full)
     for one in made[:100]:
-        full.look_at(one, None)
         made_by.exchange(one)
     assert list(made_by.observations()) == []
 

@@ -8,10 +8,10 @@ import pytest
 
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.observer import Observer
-from kwiresniff.analysis.doctor.observers import subscriptions, unread
-from kwiresniff.analysis.doctor.observers.subscriptions import Subscriptions
-from kwiresniff.analysis.doctor.observers.undialled import UndialledBrokers
-from kwiresniff.analysis.doctor.observers.unread import UnreadPartitions
+from kwiresniff.analysis.doctor.troubles import subscriptions, unread
+from kwiresniff.analysis.doctor.troubles.subscriptions import Subscriptions
+from kwiresniff.analysis.doctor.troubles.undialled import UndialledBrokers
+from kwiresniff.analysis.doctor.troubles.unread import UnreadPartitions
 from kwiresniff.base.body_members import DECODED
 from kwiresniff.model import Exchange
 from tests.support.exchanges import START_NS, exchange
@@ -68,7 +68,6 @@ def seen(observer: Observer, *exchanges: Exchange) -> list[Any]:
         message = one.response or one.request
         assert message is not None
         observer.context.end_ns = max(observer.context.end_ns, message.last_ns)
-        observer.context.look_at(one, None)
         observer.exchange(one)
     return [one.numbers for one in observer.observations()]
 

@@ -8,7 +8,7 @@ import pytest
 
 from kwiresniff.analysis.doctor import Doctor, judgement
 from kwiresniff.analysis.doctor.cluster import Cluster
-from kwiresniff.analysis.doctor.observers import acl_changes
+from kwiresniff.analysis.doctor.troubles import acl_changes
 from kwiresniff.analysis.late_names import renamer
 from kwiresniff.analysis.memory_budget import MemoryBudget
 from kwiresniff.analysis.topic_table import MAX_GROUPS

@@ -52,7 +52,7 @@ def watch(folder: Path, out: Path, settings: Settings = SETTINGS, **more: Any) -
         ({"settings": replace(SETTINGS, ports=(9093,))}, "--port none then, 9093 now"),
         ({"settings": replace(SETTINGS, decode_as=("udp.port==8473,vxlan",))}, "then, udp.port==8473,vxlan now"),
         ({"settings": replace(SETTINGS, max_decompressed=1 << 20)}, "--max-decompressed none then, 1048576 now"),
-        ({"tables": ("problems",)}, "clients,connections,"),
+        ({"tables": ("problems",)}, "clients,clusters,"),
         ({"grouping": "file"}, "--grouping series then, file now"),
         ({"both_ends": True}, "--both-ends off then, on now"),
     ],

@@ -90,3 +90,25 @@ def test_another_set_of_plugins_than_was_planned_with_is_an_error(plugin: str) -
     assert settings.plugin_names == ("orders",)
     with pytest.raises(PluginError, match="plugins here: orders; where the work was planned: avro, orders"):
         Settings(plugins=settings.plugins, plugin_names=("avro", "orders")).load_plugins()
+
+
+def test_the_data_source_of_spark_has_what_plugins_and_schemas_decode(spark: Any, plugin: str) -> None:
+    """Records beside their bytes, bodies, and filters that look into them; ids are learnt from the capture."""
+    read = spark.read.format("kwiresniff")
+    capture = str(CAPTURES / "first-look.pcap")
+    records = read.options(plugins=plugin, table="records").load(capture).where("topic = 'orders'").collect()
+    assert [(row.api, row.value_decoded and json.loads(row.value_decoded)) for row in records] == decoded(
+        Decoding(plugin=(plugin,)).settings()
+    )
+    wanted = spark.read.format("kwiresniff").options(plugins=plugin, where="record.value.of == orders").load(capture)
+    assert [row.api for row in wanted.collect()] == ["Produce", "Fetch"]
+    serdes = str(CAPTURES / "values" / "serdes.pcap.xz")
+    values = spark.read.format("kwiresniff").options(table="records", valueFormats="packed=msgpack, auto").load(serdes)
+    found = {row.topic: json.loads(row.value_decoded) for row in values.where("value_decoded is not null").collect()}
+    assert found["packed"]["format"] == "msgpack" and found["orders"]["schema"].startswith("orders-value version 1")
+
+
+def test_a_plugin_that_the_data_source_does_not_find_is_told_before_there_are_tasks(spark: Any) -> None:
+    """With its path."""
+    with pytest.raises(Exception, match=r"plugin /no/such\.py: no such file"):
+        spark.read.format("kwiresniff").option("plugins", "/no/such.py").load(str(CAPTURES)).count()

@@ -24,6 +24,7 @@ from kwiresniff.pipeline.query import open_views
 from kwiresniff.pipeline.spark_tasks import in_tasks
 from tests.support.exported import Json, exchange_of, exchanges, export, recorded, rotate, shifted
 from tests.support.paths import CAPTURES
+from tests.support.transformations import elsewhere, segments_of, write
 
 #: A command that says in the end which of some packages it has loaded.
 _TELL_WHAT_IS_LOADED = """
@@ -199,6 +200,26 @@ def test_run_and_query(command: Callable[..., tuple[int, str, str]], tmp_path: P
     longest = "SELECT api, max(latency_ns) AS most FROM exchanges GROUP BY api"
     answers = [command("query", str(out), sql + " ORDER BY api", "-o", "jsonl")[1] for sql in (percentiles, longest)]
     assert answers[0] == answers[1] != ""
+
+
+def test_logs_of_two_clusters_are_two_and_of_two_sources_one(
+    command: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    """Both clusters have a topic ``orders``, with five records. A capture of the first one that was begun too late to
+    be told its id counts with it, because another source was told the id of that broker."""
+    segments, folder, out = segments_of(CAPTURES / "first-look.pcap"), tmp_path / "in", tmp_path / "out"
+    for name, seen in (("here", segments), ("there", elsewhere(segments)), ("late", segments[len(segments) // 2 :])):
+        (folder / name).mkdir(parents=True)
+        write(folder / name, seen)
+    assert command("run", str(folder), "--out", str(out))[0] == 0
+    sql = "SELECT * FROM logs WHERE topic = 'orders' ORDER BY cluster"
+    code, text, err = command("query", str(out), sql, "-o", "jsonl")
+    assert code == 0, err
+    here, there = map(json.loads, text.splitlines())
+    assert (here["cluster"], len(here["sources"])) == ("a3dpcmVzbmlmZi1kZW1vMQ", 2)
+    assert (there["cluster"], len(there["sources"])) == ("b3RoZXItY2x1c3Rlci1pZA", 1)
+    assert (there["partition"], there["produced_records"], there["consumed_records"]) == (0, 5, 5)
+    assert here["high_watermark"] == there["high_watermark"] == 5
 
 
 def test_watch_goes_on_where_it_stopped(command: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:

@@ -32,6 +32,7 @@ from kwiresniff.pipeline.unit_reader import Settings, UnitReader
 from tests.support.exported import exchange_of, exchanges, export, recorded, rotate
 from tests.support.paths import CAPTURES
 from tests.support.sample import mostly_slow
+from tests.support.transformations import elsewhere, segments_of, write
 
 parquet = pytest.importorskip("pyarrow.parquet")
 
@@ -145,6 +146,51 @@ def test_topics_are_those_of_the_command(capture: Path, store: OutputStore, caps
         assert [row["producers"] for row in found] == [
             list(dict.fromkeys(client["client_id"] for client in one["producers"])) for one in expected
         ]
+
+
+@pytest.mark.parametrize("capture", mostly_slow(recorded(), 12), ids=lambda path: path.name)
+def test_groups_and_producers_are_those_of_the_commands(
+    capture: Path, store: OutputStore, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Event for event and producer for producer, whether bodies are decoded for the table of records or not."""
+    expected = {}
+    for command in ("groups", "producers"):
+        with pytest.raises(SystemExit):
+            main([command, str(capture), "-o", "jsonl", "-q"])
+        expected[command] = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    for tables in (["groups", "producers"], [*WRITABLE]):
+        run_unit(unit_of(capture), SETTINGS, tables, store.out)
+        for command, found in expected.items():
+            assert [json.loads(row["details"]) for row in read(store, command)] == found
+    events = [(row["group"], row["event"], row["member_id"] or "") for row in read(store, "groups")]
+    assert events == [(one["group"], one["event"], one["member_id"]) for one in expected["groups"]]
+    records = [(row["producer_id"], row["records"]) for row in read(store, "producers")]
+    assert records == [(one["producer_id"], one["records"]) for one in expected["producers"]]
+
+
+def test_rows_have_the_cluster_and_its_brokers_have_their_time(store: OutputStore, tmp_path: Path) -> None:
+    """Two captures have a topic of one name in two clusters; a third one begins when the first cluster has told its id
+    already, and names it by an address. The ids are those in the Metadata of the recording."""
+    segments = segments_of(CAPTURES / "first-look.pcap")
+    folders = [tmp_path / name for name in ("here", "there", "late")]
+    for folder, seen in zip(folders, (segments, elsewhere(segments), segments[len(segments) // 2 :]), strict=True):
+        folder.mkdir()
+        (capture,) = write(folder, seen)
+        work(store, unit_of(Path(capture)))
+    here, there, unnamed = "a3dpcmVzbmlmZi1kZW1vMQ", "b3RoZXItY2x1c3Rlci1pZA", "cluster of 10.9.0.1:9092"
+    topics = {(row["cluster"], row["topic"]) for row in read(store, "topics")}
+    assert topics >= {(here, "orders"), (there, "orders"), (unnamed, "orders")}
+    assert {row["cluster"] for row in read(store, "clients")} == {here, there, unnamed}
+    for table in ("groups", "producers"):
+        assert {row["cluster"] for row in read(store, table)} >= {here, there}
+    told = {(row["cluster"], row["cluster_id"], row["broker"]) for row in read(store, "clusters")}
+    assert told == {
+        (here, here, "10.9.0.1:9092"), (there, there, "10.4.0.1:9092"), (unnamed, None, "10.9.0.1:9092"),
+    }  # fmt: skip
+    times = [(row["first_time"], row["last_time"]) for row in read(store, "clusters")]
+    epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+    first, last = (epoch + datetime.timedelta(microseconds=segments[at][1] // 1000) for at in (0, -1))
+    assert all(first <= begin <= end <= last for begin, end in times)
 
 
 def test_a_unit_done_twice_leaves_everything_once(store: OutputStore) -> None:

@@ -106,7 +106,7 @@ def test_client_names_is_an_observer_and_a_cause_of_the_doctor(kwiresniff: Calla
     capture = str(ROOT / "captures" / "leftovers" / "librdkafka-mock.pcap")
     plugin = str(ROOT / "plugins" / "client_names.py")
     hooks = [(hook.kind, hook.name) for hook in load_plugins([plugin]).examiners]
-    assert hooks == [("doctor observer", "ClientNames"), ("doctor cause", "DefaultClientId")]
+    assert hooks == [("doctor observer", "ClientNames"), ("doctor cause", "default_client_id")]
     done = kwiresniff("doctor", "--plugin", plugin, "--fail-on", "never", capture)
     assert (done.code, "goes by the name that its library came with" in done.out) == (0, True)
 
@@ -166,6 +166,6 @@ def test_observers_and_causes_of_plugins_take_part_in_the_judgement(
     found = {one["code"]: one for one in map(json.loads, done.out.splitlines())}["because"]
     assert (found["severity"], found["topics"]) == ("warning", ["orders"])
     assert (found["observed"], found["supports"], found["contradicts"]) == (["orders was seen"], ["eyes"], [])
-    assert "doctor cause Wrong raised PluginError: str is no Explanation" in done.err
+    assert "doctor cause Wrong failed: str is no Explanation" in done.err
     plain = kwiresniff("doctor", "-o", "jsonl", "--plugin", str(plugin), capture).out
     assert not any("observed" in json.loads(line) for line in plain.splitlines())

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.plugins import Decoded, Hooks, Plugin, Plugins
+from kwiresniff.plugins import Decoded, Hooks, Plugin, PluginOptions, Plugins
 from kwiresniff.plugins.isolated import IsolatedDecoder
 from kwiresniff.plugins.loading import load_plugins
 from tests.support.command import Done
@@ -74,7 +74,7 @@ def test_a_decoder_that_takes_too_long_is_interrupted_named_and_in_the_end_switc
 
 
 @pytest.mark.usefixtures("impatient")
-def test_one_that_catches_everything_is_interrupted_again(tmp_path: Path) -> None:
+def test_one_that_catches_everything_is_interrupted_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The alarm comes until the function has returned."""
     code = """
 class Stubborn:
@@ -89,6 +89,7 @@ class Stubborn:
 def register(hooks):
     hooks.value_decoder(Stubborn())
 """
+    monkeypatch.setattr("kwiresniff.plugins.timing.WAIT_MS", 60_000)  # two timers at once would end it
     plugins = loaded(tmp_path, code)
     assert plugins.decode("t", "value", b"x", []) == ("mine", "at last")
     assert [problem.code for problem in plugins.take_problems()] == ["plugin_too_slow"]
@@ -243,9 +244,25 @@ def test_an_isolated_decoder_that_crashes_or_hangs_is_ended_and_started_again(
 
 def test_a_process_that_cannot_be_started_fails_like_any_other(tmp_path: Path) -> None:
     """The file of the plugin is gone."""
-    decoder = IsolatedDecoder(("file", str(tmp_path / "gone.py")), 0)
+    decoder = IsolatedDecoder(Plugin("gone", "", ("file", str(tmp_path / "gone.py"))), 0)
     with pytest.raises(Exception, match="its process ended with code 1"):
         decoder("t", "value", b"x", [])
+
+
+def test_an_isolated_decoder_has_the_options_of_the_others(tmp_path: Path) -> None:
+    """Their passwords are no arguments of its process, which other users see."""
+    text = (
+        "import sys\ndef register(hooks):\n"
+        "    hooks.value_decoder(lambda *_: [list(hooks.options.schemas), list(hooks.options.value_formats), sys.argv],"
+        " isolated=True)\n"
+    )
+    (tmp_path / "asks.py").write_text(text)
+    options = PluginOptions((str(tmp_path),), ("*=string",))
+    plugins = load_plugins([str(tmp_path / "asks.py")], options)
+    name, (schemas, formats, arguments) = plugins.decode("t", "value", b"x", []) or ("", ([], [], []))
+    plugins.close()
+    assert (name, schemas, formats) == ("asks", [str(tmp_path)], ["*=string"])
+    assert arguments and not {str(tmp_path), "*=string"}.intersection(arguments)
 
 
 def test_the_command_shows_what_an_isolated_decoder_says(kwiresniff: Callable[..., Done], tmp_path: Path) -> None:

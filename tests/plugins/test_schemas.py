@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 from kwiresniff.analysis.body_entities import record_sets
+from kwiresniff.analysis.sinks import Observed
+from kwiresniff.identity.clusters import Clusters
 from kwiresniff.model import Exchange, Sink
 from kwiresniff.plugins import Decoded, DoesNotFit, Hooks, Plugin, Plugins
 from kwiresniff.plugins.answers import MAX_REASON_CHARS
 from kwiresniff.plugins.misfits import MAX_MISFIT_PROBLEMS
-from kwiresniff.plugins.sinks import DecodingSink, LearningSink
+from kwiresniff.plugins.sinks import DecodingSink, SchemaLearner
 from tests.support.command import Done
 from tests.support.exchanges import exchange
 
@@ -57,7 +59,7 @@ def refuse(topic: str | None, part: str, data: bytes, headers: Any) -> Any:
 
 
 def passed(plugins: Plugins, given: Exchange) -> Exchange:
-    DecodingSink(Sink(), plugins, no_name).on_exchange(given)
+    DecodingSink(Sink(), plugins, no_name, Clusters()).on_exchange(given)
     return given
 
 
@@ -150,7 +152,9 @@ def test_schemas_are_learned_from_the_records_of_their_topic() -> None:
     """Of other topics nothing is learned; what fails is the plugin's failure."""
     registry = Registry()
     plugins = loaded(lambda hooks: hooks.value_decoder(registry))
-    sink = LearningSink(DecodingSink(Sink(), plugins, no_name), plugins, no_name)
+    clusters = Clusters()
+    learner = SchemaLearner(plugins, no_name, clusters)
+    sink = Observed(DecodingSink(Sink(), plugins, no_name, clusters), learner.learn)
     payload = b"\x00\x00\x00\x00\x07hello"
     before, after = produce(payload), produce(payload)
     sink.on_exchange(before)

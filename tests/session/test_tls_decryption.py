@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import ssl
 import zlib
 from pathlib import Path
@@ -23,6 +24,7 @@ from kwiresniff.session.services import SECRETS_LATE_NS
 from kwiresniff.session.tls_decryption import MAX_WAITING_BYTES
 from tests.support.capture_files import LINKTYPE_RAW, pcap
 from tests.support.conversation import Wire, exchanges, heartbeat_response, problems, request, string
+from tests.support.openssl_programs import early_talk
 from tests.support.packet_builder import Pcapng
 from tests.support.tls_conversation import TlsTalk
 
@@ -480,15 +482,43 @@ def test_a_renegotiated_session_is_refused_by_name(tmp_path: Path) -> None:
     assert outcomes(found) == [(0, "ok"), (1, "ok")]
 
 
-def test_early_data_is_refused_by_name(tmp_path: Path) -> None:
-    """A client's hello that offers it, and a record before the server has answered."""
+@pytest.mark.parametrize("segment", [40, 1448])
+@pytest.mark.parametrize("count", [1, 30])
+@pytest.mark.parametrize("curve", [None, "secp384r1"])
+def test_early_data_that_the_server_refuses_is_passed_over(
+    tmp_path: Path, curve: str | None, count: int, segment: int
+) -> None:
+    """In EncryptedExtensions, or by a HelloRetryRequest, which says so without the secrets of the handshake, too: RFC
+    8446, section 4.2.10. The client's hello offers it, and records stand before the server's answer."""
     keylog = tmp_path / "keys.log"
-    made = talk(keylog)
+    made = talk(keylog, curve=curve)
     side, hello = made.flights[0]
-    made.flights[0] = side, with_extension(hello, 42) + bytes.fromhex("1703030040") + bytes(64)
-    found = decrypted(wire(made).segments, keylog)
-    assert "early data (0-RTT)" in refusal(found)
-    assert ids(found) == []
+    made.flights[0] = side, with_extension(hello, 42) + (bytes.fromhex("1703030040") + bytes(64)) * count
+    segments = wire(made, segment=segment).segments
+    found = decrypted(segments, keylog)
+    assert outcomes(found) == [(0, "ok"), (1, "ok"), (2, "ok")] and not problems(found)
+    lines = "\n".join(line for line in keylog.read_text().splitlines() if "HANDSHAKE" not in line)
+    found = decrypted(segments, lines)
+    if curve is None:
+        assert "the keys lack SERVER_HANDSHAKE_TRAFFIC_SECRET" in refusal(found) and ids(found) == []
+    else:
+        assert outcomes(found) == [(0, "ok"), (1, "ok"), (2, "ok")]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs the program openssl")
+@pytest.mark.parametrize("answer", ["takes", "refuses", "asks again"])
+def test_early_data_of_openssl(tmp_path: Path, answer: str) -> None:
+    """A client resumes a session with a request as early data, and sends it again where the server did not take it."""
+    flights, keylog = early_talk(tmp_path, answer, asked(0), heartbeat_response(0))
+    one = Wire().open()
+    for side, flight in flights:
+        one.send(side, flight)
+    found = decrypted(one.close().segments, keylog)
+    if answer == "takes":
+        assert "it begins with early data (0-RTT)" in refusal(found)
+    else:
+        assert outcomes(found) == [(0, "ok")] and not problems(found)
 
 
 def with_extension(hello: bytes, kind: int) -> bytes:

@@ -17,6 +17,7 @@ from kwiresniff_values.limits import MAX_DEPTH, MAX_KEYWORDS
 from kwiresniff_values.problems import Misfit, Unusable
 from tests.values.schemas import schema
 
+NEWEST = "https://json-schema.org/draft/2020-12/schema"
 PARCEL = {
     "type": "object",
     "properties": {"weight": {"type": "number", "minimum": 0}, "codes": {"type": "array", "uniqueItems": True}},
@@ -89,10 +90,48 @@ def test_a_pattern_that_backtracks_and_items_that_compare_take_no_time() -> None
     for below in (False, {"pattern": "^b"}):
         with pytest.raises(Misfit, match=r"additionalProperties|pattern"):
             reads({"patternProperties": slow, "additionalProperties": below}, {"a" * 40 + "!": "c"})
-    newest = "https://json-schema.org/draft/2020-12/schema"
-    reads({"$schema": newest, "patternProperties": slow, "unevaluatedProperties": False}, {"a" * 40 + "!": "c"})
+    with pytest.raises(Misfit, match="unevaluatedProperties"):
+        reads({"$schema": NEWEST, "patternProperties": slow, "unevaluatedProperties": False}, {"a" * 40 + "!": "c"})
     reads({"uniqueItems": True}, [{"n": n} for n in range(5_000)])
     assert time.process_time() - begin < 2
+
+
+#: The address of "Understanding JSON Schema", and one rule for each keyword that looks at members or items.
+_ADDRESS = {"properties": {"street": True, "city": True}, "required": ["street"]}
+_OPEN = {"properties": {"kind": {"const": "a"}}, "required": ["kind"]}
+_CLOSED = {"unevaluatedProperties": False}
+_BRANCHES = {"if": _OPEN, "then": {"properties": {"b": True}}, "else": {"properties": {"c": True}}}
+_DEPENDENT = {"dependentSchemas": {"a": {"properties": {"a": True, "b": True}}}}
+UNEVALUATED: list[tuple[dict[str, Any], list[Any]]] = [
+    ({**_CLOSED, "properties": {"a": True}}, [{}, {"a": 1}, {"b": 1}]),
+    ({**_CLOSED, "allOf": [_ADDRESS], "properties": {"type": True}}, [{"street": 1, "type": 2}, {"street": 1, "b": 2}]),
+    ({**_CLOSED, "anyOf": [_ADDRESS, _OPEN]}, [{"street": 1}, {"kind": "a"}, {"kind": "b"}]),
+    ({"oneOf": [_ADDRESS, _OPEN], "unevaluatedProperties": {"type": "number"}}, [{"street": 1, "n": 2}, {"kind": "a"}]),
+    ({**_CLOSED, "patternProperties": {"^x": True}}, [{"xa": 1}, {"a": 1}]),
+    ({**_CLOSED, "allOf": [{"additionalProperties": True}]}, [{"a": 1}]),
+    ({**_CLOSED, "$ref": "#/$defs/o", "$defs": {"o": _OPEN}}, [{"kind": "a"}, {"kind": "a", "b": 1}]),
+    ({**_CLOSED, **_BRANCHES}, [{"kind": "a", "b": 1}, {"c": 1}, {"kind": "a", "c": 1}, {"b": 1}]),
+    ({**_CLOSED, **_DEPENDENT}, [{"a": 1, "b": 1}, {"b": 1}]),
+    ({**_CLOSED, "not": {"not": _OPEN}}, [{"kind": "a"}, {}]),
+    ({"prefixItems": [True], "unevaluatedItems": False}, [[1], [1, 2], {"a": 1}]),
+    ({"contains": {"type": "number"}, "unevaluatedItems": {"type": "string"}}, [[1, "a"], [1, None]]),
+    ({"allOf": [{"items": True}], "unevaluatedItems": False}, [[1, 2]]),
+]
+
+
+@pytest.mark.parametrize(("definition", "values"), UNEVALUATED)
+def test_members_and_items_that_nothing_else_looks_at_are_judged_as_the_library_does(
+    definition: dict[str, Any], values: list[Any]
+) -> None:
+    """``unevaluatedProperties`` and ``unevaluatedItems``, behind references and conditions, too."""
+    from jsonschema import Draft202012Validator
+
+    for value in values:
+        try:
+            fits = reads({"$schema": NEWEST, **definition}, value) == value
+        except Misfit:
+            fits = False
+        assert fits == Draft202012Validator(definition).is_valid(value), value
 
 
 def test_a_keyword_with_many_items_counts_for_more() -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.support.command import Done
+from tests.support.transformations import at_another_time, elsewhere, segments_of, with_payload, write
 
 pytest.importorskip("fastavro")
 pytest.importorskip("msgpack")
@@ -218,6 +219,22 @@ def test_the_pipeline_has_decoded_values_beside_the_bytes() -> None:
     assert said["--schemas"] == ["http://host:8081"] and "secret" not in str(said)
 
 
+def test_a_task_of_the_pipeline_that_was_not_told_a_schema_says_so(tmp_path: Path) -> None:
+    """The capture begins behind the records of ``_schemas``."""
+    pytest.importorskip("pyarrow")
+    from kwiresniff.cli.pipeline_options import Decoding
+    from kwiresniff.pipeline.batches import table_batches
+    from kwiresniff.pipeline.plan import WorkUnit, find_sources
+
+    segments = segments_of(Path(SERDES))
+    late = [one for one in segments if one[1] - segments[0][1] > 700_000_000]
+    (source,) = find_sources(write(tmp_path, late))
+    settings = Decoding(value_format=("auto",)).settings()
+    rows = [row for batch in table_batches("problems", WorkUnit(source), settings) for row in batch.to_pylist()]
+    said = [row["message"] for row in rows if row["code"] == "plugin_failed"]
+    assert len(said) == 1 and "failed: the capture does not have the schema with" in said[0]
+
+
 def test_programs_in_python_read_values() -> None:
     """With the places of schemas and the rules of formats that the command has."""
     import kwiresniff
@@ -232,3 +249,25 @@ def test_programs_in_python_read_values() -> None:
         for record in records
     ]
     assert values[0] == {"celsius": -4.25} and values[1]["raw"] == b"\x00\xff"
+
+
+def test_two_clusters_may_have_one_id_for_two_schemas(kwiresniff: Read, tmp_path: Path) -> None:
+    """Both registries gave the id 4 to a schema of orders, and in one of them a field is called otherwise. The orders
+    of each cluster are read when the schemas of both are known."""
+    segments = segments_of(Path(SERDES))
+    other = [
+        with_payload(one, bytes(one[6][one[7] : one[8]]).replace(b'\\"customer\\"', b'\\"purchase\\"'))
+        for one in at_another_time(elsewhere(segments), 450)
+    ]
+    (capture,) = write(tmp_path, sorted([*segments, *other], key=lambda one: one[1]))
+    wanted = "api == Fetch and topic == orders"
+    done = kwiresniff("read", "-o", "jsonl", "--value-format", "auto", "-Y", wanted, capture)
+    found = {
+        (exchange["broker"], name)
+        for exchange in exchanges(done)
+        for _, records in record_sets(exchange["response"])
+        for record in records
+        for name in data_of(record.get("decoded") or {}, "value") or ()
+        if name in ("customer", "purchase")
+    }
+    assert found == {("10.9.0.1:9092", "customer"), ("10.4.0.1:9092", "purchase")}

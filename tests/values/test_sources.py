@@ -235,7 +235,40 @@ def test_other_records_teach_nothing(key: bytes, value: bytes) -> None:
     """Whatever is in them."""
     captured = Captured()
     captured.learn(key, value)
-    assert captured.by_id("id", "1") is None and captured.changes == 0
+    assert captured.by_id("id", "1") is None and captured.by_name("a") is None
+
+
+def test_the_schema_of_the_cluster_that_is_read_counts() -> None:
+    """An id means another schema in another registry. The cluster's own one goes first; where it has none, the only one
+    that there is; where others have different ones, that is told once."""
+    scopes = {1: 1, 2: 2, 3: 3}
+    captured = Captured()
+    for node, text in ((1, "a"), (2, "b")):
+        captured.enter(node, scopes.__getitem__)
+        learnt(captured, "s", node, 7, text)
+        learnt(captured, "u", 1, 8, "same")
+        learnt(captured, "r", 1, 9, text, references=[{"name": "U", "subject": "s", "version": node}])
+    learnt(captured, "only", 1, 20, "c")
+
+    def text_of(node: int, by: str, id: str) -> Any:
+        captured.enter(node, scopes.__getitem__)
+        found = captured.by_name(id) if by == "name" else captured.by_id(by, id)
+        return None if found is None else found.text
+
+    assert (
+        [text_of(node, "id", "7") for node in (1, 2)] == [text_of(node, "name", "s") for node in (1, 2)] == ["a", "b"]
+    )
+    assert [text_of(node, "id", "20") for node in (1, 2, 3)] == ["c"] * 3
+    assert text_of(3, "id", "8") == "same"
+    with pytest.raises(Unusable, match="2 clusters each have a schema id 7, and that of these records has none"):
+        text_of(3, "id", "7")
+    assert text_of(3, "id", "7") is None
+    scopes[3] = 2  # which is known later
+    assert text_of(3, "id", "7") == "b"
+    referring = captured.by_id("id", "9")
+    captured.enter(1, scopes.__getitem__)
+    referred = referring.referred("U") if referring is not None else None
+    assert referred is not None and referred.text == "b"
 
 
 def test_what_a_capture_teaches_is_bounded() -> None:

@@ -3,7 +3,7 @@
 In three layers: observers say what was seen, causes what may explain it, the judgement which of them is told.
 """
 
-from kwiresniff.analysis.doctor.cause import SEVERITIES, Cause, Explanation
+from kwiresniff.analysis.doctor.cause import SEVERITIES, Cause, Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.doctors import Doctors
 from kwiresniff.analysis.doctor.examine import Doctor, Maker
@@ -14,5 +14,5 @@ from kwiresniff.results.findings import Finding
 
 __all__ = [
     "SEVERITIES", "Cause", "Context", "CountingObserver", "Doctor", "Doctors", "Explanation", "Finding", "Harm",
-    "Judgement", "Maker", "Observation", "Observed", "Observer",
+    "Judgement", "Maker", "Observation", "Observed", "Observer", "cause", "told",
 ]  # fmt: skip

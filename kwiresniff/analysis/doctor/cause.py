@@ -6,10 +6,10 @@ causes; which of them is told is the judgement's business (``judgement``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.observation import HARMLESS, Harm, Observation, Observed
@@ -70,11 +70,10 @@ class Explanation:
 
 
 class Cause:
-    """One cause of trouble; those that there are derive from it.
+    """One cause of trouble that weighs several observations; those of a single one are functions (``cause``).
 
     Its docstring is its entry in docs/doctor.md: what must have been seen, what must not, what else looks the same.
-    ``codes`` are those of its explanations, ``explains`` the kinds of observations
-    that it takes.
+    ``codes`` are those of its explanations, ``explains`` the kinds of observations that it takes.
     """
 
     codes: ClassVar[tuple[str, ...]] = ()
@@ -84,21 +83,37 @@ class Cause:
         self.context = context
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """The explanations that the observations allow, and those that they refute; by default what ``explain`` says
-        of each observation of the first kind.
-        """
-        for one in observed.of(*self.explains[:1]):
-            explanation = self.explain(one, observed)
-            if explanation is not None:
-                yield explanation
+        """The explanations that the observations allow, and those that they refute."""
+        return iter(())
 
-    def explain(self, one: Observation, observed: Observed) -> Explanation | None:
-        """What there is to say of one observation; None where it needs no explanation."""
-        return None
 
-    def told(self, one: Observation, title: str, remedy: str, **more: Any) -> Explanation:
-        """An explanation of one observation, which gives the subject and the numbers unless ``more``, fields of
-        ``Explanation``, does.
-        """
-        given = {"code": next(iter(self.codes), ""), "subject": one.subject, "numbers": one.numbers, **more}
-        return Explanation(title=title, remedy=remedy, **{"explained": (one,), **given})
+#: What there is to say of one observation, by all of them and what the examination knows besides; None where it needs
+#: no explanation.
+Explain: TypeAlias = Callable[[Observation, Observed, Context], Explanation | None]
+
+
+def cause(*codes: str, explains: tuple[str, ...]) -> Callable[[Explain], type[Cause]]:
+    """Makes a function the cause of each observation of the first kind that it explains.
+
+    An explanation has the first of the ``codes`` unless it gives another one.
+    """
+
+    def made(explain: Explain) -> type[Cause]:
+        def weigh(self: Cause, observed: Observed) -> Iterator[Explanation]:
+            for one in observed.of(explains[0]):
+                explanation = explain(one, observed, self.context)
+                if explanation is not None:
+                    yield explanation if explanation.code else replace(explanation, code=codes[0])
+
+        about = {"__doc__": explain.__doc__, "__module__": explain.__module__}
+        return type(explain.__name__, (Cause,), {**about, "codes": codes, "explains": explains, "weigh": weigh})
+
+    return made
+
+
+def told(one: Observation, title: str, remedy: str, **more: Any) -> Explanation:
+    """An explanation of one observation, which gives the subject and the numbers unless ``more``, fields of
+    ``Explanation``, does.
+    """
+    given = {"code": "", "subject": one.subject, "numbers": one.numbers, "explained": (one,), **more}
+    return Explanation(title=title, remedy=remedy, **given)

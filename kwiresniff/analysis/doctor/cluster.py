@@ -8,7 +8,6 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from kwiresniff.analysis.doctor.connection_notes import ConnectionNotes, NotesByConnection
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMBER_BYTES, MemoryBudget, text_bytes
 from kwiresniff.analysis.offered_versions import Offer, OfferReader
 from kwiresniff.base.api_keys import (
@@ -40,6 +39,9 @@ MAX_OFFERS = 500
 #: The last times remembered of each broker at which it closed a connection, and how near to its silence that has to be.
 MAX_CLOSED = 20
 ABOUT_NS = 1_000_000_000
+#: Connections of which is noted what was answered on them, and the notes on one, in bytes of memory.
+MAX_CONNECTIONS = 20_000
+NOTES_BYTES = ENTRY_BYTES + 100
 #: What is remembered of a broker with these times, in bytes of memory.
 CLOSED_BYTES = ENTRY_BYTES + CONTAINER_BYTES + (MAX_CLOSED + 1) * NUMBER_BYTES
 
@@ -57,12 +59,24 @@ AT_ADVERTISED = frozenset({
 })  # fmt: skip
 
 
+class _Notes:
+    """On a connection: when the last response came, whether its client got from bootstrapping to work, and whether its
+    broker is known to answer who has not authenticated."""
+
+    __slots__ = ("answered_ns", "is_open", "is_working")
+
+    def __init__(self) -> None:
+        self.answered_ns = 0
+        self.is_open = self.is_working = False
+
+
 class Cluster:
     """Nodes of all clusters in the capture. A node is named by its cluster's id (empty where that is not known) and
     its own.
 
     ``last_answer_ns`` is, by broker address, when the last answer came from there, ``answer_before_ns`` when
-    the one before the exchange that is looked at did, 0 when there was none. ``unauthenticated`` are the
+    the one before the exchange that is looked at did, ``answer_on_connection_ns`` when the one before it on its
+    connection did, 0 when there was none. ``unauthenticated`` are the
     addresses that have answered more than ApiVersions to somebody who had not authenticated by SASL. ``served`` are
     clients' hosts with the addresses where they got from bootstrapping to work, and their client ids. ``old`` are the
     addresses that have answered versions which brokers have not taken since ``NEW_RELEASE``.
@@ -76,17 +90,20 @@ class Cluster:
         self._offers: dict[str, Offer] = {}
         self._reader = OfferReader()
         self.last_answer_ns: dict[str, int] = {}
-        self.answer_before_ns = 0
+        self.answer_before_ns = self.answer_on_connection_ns = 0
         self.unauthenticated: set[str] = set()
         self.served: dict[tuple[str, str], set[str]] = {}
         self.old: set[str] = set()
-        self._notes = NotesByConnection(budget)
+        self._notes: dict[int, _Notes] = {}
         self._closed: dict[str, list[int]] = {}
         self.ended_answer_ns = 0
 
     def ended(self, connection: Connection) -> None:
         """Notes when a broker closed a connection, and when the last response came on it."""
-        self.ended_answer_ns = self._notes.end(connection)
+        notes = self._notes.pop(connection.id, None)
+        if notes is not None:
+            self._budget.release(NOTES_BYTES)
+        self.ended_answer_ns = notes.answered_ns if notes is not None else 0
         if connection.closed_by != "broker":
             return
         broker = connection.broker
@@ -107,25 +124,27 @@ class Cluster:
         """When a broker closed connections, as far as that is remembered."""
         return self._closed.get(broker, [])
 
-    def answered(self, exchange: Exchange, ns: int) -> ConnectionNotes | None:
-        """Notes a response from a broker's address; returns what is noted of its connection, None where
-        there are too many."""
+    def answered(self, exchange: Exchange, ns: int) -> None:
+        """Notes a response from a broker's address."""
         broker = exchange.connection.broker
         known = self.last_answer_ns
         before = self.answer_before_ns = known.get(broker, 0)
         if ns > before and (before or len(known) < MAX_NODES):
             known[broker] = ns  # that of a connection which ends late may be told late
-        notes = self._notes.of(exchange)
-        if notes is not None:
-            notes.answered_ns = ns
-            if not notes.is_open and broker in known and exchange.api_key not in BEFORE_AUTHENTICATION:
-                if exchange.connection.sasl is None:
-                    self.unauthenticated.add(broker)
-                notes.is_open = broker in self.unauthenticated
-            if not notes.is_working and exchange.api_key in AT_ADVERTISED:
-                notes.is_working = True
-                self._works(exchange, broker)
-        return notes
+        notes = self._notes.get(exchange.connection.id)
+        self.answer_on_connection_ns = 0
+        if notes is None:
+            if len(self._notes) >= MAX_CONNECTIONS or not self._budget.admit(NOTES_BYTES):
+                return
+            notes = self._notes[exchange.connection.id] = _Notes()
+        self.answer_on_connection_ns, notes.answered_ns = notes.answered_ns, ns
+        if not notes.is_open and broker in known and exchange.api_key not in BEFORE_AUTHENTICATION:
+            if exchange.connection.sasl is None:
+                self.unauthenticated.add(broker)
+            notes.is_open = broker in self.unauthenticated
+        if not notes.is_working and exchange.api_key in AT_ADVERTISED:
+            notes.is_working = True
+            self._works(exchange, broker)
 
     def _works(self, exchange: Exchange, broker: str) -> None:
         """Notes a connection on which a client got from bootstrapping to work."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from typing import Any
 
 from kwiresniff.analysis.doctor.cluster import Cluster
-from kwiresniff.analysis.doctor.commits import Commits
-from kwiresniff.analysis.doctor.connection_notes import ConnectionNotes
-from kwiresniff.analysis.doctor.evidence import Case, Tally, client_of, clipped, is_cut, is_replica, new_budget
+from kwiresniff.analysis.doctor.commits import MAX_COMMITTED, Committed, PartitionOfClient
+from kwiresniff.analysis.doctor.evidence import Case, Tally, clipped, is_cut, is_replica, new_budget
 from kwiresniff.analysis.doctor.replica_table import ReplicaTable
-from kwiresniff.analysis.memory_budget import MemoryBudget
+from kwiresniff.analysis.doctor.subjects import Subjects, Value
+from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
 from kwiresniff.analysis.topic_parts import message_parts
 from kwiresniff.base.field_values import field_text
 from kwiresniff.digest import PartitionDigest, TopicDigest
@@ -45,13 +45,9 @@ class Context:
         #: When clients were last heard of, and when they fetched: by node of ``clusters``, address and client.
         self.visits: dict[tuple[int, str, str], list[int]] = {} if beside is None else beside.visits
         self.replicas = ReplicaTable(self.budget)
-        self.commits = Commits(self.budget)
+        self.commits: Subjects[PartitionOfClient, Committed] = Subjects(self.budget, Committed, 3, MAX_COMMITTED)
         #: Error codes that observers judge, so that they need no finding of their own.
         self.judged: frozenset[str] = frozenset()
-        #: On the connection of the exchange that is looked at, where it has a response and the first one's client id.
-        self.notes: ConnectionNotes | None = None
-        #: What wants every exchange for a while.
-        self.watching: list[Callable[[Exchange], None]] = []
         #: Clients whose transactions took longer than their timeout, and what is to be said of that.
         self.overdue: dict[str, str] = {}
         #: Whose coordinator moved, from which address to which, and when that was learned.
@@ -62,12 +58,8 @@ class Context:
         self.gaps = 0
         self.begin_ns = 0
         self.end_ns = 0
-        self._brought: list[tuple[str, PartitionDigest]] | None = None
-
-    def look_at(self, exchange: Exchange, notes: ConnectionNotes | None) -> None:
-        """Turns to the next exchange, with the notes on its connection."""
-        self.notes = notes if notes is not None and notes.client_id == exchange.client_id else None
-        self._brought = None
+        self._fetch: Exchange | None = None
+        self._brought: list[tuple[str, PartitionDigest]] = []
 
     def is_lossy(self, count: int) -> bool:
         """Whether the capture has so many gaps that what is missing may be in others, which nothing shows."""
@@ -94,22 +86,25 @@ class Context:
         """The topic of a digest by its name, or by its id where the capture has not shown its name."""
         return (self.topic_name(topic.name) or topic.name) if topic.is_id else topic.name
 
-    def client_of(self, exchange: Exchange) -> str:
-        """The client of the exchange that is looked at, as ``evidence`` names it."""
-        return self.notes.client if self.notes is not None else client_of(exchange)
-
     def brought(self, fetch: Exchange) -> list[tuple[str, PartitionDigest]]:
         """The partitions of which the fetch that is looked at brought a consumer batches, each with the name of its
         topic; none for a follower's. Several rules ask, and it is looked up once.
         """
-        brought = self._brought
-        if brought is None:
-            brought = self._brought = []
+        if fetch is not self._fetch:
+            self._fetch, self._brought = fetch, []
             if not is_replica(fetch):
                 for topic in message_parts(fetch.response):
                     name = clipped(self.topic_in(topic))
-                    brought += [(name, part) for part in topic.partitions if part.batches]
-        return brought
+                    self._brought += [(name, part) for part in topic.partitions if part.batches]
+        return self._brought
+
+    def has_room(self, table: Sized, most: int, *texts: str, entries: int = 1) -> bool:
+        """Whether a table may have one more, of so many entries and these texts, which then count in the budget."""
+        return len(table) < most and self.budget.admit(entries * ENTRY_BYTES + text_bytes(*texts))
+
+    def subjects(self, make: Callable[[], Value], entries: int, most: int | None = None) -> Subjects[Any, Value]:
+        """What is remembered by subject within the budget of memory, see ``Subjects``."""
+        return Subjects(self.budget, make, entries, most)
 
     def tally(self) -> Tally:
         """A new tally that shares the budget of memory."""

@@ -1,7 +1,7 @@
 """One examination for each cluster, so that nothing is compared across clusters, and what they find together.
 
 Topics, groups and nodes have the same names in several clusters. What leads from one cluster to another is told by
-``ClusterChanged``, which takes what went wrong in both of them for its symptoms.
+``cluster_changed``, which takes what went wrong in both of them for its symptoms.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from typing import ClassVar, Final
 
 from kwiresniff.analysis.cluster_evidence import cluster_of
-from kwiresniff.analysis.doctor.causes.clusters import ClusterChanged
 from kwiresniff.analysis.doctor.examine import Doctor, Maker
 from kwiresniff.analysis.doctor.judgement import AFTER_NS, BEFORE_NS, MAX_SYMPTOMS, Judgement, in_order
+from kwiresniff.analysis.doctor.troubles.clusters import cluster_changed
 from kwiresniff.base.needs import Needs
 from kwiresniff.identity.clusters import Clusters
 from kwiresniff.model import Connection, ConnectionAttempt, Event, Exchange, Problem, TopicNames
@@ -80,8 +80,8 @@ class Doctors:
             judged = doctor.judgement()
             found += [one._replace(cluster=label) for one in judged.findings]
             rejected += [one._replace(cluster=label) for one in judged.rejected]
-        changes = [one for one in found if one.code in ClusterChanged.codes]
-        others = [one for one in found if one.code not in ClusterChanged.codes]
+        changes = [one for one in found if one.code in cluster_changed.codes]
+        others = [one for one in found if one.code not in cluster_changed.codes]
         for place, change in enumerate(changes):
             symptoms = [one for one in others if _belongs_to(one, change)]
             others = [one for one in others if one not in symptoms]

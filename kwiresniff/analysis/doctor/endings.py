@@ -7,6 +7,7 @@ answers plaintext with an alert of seven bytes (RFC 8446, section 6).
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
 from kwiresniff.analysis.doctor.cluster import (
@@ -61,20 +62,18 @@ class Unanswered(NamedTuple):
     patience_ns: int
 
 
+@dataclass(slots=True, eq=False)
 class Ending:
     """A connection and the requests that it left unanswered, the first ``MAX_REQUESTS`` of ``count``; where a response
     was arriving, ``begun_ns`` is when it had begun and ``present_bytes`` how much had come."""
 
-    __slots__ = ("begun_ns", "connection", "counts", "present_bytes", "reason", "requests", "waited_ns")
-
-    def __init__(self, connection: Connection) -> None:
-        self.connection = connection
-        self.requests: list[Unanswered] = []
-        self.counts: dict[str, int] = {}
-        self.reason: Reason = "capture ended"
-        self.waited_ns = 0
-        self.begun_ns = 0
-        self.present_bytes = 0
+    connection: Connection
+    requests: list[Unanswered] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+    reason: Reason = "capture ended"
+    waited_ns: int = 0
+    begun_ns: int = 0
+    present_bytes: int = 0
 
     @property
     def first(self) -> Unanswered:

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import MAX_MESSAGE_CHARS, clipped
+from kwiresniff.analysis.doctor.evidence import MAX_MESSAGE_CHARS, Case, clipped
 from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Body, Exchange
 
@@ -37,10 +37,17 @@ class ErrorPlace(NamedTuple):
         """``orders-0``, or the topic alone, or an empty text."""
         return f"{self.topic}-{self.partition}" if self.topic and self.partition >= 0 else self.topic
 
+    def note(self, case: Case) -> None:
+        """Adds code, topic, partition and message to a case, as far as they are known."""
+        for kind, name in (("errors", self.name), ("topics", self.topic), ("concerns", self.what)):
+            case.note(kind, [name] if name else [])
+        case.note("messages", [self.message] if self.message else [])
 
-def error_places(exchange: Exchange, context: Context) -> list[ErrorPlace]:
-    """The errors of an exchange with what they are about."""
-    return [error_place(exchange, error, context) for error in exchange.errors[:MAX_PLACES]]
+
+def error_places(exchange: Exchange, context: Context, codes: frozenset[str] | None = None) -> list[ErrorPlace]:
+    """The errors of an exchange, where ``codes`` are given those alone, with what they are about."""
+    errors = [one for one in exchange.errors[:MAX_PLACES] if codes is None or one[2] in codes]
+    return [error_place(exchange, error, context) for error in errors]
 
 
 def error_place(exchange: Exchange, error: tuple[str, int, str, bool], context: Context) -> ErrorPlace:

@@ -6,6 +6,7 @@ Leader epochs (KIP-320) show which of two responses is the newer one.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from kwiresniff.analysis.doctor.evidence import clipped
@@ -23,12 +24,10 @@ TOGETHER_NS = 15_000_000_000
 Partition: TypeAlias = tuple[str, str, int]
 
 
+@dataclass(slots=True, eq=False)
 class _Leader:
-    __slots__ = ("epoch", "node")
-
-    def __init__(self, node: int, epoch: int) -> None:
-        self.node = node
-        self.epoch = epoch
+    node: int
+    epoch: int
 
 
 class Change(NamedTuple):

@@ -8,7 +8,7 @@ from itertools import islice
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
 from kwiresniff.analysis.doctor.leader_table import Partition
-from kwiresniff.analysis.doctor.observers.quorum import LEADER_CODES
+from kwiresniff.analysis.doctor.troubles.quorum import LEADER_CODES
 from kwiresniff.analysis.followed_sessions import Followed, FollowedSessions
 from kwiresniff.analysis.late_names import ID_CHARS
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes

@@ -6,15 +6,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from kwiresniff.analysis.doctor.evidence import Case
+from kwiresniff.analysis.doctor.evidence import MAX_NAMES, Case
+from kwiresniff.analysis.doctor.wording import duration, listed, span, times
 
 
 @dataclass(frozen=True, slots=True)
 class Harm:
     """What something cost whoever works with Kafka; zero where nothing, or nothing that was seen.
 
-    ``late_ns`` is the sum of what ``requests_late`` waited too long. ``records_unread`` lie in a log and nobody reads
-    them. ``seconds_down`` is for how long somebody could do no work at all.
+    ``records_lost`` are in no log, or a group that was reading passes over them. ``late_ns`` is the sum of what
+    ``requests_late`` waited too long. ``records_unread`` lie in a log and nobody reads them. ``seconds_down`` is for
+    how long somebody could do no work at all.
     """
 
     records_lost: int = 0
@@ -63,12 +65,12 @@ class Observation:
     kinds ``client``, ``host``, ``broker``, ``node``, ``topic``, ``partition``, ``group``, ``member``, ``connection``,
     ``user`` and ``producer``. It was seen ``count`` times from ``first_ns`` to ``last_ns``, with up to ``MAX_EVIDENCE``
     packet references and times in ``evidence``. ``numbers`` is JSON-ready. ``notes`` are other names that came with it,
-    by their kinds. ``text`` is one sentence that says what was seen, without a cause.
+    by their kinds. ``text`` says what was seen, without a cause, where another sentence than ``sentence`` makes is to.
     """
 
     kind: str
     about: frozenset[str]
-    text: str
+    text: str = ""
     first_ns: int = 0
     last_ns: int = 0
     count: int = 1
@@ -95,14 +97,28 @@ class Observation:
         group = self.name("group")
         return self.name("client") or (f"group {group}" if group else self.name("broker"))
 
+    @property
+    def sentence(self) -> str:
+        """What was seen: ``text``, else the kind with those whom it is about, the numbers, how often and when."""
+        if self.text:
+            return self.text
+        whom = listed([one.replace(":", " ", 1) for one in sorted(self.about)], MAX_NAMES)
+        facts = [
+            f"{name.removesuffix('_ns')} {duration(int(value)) if name.endswith('_ns') else value}"
+            for name, value in self.numbers.items()
+            if isinstance(value, int | float) and value
+        ]
+        when = f"{times(self.count)}{span(self.first_ns, self.last_ns)}"
+        return "; ".join([f"{self.kind.replace('_', ' ')}: {whom}", *([", ".join(facts)] if facts else []), when])
+
 
 def observation_of(
     kind: str,
-    text: str,
     case: Case,
     about: Iterable[str],
     numbers: dict[str, Any] | None = None,
     harm: Harm = HARMLESS,
+    text: str = "",
 ) -> Observation:
     """An observation from a case; the clients, brokers, topics and groups that the case has names of belong to it."""
     names = [f"{one[:-1]}:{name}" for one in ("clients", "brokers", "topics", "groups") for name in case.noted(one)]

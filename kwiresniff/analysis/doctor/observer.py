@@ -5,7 +5,6 @@ It says what was seen and what that cost, and neither why nor what to do: those 
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
@@ -15,8 +14,6 @@ from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import Ending
 from kwiresniff.analysis.doctor.evidence import Case
 from kwiresniff.analysis.doctor.observation import HARMLESS, Harm, Observation, observation_of
-from kwiresniff.analysis.doctor.selection import ALL, Selection
-from kwiresniff.analysis.doctor.wording import listed, times
 from kwiresniff.model import Connection, ConnectionAttempt, Exchange, Problem
 
 
@@ -24,15 +21,13 @@ from kwiresniff.model import Connection, ConnectionAttempt, Exchange, Problem
 class Observer:
     """One observer of the doctor; those that there are derive from it.
 
-    ``exchange`` is called with exchanges of ``apis`` (None: of all), those of them that its ``selection`` names.
-    ``failure`` is called with those that have an error, a problem or no answer, whatever their API. An observer that
-    needs few exchanges costs nothing for the others. ``judges`` names error codes that need no finding of their own
-    because a cause of what is observed here says what they mean. ``kinds`` are those of its observations.
+    ``exchange`` is called with exchanges of ``apis`` (None: of all), ``failure`` with those that have an error, a
+    problem or no answer, whatever their API. ``judges`` names error codes that need no finding of their own because a
+    cause of what is observed here says what they mean. ``kinds`` are those of its observations.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ()
     apis: ClassVar[frozenset[int] | None] = frozenset()
-    selection: ClassVar[Selection] = ALL
     judges: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, context: Context) -> None:
@@ -63,14 +58,11 @@ class Observer:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class CountingObserver(Observer):
-    """An observer that counts what it sees by two names, as those of a client and a broker.
-
-    ``entities`` are the kinds of these names. ``sentence`` is the text of each observation, with kinds of names in
-    braces: those, and those that its cases have notes of; ``{times}`` says how often.
+    """An observer that counts what it sees by two names, as those of a client and a broker; ``entities`` are the kinds
+    of these names.
     """
 
     entities: ClassVar[tuple[str, str]] = ("client", "broker")
-    sentence: ClassVar[str] = ""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -81,12 +73,7 @@ class CountingObserver(Observer):
         for subject, what, case in self.cases:
             yield self.observed(subject, what, case)
 
-    def observed(
-        self, subject: str, what: str, case: Case, text: str = "", harm: Harm = HARMLESS, **numbers: Any
-    ) -> Observation:
-        """The observation of a case, with another ``text`` than ``sentence`` where one is given."""
-        names = {kind: name for kind, name in zip(self.entities, (subject, what), strict=True) if name}
-        words = defaultdict(str, {kind: listed(noted) for kind, noted in case.notes().items()})
-        words |= {**names, "times": times(case.count)}
-        about = {f"{kind}:{name}" for kind, name in names.items()}
-        return observation_of(self.kinds[0], text or self.sentence.format_map(words), case, about, numbers, harm)
+    def observed(self, subject: str, what: str, case: Case, harm: Harm = HARMLESS, **numbers: Any) -> Observation:
+        """The observation of a case."""
+        about = {f"{kind}:{name}" for kind, name in zip(self.entities, (subject, what), strict=True) if name}
+        return observation_of(self.kinds[0], case, about, numbers, harm)

@@ -1,1 +1,0 @@
-"""Causes, a module for each family of trouble; ``CAUSES`` in ``examine`` lists them."""

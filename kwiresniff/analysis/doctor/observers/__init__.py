@@ -1,1 +1,0 @@
-"""Observers, a module for each family of what can be seen; ``OBSERVERS`` in ``examine`` lists them."""

@@ -1,0 +1,157 @@
+"""Consumers that are given records of transactions which are aborted, because they do not ask for committed ones only.
+
+With ``isolation.level=read_uncommitted``, the default of most libraries, a consumer is given records as soon as they
+are in the log, and nothing tells it later that they do not count (KIP-98). Which these are shows in the producers'
+requests: what a Produce of a transaction was stored at, and an EndTxn that aborts it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar, Final, TypeAlias
+
+from kwiresniff.analysis.body_entities import message_transactional_ids
+from kwiresniff.analysis.doctor.cause import Explanation, cause, told
+from kwiresniff.analysis.doctor.context import Context
+from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
+from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, observation_of
+from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.subjects import Subjects
+from kwiresniff.analysis.doctor.wording import counted, listed
+from kwiresniff.analysis.memory_budget import ENTRY_BYTES
+from kwiresniff.analysis.places import place_of
+from kwiresniff.analysis.topic_parts import message_parts
+from kwiresniff.base.api_keys import END_TXN, FETCH, PRODUCE
+from kwiresniff.base.field_values import field_text
+from kwiresniff.model import Exchange
+
+#: ``isolation_level`` of a Fetch that wants committed records only.
+READ_COMMITTED: Final = 1
+#: Transactional ids, partitions of an open transaction, ranges of aborted records, and readers that are remembered.
+MAX_WRITERS: Final = 5_000
+MAX_OPEN: Final = 500
+MAX_ABORTED: Final = 20_000
+MAX_READERS: Final = 5_000
+
+#: What is remembered of the offsets that a transaction wrote to a partition.
+_RANGE_BYTES: Final = 4 * ENTRY_BYTES
+
+_Partition: TypeAlias = tuple[str, str, int]
+_Range: TypeAlias = tuple[int, int]
+
+
+class _Reader:
+    """What a consumer without ``read_committed`` was given of a partition: from which offset to which."""
+
+    __slots__ = ("case", "end", "first")
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self.first = self.end = -1
+
+
+class AbortedReads(Observer):
+    """``aborted_read``: a consumer was given records of transactions that were aborted.
+
+    By client and topic. Numbers: ``topic``, ``records``, ``transactions``, ``producers`` by their transactional ids.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("aborted_read",)
+    apis: ClassVar[frozenset[int] | None] = frozenset({PRODUCE, FETCH, END_TXN})
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._open: Subjects[str, list[tuple[_Partition, _Range]]] = context.subjects(list, 2, MAX_WRITERS)
+        self._aborted: dict[_Partition, list[tuple[_Range, str]]] = {}
+        self._ranges = 0
+        self._readers: Subjects[tuple[str, str, str, int], _Reader] = context.subjects(
+            lambda: _Reader(context.case()), 3, MAX_READERS
+        )
+
+    def exchange(self, exchange: Exchange) -> None:
+        """What transactions write, which of them are aborted, and who reads how far."""
+        if exchange.errors:
+            return
+        if exchange.api_key == FETCH:
+            self._read(exchange)
+        elif exchange.api_key == PRODUCE:
+            self._write(exchange)
+        else:
+            body = (exchange.request.body if exchange.request is not None else None) or {}
+            name = clipped(field_text(body.get("transactional_id")))
+            aborted = not body.get("committed", True)
+            for partition, offsets in self._open.pop(name, []):
+                if aborted and self._ranges < MAX_ABORTED:
+                    self._ranges += 1
+                    self._aborted.setdefault(partition, []).append((offsets, name))
+                else:
+                    self.context.budget.release(_RANGE_BYTES)
+
+    def _write(self, exchange: Exchange) -> None:
+        names = message_transactional_ids(exchange.request)
+        written = self._open.of(clipped(names[0])) if names else None
+        if written is None:
+            return
+        cluster_id = self.context.cluster.of(exchange.connection.broker)
+        counts = {
+            (topic.name, part.index): part.records
+            for topic in message_parts(exchange.request)
+            for part in topic.partitions
+        }
+        for topic in message_parts(exchange.response):
+            key = cluster_id, clipped(self.context.topic_in(topic))
+            for part in topic.partitions:
+                count = counts.get((topic.name, part.index), 0)
+                if part.offset < 0 or not count or len(written) >= MAX_OPEN:
+                    continue
+                if self.context.budget.admit(_RANGE_BYTES):
+                    written.append(((*key, part.index), (part.offset, part.offset + count)))
+
+    def _read(self, exchange: Exchange) -> None:
+        request = exchange.request.body if exchange.request is not None else None
+        if not request or request.get("isolation_level") == READ_COMMITTED:
+            return
+        client, cluster_id = client_of(exchange), self.context.cluster.of(exchange.connection.broker)
+        for topic, part in self.context.brought(exchange):
+            reader = self._readers.of((client, cluster_id, topic, part.index))
+            if reader is not None:
+                reader.case.add(*place_of(exchange))
+                reader.first = part.first_offset if reader.first < 0 else min(reader.first, part.first_offset)
+                reader.end = max(reader.end, part.end_offset)
+
+    def observations(self) -> Iterator[Observation]:
+        """By client and topic."""
+        found: dict[tuple[str, str], list[tuple[Case, int, str]]] = {}
+        for (client, *place, index), reader in self._readers.items():
+            for (first, end), name in self._aborted.get((str(place[0]), str(place[1]), index), ()):
+                records = min(end, reader.end) - max(first, reader.first)
+                if records > 0:
+                    found.setdefault((client, str(place[1])), []).append((reader.case, records, name))
+        for (client, topic), parts in found.items():
+            case = self.context.case()
+            for one in dict.fromkeys(one for one, _, _ in parts):
+                case.merge(one)
+            case.count = records = sum(records for _, records, _ in parts)
+            producers = sorted({name for _, _, name in parts})
+            numbers = {"topic": topic, "records": records, "producers": producers}
+            about = [f"client:{client}", f"topic:{topic}", *[f"transaction:{name}" for name in producers]]
+            yield observation_of("aborted_read", case, about, numbers, Harm(requests_late=len(parts)))
+
+
+@cause("aborted_records_read", explains=("aborted_read",))
+def uncommitted_reads(one: Observation, observed: Observed, context: Context) -> Explanation | None:
+    """`aborted_records_read` (warning): a consumer that does not ask for committed records only was given records of
+    transactions that their producer aborted. Seen must be where the transaction wrote, the EndTxn that aborts it, and a
+    Fetch with `isolation_level` 0 that brought these offsets. A consumer that is meant to see all that was written, as
+    one that copies a log, looks the same.
+    """
+    numbers = one.numbers
+    return told(
+        one,
+        f"was given {counted(numbers['records'], 'record')} of {numbers['topic']} whose transactions were aborted "
+        f"(transactional id {listed(numbers['producers'])}): it reads what is not committed "
+        "(isolation.level=read_uncommitted)",
+        "Set isolation.level=read_committed, which is not the default of most clients, for whoever must not act on "
+        "what a producer takes back.",
+        severity="warning",
+    )

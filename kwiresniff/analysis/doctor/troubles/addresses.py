@@ -1,0 +1,350 @@
+"""Addresses: brokers that advertise what a client cannot reach, and brokers that are not there.
+
+A client dials a bootstrap address and then the addresses that Metadata names (``advertised.listeners``). Where those
+are wrong, everything but what any broker answers fails, and nothing on the wire but the SYNs says why. A name that does
+not resolve leaves not even a SYN, nor does an address in its network that nobody has: the client asks for leaders and
+its coordinator again and again, and never gets to work. Those that ask once and are silent then are in ``bootstraps``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any
+
+from kwiresniff.analysis.doctor.cluster import address_text
+from kwiresniff.analysis.doctor.context import Context
+from kwiresniff.analysis.doctor.endings import is_one_way
+from kwiresniff.analysis.doctor.evidence import MAX_NAMES, Case, Episodes, clipped
+from kwiresniff.analysis.doctor.observation import Observation, observation_of
+from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.subjects import Subjects
+from kwiresniff.analysis.doctor.troubles.bootstraps import LEARNT_NS, Bootstraps
+from kwiresniff.analysis.doctor.wording import times
+from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
+from kwiresniff.analysis.places import place_of
+from kwiresniff.base.api_keys import FIND_COORDINATOR, METADATA
+from kwiresniff.base.flows import host_of
+from kwiresniff.base.placeholders import NO_CLIENT_ID
+from kwiresniff.model import Body, Connection, ConnectionAttempt, Exchange
+
+if TYPE_CHECKING:
+    from ipaddress import IPv4Address, IPv6Address
+
+
+#: Addresses that a Metadata answer advertises, as many as are remembered of each dialled one.
+MAX_ADVERTISED = 100
+#: Addresses that were reached from a host, and clients whose connection began before the capture, that are remembered.
+MAX_REACHED = 10_000
+#: A SYN that is not answered for so long is not just slow; attempts so far apart are episodes of their own.
+SYN_NS = 1_000_000_000
+PAUSE_NS = 5_000_000_000
+#: A client that asks so often for the leaders of its topics or its coordinator, which it got each time, and so soon
+#: again, and does nothing else, cannot reach them. One that only wants to know dials a leader, too, and asks there.
+#: Fewer times are enough where they take longer.
+ASKED_AGAIN = 4
+ASKED_NS = 2_000_000_000
+ASKED_SLOWLY = 3
+ASKED_SLOWLY_NS = 5_000_000_000
+ASKED_EVERY_NS = 5_000_000_000
+#: Connections of a broker of which is remembered from when to when they served.
+MAX_SERVED = 1_000
+
+
+@dataclass(slots=True, eq=False)
+class _Dialled:
+    """The addresses that a client's host got by Metadata from one address."""
+
+    case: Case
+    advertised: dict[str, None] = field(default_factory=dict)
+
+
+class Addresses(Observer):
+    """``advertised_not_reached``: Metadata names addresses that the clients of a host cannot reach, or that cannot be
+    right there; ``left_bootstrap``: clients learned the brokers' addresses, left, and were seen nowhere else;
+    ``connections_failed``: a server refused connections, or did not answer SYNs.
+
+    Numbers of the first two: ``dialled``, ``advertised``, ``clients``, and ``how`` it shows, or for how long they were
+    silent (``silent_ns``) and whether the capture has an only broker of several (``is_partial``); of the third:
+    ``address``, ``refused``, ``unanswered``, ``hosts``, whether it ``is_back``, ``is_starting``, ``is_broker``,
+    whether one of the hosts ``works`` with other brokers, and the hosts that had a connection to it meanwhile
+    (``reached_by``).
+    """
+
+    kinds = ("advertised_not_reached", "left_bootstrap", "connections_failed")
+    apis = frozenset({METADATA, FIND_COORDINATOR})
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._dialled: Subjects[tuple[str, str], _Dialled] = context.subjects(lambda: _Dialled(context.case()), 20)
+        self._failed = Episodes(context.budget, PAUSE_NS)
+        self._reached: dict[tuple[str, str], int] = {}
+        self._served: dict[tuple[str, str], list[tuple[int, int]]] = {}
+        self._asking = context.tally()
+        self._midway: set[tuple[str, str, str]] = set()
+        self._bootstraps = Bootstraps(context)
+        self._one_way = self._two_way = 0
+
+    def exchange(self, exchange: Exchange) -> None:
+        """Notes the addresses that a Metadata response advertises, and who is told where to go."""
+        body = exchange.response.body if exchange.response is not None else None
+        if not body:
+            return
+        host, broker = host_of(exchange.connection.client), exchange.connection.broker
+        if exchange.api_key == FIND_COORDINATOR:
+            if not exchange.errors:
+                self._asks(exchange, host, broker)
+            return
+        self._bootstraps.exchange(exchange)
+        known = self._dialled.of((host, broker))
+        if known is None:
+            return
+        known.case.add(*place_of(exchange))
+        if exchange.client_id:
+            known.case.note("names", [exchange.client_id])
+        if _names_leaders(exchange, body):
+            self._asks(exchange, host, broker)
+        for node in body.get("brokers") or ():
+            address = clipped(address_text(node))
+            new = address and address not in known.advertised and len(known.advertised) < MAX_ADVERTISED
+            if new and self.context.budget.admit(ENTRY_BYTES + text_bytes(address)):
+                known.advertised[address] = None
+
+    def _asks(self, exchange: Exchange, host: str, broker: str) -> None:
+        case = self._asking.case(f"{exchange.client_id or ''}\0{host}", broker)
+        case.add(*place_of(exchange))
+        case.note("asked", [f"{exchange.connection.id} {exchange.api}"])
+
+    def connection(self, connection: Connection) -> None:
+        """Notes an address that could be reached."""
+        if is_one_way(connection):
+            self._one_way += 1
+        else:
+            self._two_way += 1
+        key = host_of(connection.client), connection.broker
+        self._bootstraps.connection(connection, key[0])
+        if connection.bytes[1] and (key in self._reached or len(self._reached) < MAX_REACHED):
+            self._reached[key] = connection.first_ns
+            served = self._served.setdefault(key, [])
+            if len(served) < MAX_SERVED:
+                served.append((connection.first_ns, connection.last_ns))
+        if not connection.handshake_seen and len(self._midway) < MAX_REACHED:
+            self._midway.add((connection.client_id or "", *key))
+
+    def attempt(self, attempt: ConnectionAttempt) -> None:
+        """Counts a SYN that was refused or not answered; what its case adds up are the refusals."""
+        if attempt.refused or self.context.end_ns - attempt.first_ns >= SYN_NS or attempt.syns > 1:
+            case = self._failed.case(host_of(attempt.client), attempt.server, attempt.first_ns)
+            case.add(attempt.packet, attempt.first_ns, int(attempt.refused), until_ns=attempt.last_ns)
+
+    # -- what was seen --------------------------------------------------------------------------------------------
+
+    def observations(self) -> Iterator[Observation]:
+        """First what is advertised wrongly; then what else cannot be reached, by server."""
+        explained: set[tuple[str, str]] = set()
+        for (host, broker), dialled in self._dialled.items():
+            if wrong := self._wrong(host, broker, dialled):
+                explained.update((host, address) for address in wrong)
+                yield self._not_reached(host, broker, dialled, wrong)
+            elif gone := self._gone(host, broker, dialled):
+                yield self._left(host, broker, gone, list(dialled.advertised))
+        by_server: dict[str, list[tuple[str, Case]]] = {}
+        for host, server, case in self._failed:
+            if (host, server) not in explained and not self._is_silent(host, server):
+                by_server.setdefault(server, []).append((host, case))
+        brokers = {broker for _, broker in self._dialled} | {server for _, server in self._reached}
+        for server, failures in by_server.items():
+            is_broker = server in brokers or self.context.cluster.is_advertised(server)
+            served = [times for host, _ in failures for times in self._served.get((host, server), ())]
+            for absence in absences(failures, served if is_broker else ()):
+                yield self._failures(server, absence, is_broker)
+
+    def _is_silent(self, host: str, server: str) -> bool:
+        """Whether what would answer SYNs is not in the capture, which then does not show that nobody did."""
+        return self._one_way > self._two_way and not any(one.total for one in self._failed.of(host, server))
+
+    def _wrong(self, host: str, broker: str, dialled: _Dialled) -> list[str]:
+        """The advertised addresses that are wrong for this client: none of them can be reached."""
+        advertised = list(dialled.advertised)
+        if broker in dialled.advertised or any((host, address) in self._reached for address in advertised):
+            return []
+        failed = [address for address in advertised if self._failed.of(host, address)]
+        if failed:
+            return failed
+        if any(at in self.context.cluster.served for at in ((host, broker), *((host, one) for one in advertised))):
+            return []  # what is advertised is translated on the way, as by a forwarded port
+        elsewhere = [address for address in advertised if _is_elsewhere(address, host, broker)]
+        if self.context.end_ns - dialled.case.first_ns < LEARNT_NS:
+            # The capture ends before it shows whether they can be reached; but for what cannot be.
+            return [address for address in elsewhere if _is_loopback(host_of(address))]
+        return elsewhere or (advertised if self._waiting(host, broker) else [])
+
+    def _waiting(self, host: str, broker: str) -> dict[str, Case]:
+        """The clients at a host that go on asking for the leaders of their topics and never ask these for anything."""
+        working = {
+            name for (served, _), names in self.context.cluster.served.items() if served == host for name in names
+        }
+        found: dict[str, Case] = {}
+        for subject, asked, case in self._asking:
+            name, _, at = subject.partition("\0")
+            lasted_ns = case.last_ns - case.first_ns
+            # It dials the address that it was given again and again, and asks the same once on each, or keeps its
+            # connection.
+            questions = case.counts("asked")
+            first = next(iter(questions), "").partition(" ")[0]
+            again = any(count > 1 for one, count in questions.items() if one.partition(" ")[0] != first)
+            often = (case.count >= ASKED_AGAIN and lasted_ns >= ASKED_NS) or (
+                case.count >= ASKED_SLOWLY and lasted_ns >= ASKED_SLOWLY_NS
+            )
+            known = (at, asked) == (host, broker) and name not in working and (name, host, broker) not in self._midway
+            if known and often and not again and lasted_ns <= case.count * ASKED_EVERY_NS:
+                found[name] = case
+        return found
+
+    def _gone(self, host: str, broker: str, dialled: _Dialled) -> dict[str, Case]:
+        """The clients at a host that were told by a broker where to go, left, and were seen nowhere."""
+        if not dialled.advertised or broker in dialled.advertised:
+            return {}
+        addresses = [(host, address) for address in dialled.advertised]
+        if any(one in self.context.cluster.served for one in [(host, broker), *addresses]):
+            return {}
+        if any(one in self._reached or self._failed.of(*one) for one in addresses):
+            return {}
+        return self._bootstraps.left(host, broker)
+
+    def _not_reached(self, host: str, broker: str, dialled: _Dialled, wrong: list[str]) -> Observation:
+        failures = [one for address in wrong for one in self._failed.of(host, address)]
+        waiting = {} if failures else self._waiting(host, broker)
+        case = self._merged(failures or waiting.values() or [dialled.case])
+        names = [name for name in waiting if name] or dialled.case.noted("names") or [NO_CLIENT_ID]
+        if any(one.count > one.total for one in failures):
+            how = "where SYNs stay unanswered"
+        elif failures:
+            how = "where connections are refused"
+        elif any(_is_loopback(host_of(address)) for address in wrong):
+            how = "which is the client's own machine"
+        elif all(_is_elsewhere(address, host, broker) for address in wrong):
+            how = "a private address that cannot be reached from elsewhere"
+        else:
+            how = "where the client never connects, though it goes on asking for its leaders or its coordinator"
+        numbers: dict[str, Any] = {"how": how, "clients": [f"{name} {host}" for name in names]}
+        return self._advertised("advertised_not_reached", f"{how}, {times(case.count)}", case, broker, wrong, numbers)
+
+    def _left(self, host: str, broker: str, gone: dict[str, Case], advertised: list[str]) -> Observation:
+        case = self._merged(gone.values())
+        numbers: dict[str, Any] = {
+            "clients": [f"{name or NO_CLIENT_ID} {host}" for name in gone],
+            "silent_ns": self.context.end_ns - case.last_ns,
+            # One of several brokers by itself is where captures are made; clients of the others go past it.
+            "is_partial": len(advertised) > 1 and len({server for _, server in self._reached}) == 1,
+        }
+        then = f"left {times(case.count)} and were seen nowhere else"
+        return self._advertised("left_bootstrap", then, case, broker, advertised, numbers)
+
+    def _merged(self, cases: Iterable[Case]) -> Case:
+        case = self.context.case()
+        for one in cases:
+            case.merge(one)
+        return case
+
+    @staticmethod
+    def _advertised(
+        kind: str, what: str, case: Case, broker: str, advertised: list[str], numbers: dict[str, Any]
+    ) -> Observation:
+        clients = numbers["clients"]
+        about = {*(f"client:{one}" for one in clients), *(f"broker:{one}" for one in (broker, *advertised))}
+        return observation_of(kind, case, about, {"dialled": broker, "advertised": advertised, **numbers})
+
+    def _failures(self, server: str, absence: list[tuple[str, Case]], is_broker: bool) -> Observation:
+        case, hosts = self._merged(one for _, one in absence), [host for host, _ in absence]
+        unanswered = case.count - case.total
+        back_ns = max((self._reached.get((host, server), 0) for host in hosts), default=0)
+        return observation_of(
+            "connections_failed",
+            case,
+            {f"broker:{server}", *(f"host:{host}" for host in hosts)},
+            {
+                "address": server,
+                "refused": case.total,
+                "unanswered": unanswered,
+                "hosts": hosts,
+                "is_back": back_ns > case.last_ns,
+                "is_starting": self.context.cluster.last_answer_ns.get(server, 0) == 0 and not unanswered,
+                "is_broker": is_broker,
+                "works": any(host in hosts for host, _ in self._reached),
+                "reached_by": self._reached_by(server, hosts, case.first_ns, case.last_ns),
+            },
+        )
+
+    def _reached_by(self, server: str, hosts: list[str], first_ns: int, last_ns: int) -> list[str]:
+        """The other hosts that had a connection to a server for most of a time, or most of theirs in it, while the
+        server answered."""
+        answered_ns = self.context.cluster.last_answer_ns.get(server, 0)
+        found = []
+        for (host, reached), served in self._served.items():
+            if reached != server or host in hosts:
+                continue
+            for begin_ns, end_ns in served:
+                together_ns = min(end_ns, last_ns, answered_ns) - max(begin_ns, first_ns)
+                if together_ns > max(SYN_NS, min(end_ns - begin_ns, last_ns - first_ns) // 2):
+                    found.append(host)
+                    break
+        return found[:MAX_NAMES]
+
+
+def absences(
+    failures: Iterable[tuple[str, Case]], served: Iterable[tuple[int, int]]
+) -> Iterator[list[tuple[str, Case]]]:
+    """Failures with their hosts, together where no connection in ``served`` (begin and end) lies between them."""
+    absence: list[tuple[str, Case]] = []
+    coming, over_ns, served_ns = sorted(served, reverse=True), 0, 0
+    for host, case in sorted(failures, key=lambda one: one[1].first_ns):
+        while coming and coming[-1][0] < case.first_ns:
+            served_ns = max(served_ns, coming.pop()[1])
+        if absence and served_ns > over_ns:
+            yield absence
+            absence = []
+        absence.append((host, case))
+        over_ns = max(over_ns, case.last_ns)
+    if absence:
+        yield absence
+
+
+def _is_elsewhere(address: str, client: str, broker: str) -> bool:
+    """Whether an advertised address cannot be that of the broker which the client has dialled: a loopback address
+    handed to another machine, a private one handed out from a public one."""
+    host, dialled = host_of(address), host_of(broker)
+    if host == dialled or client == dialled:
+        return False
+    if _is_loopback(host):
+        return not _is_loopback(client)
+    advertised, dialled_to = numeric_address(host), numeric_address(dialled)
+    return advertised is not None and advertised.is_private and dialled_to is not None and dialled_to.is_global
+
+
+def _names_leaders(exchange: Exchange, body: Body) -> bool:
+    """Whether topics were asked for by name or id, and all have leaders to go to."""
+    asked = exchange.request.body if exchange.request is not None else None
+    if not asked or not asked.get("topics"):
+        return False
+    return all(
+        not topic.get("error_code")
+        and all(not one.get("error_code") and one.get("leader_id", -1) >= 0 for one in topic.get("partitions") or ())
+        for topic in body.get("topics") or ()
+    )
+
+
+def _is_loopback(host: str) -> bool:
+    if host in ("localhost", "0.0.0.0", "[::]"):
+        return True
+    address = numeric_address(host)
+    return address is not None and address.is_loopback
+
+
+def numeric_address(host: str) -> IPv4Address | IPv6Address | None:
+    """The address that a host is given by, None for one that is given by its name."""
+    try:
+        return ip_address(host.strip("[]"))
+    except ValueError:
+        return None

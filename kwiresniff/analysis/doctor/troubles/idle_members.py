@@ -1,0 +1,132 @@
+"""Members of a group that are assigned no partition while others are: more members than partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from kwiresniff.analysis.doctor.assignments import assignment_in, partitions_of
+from kwiresniff.analysis.doctor.cause import Explanation, cause, told
+from kwiresniff.analysis.doctor.context import Context
+from kwiresniff.analysis.doctor.evidence import client_of, clipped
+from kwiresniff.analysis.doctor.observation import Observation, Observed, observation_of
+from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.wording import counted, listed
+from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
+from kwiresniff.analysis.places import place_of
+from kwiresniff.base.api_keys import CONSUMER_GROUP_HEARTBEAT, HEARTBEAT, JOIN_GROUP, SYNC_GROUP
+from kwiresniff.base.field_values import field_text
+from kwiresniff.model import Exchange
+
+#: Members that are remembered.
+MAX_MEMBERS = 10_000
+
+
+@dataclass(slots=True, eq=False)
+class _Member:
+    """A member: how many partitions it was assigned last, and when; how long it had none."""
+
+    client: str
+    partitions: int = 0
+    since_ns: int = 0
+    seen_ns: int = 0
+    packet: int = 0
+    idle_ns: int = 0
+
+
+class IdleMembers(Observer):
+    """``idle_members``: members of a consumer group have no partitions while others have some.
+
+    Numbers: ``idle``, ``members``, ``partitions`` and ``longest_ns``.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("idle_members",)
+    apis: ClassVar[frozenset[int] | None] = frozenset({JOIN_GROUP, SYNC_GROUP, HEARTBEAT, CONSUMER_GROUP_HEARTBEAT})
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._groups: dict[str, dict[str, _Member]] = {}
+        self._count = 0
+
+    def exchange(self, exchange: Exchange) -> None:
+        """What each member is assigned, and how long it stays."""
+        request = exchange.request.body if exchange.request is not None else None
+        answer = exchange.response.body if exchange.response is not None else None
+        if not request or answer is None or exchange.errors:
+            return
+        packet, ns = place_of(exchange)
+        group_id = clipped(field_text(request.get("group_id")))
+        if exchange.api_key == JOIN_GROUP:
+            told = {clipped(field_text(one.get("member_id"))) for one in answer.get("members") or ()}
+            members = self._groups.get(group_id, {})
+            if told:  # the leader is told who is in the new generation
+                self._groups[group_id] = {name: one for name, one in members.items() if name in told}
+            return
+        assigned = assignment_in(exchange.api_key, answer)
+        partitions = None if assigned is None else partitions_of(assigned)
+        member_id = clipped(field_text(answer.get("member_id")) or field_text(request.get("member_id")))
+        known = self._groups.get(group_id, {}).get(member_id)
+        if known is None:
+            known = self._new(group_id, member_id, client_of(exchange)) if partitions is not None else None
+        if known is None:
+            return
+        known.seen_ns = ns
+        if partitions is not None:
+            known.partitions, known.since_ns, known.packet = partitions, ns, packet
+        elif not known.partitions and known.since_ns:
+            known.idle_ns = max(known.idle_ns, ns - known.since_ns)
+
+    def _new(self, group_id: str, member_id: str, client: str) -> _Member | None:
+        if self._count >= MAX_MEMBERS or not self.context.budget.admit(
+            4 * ENTRY_BYTES + text_bytes(group_id, member_id, client)
+        ):
+            return None
+        self._count += 1
+        found = self._groups.setdefault(group_id, {})[member_id] = _Member(client)
+        return found
+
+    def observations(self) -> Iterator[Observation]:
+        """By group: the members that had nothing for the longest time."""
+        for group_id, members in self._groups.items():
+            idle = [one for one in members.values() if one.idle_ns and not one.partitions]
+            busy = [one for one in members.values() if one.partitions]
+            if not idle or not busy:
+                continue
+            case = self.context.case()
+            for one in idle:
+                case.add(one.packet, one.since_ns or one.seen_ns, one.idle_ns, until_ns=one.seen_ns)
+            partitions = sum(one.partitions for one in busy)
+            clients = sorted({one.client for one in idle})
+            yield observation_of(
+                "idle_members",
+                case,
+                {f"group:{group_id}", *(f"client:{one}" for one in clients)},
+                {
+                    "group": group_id,
+                    "idle": len(idle),
+                    "members": len(idle) + len(busy),
+                    "partitions": partitions,
+                    "longest_ns": case.most,
+                },
+            )
+
+
+@cause("idle_members", explains=("idle_members",))
+def too_many_members(one: Observation, observed: Observed, context: Context) -> Explanation | None:
+    """`idle_members` (info): a group has more members than partitions, and those without any have nothing to do. Seen
+    must be an assignment without partitions that lasts. Assignors that add data of their own (Kafka Streams: standby
+    tasks) are left out. They may be kept in reserve on purpose.
+    """
+    numbers = one.numbers
+    return told(
+        one,
+        f"{numbers['idle']} of {numbers['members']} members have nothing to do: there are "
+        f"{counted(numbers['partitions'], 'partition')} for them ({listed(one.named('client'))})",
+        "More members than partitions add no speed, only rebalances and requests: run as many as there "
+        "are partitions, or add partitions where more are needed.",
+        subject=f"group {numbers['group']}",
+        doubt="They may be kept in reserve.",
+        severity="info",
+        stands=numbers["members"] > numbers["partitions"],
+    )

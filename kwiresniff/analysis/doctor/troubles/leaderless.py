@@ -1,0 +1,163 @@
+"""Partitions without a leader, and the brokers that have their replicas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from kwiresniff.analysis.doctor.cause import Explanation, cause, told
+from kwiresniff.analysis.doctor.context import Context
+from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
+from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, observation_of
+from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.subjects import Subjects
+from kwiresniff.analysis.doctor.wording import duration, listed, span
+from kwiresniff.analysis.places import place_of
+from kwiresniff.base.api_keys import METADATA
+from kwiresniff.model import Exchange
+from kwiresniff.results.findings import scope_of
+
+#: Partitions without a leader that are remembered.
+MAX_LEADERLESS: Final = 5_000
+#: A partition has no leader for a moment when its topic is new or its leader has left.
+LEADERLESS_NS: Final = 5_000_000_000
+#: Partitions that an observation names.
+MAX_NAMED: Final = 100
+
+_Partition = tuple[str, str, int]
+#: What clients meet at partitions without a leader.
+_WITHOUT_LEADER: Final = (
+    "leader_not_available", "kafka_storage_error", "not_leader_or_follower", "stale_metadata",
+    "coordinator_not_available", "not_coordinator", "request_timed_out", "metadata_storm",
+)  # fmt: skip
+
+
+@dataclass(slots=True, eq=False)
+class _Leaderless:
+    """A partition that has no leader: since when, and the replicas that are offline while their brokers are there."""
+
+    case: Case
+    replicas: tuple[int, ...] = ()
+    present: tuple[int, ...] = ()
+    over: bool = False
+
+
+class LeaderlessPartitions(Observer):
+    """`no_leader`: partitions that had no leader for 5 s or more, as Metadata said.
+
+    By the nodes that have their replicas. Numbers: ``partitions`` (up to 100), ``nodes``, ``log_directory_failed`` (the
+    replicas are offline while their brokers are there), ``lasted_ns``.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("no_leader",)
+    apis: ClassVar[frozenset[int] | None] = frozenset({METADATA})
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._leaderless: Subjects[_Partition, _Leaderless] = context.subjects(
+            lambda: _Leaderless(context.case()), 8, MAX_LEADERLESS
+        )
+
+    def exchange(self, exchange: Exchange) -> None:
+        """Notes which partitions have a leader."""
+        body = exchange.response.body if exchange.response is not None else None
+        if not body:
+            return
+        cluster, (packet, ns) = self.context.cluster.of(exchange.connection.broker), place_of(exchange)
+        brokers = {one.get("node_id", -1) for one in body.get("brokers") or ()}
+        for topic in body.get("topics") or ():
+            for one in topic.get("partitions") or ():
+                leads = one.get("leader_id", 0) >= 0
+                if "leader_id" not in one or (leads and not self._leaderless):
+                    continue
+                key = cluster, clipped(self.context.topic_of(topic)), one.get("partition_index", -1)
+                known = self._leaderless.get(key)
+                if leads:
+                    if known is not None:
+                        self._ends(key, known)
+                    continue
+                known = self._leaderless.of(key)
+                if known is not None and not known.over:
+                    known.case.add(packet, ns)
+                    known.case.note("clients", [client_of(exchange)])
+                    known.replicas = tuple(one.get("replica_nodes") or ())
+                    known.present = tuple(node for node in one.get("offline_replicas") or () if node in brokers)
+
+    def _ends(self, key: _Partition, known: _Leaderless) -> None:
+        """Notes that a partition has a leader again; one that was without for a moment is forgotten."""
+        if not known.over and known.case.last_ns - known.case.first_ns < LEADERLESS_NS:
+            del self._leaderless[key]
+        known.over = True
+
+    def observations(self) -> Iterator[Observation]:
+        """By why they have none: partitions whose replicas are in a failed log directory, and others."""
+        groups: dict[tuple[str, tuple[int, ...], bool], list[_Partition]] = {}
+        for key, known in self._leaderless.items():
+            if known.case.last_ns - known.case.first_ns >= LEADERLESS_NS:
+                groups.setdefault((key[0], known.present or known.replicas, bool(known.present)), []).append(key)
+        for (cluster_id, nodes, failed), keys in groups.items():
+            case = self.context.case()
+            for key in keys:
+                case.merge(self._leaderless[key].case)
+                case.note("topics", [key[1]])
+            lasted_ns = case.last_ns - case.first_ns
+            names = [f"{topic}-{index}" for _, topic, index in keys]
+            numbers = {
+                "partitions": names[:MAX_NAMED],
+                "nodes": list(nodes),
+                "log_directory_failed": failed,
+                "lasted_ns": lasted_ns,
+            }
+            about = [f"node:{cluster_id}/{node}" for node in nodes]
+            harm = Harm(seconds_down=lasted_ns / 1e9)
+            yield observation_of("no_leader", case, about, numbers, harm)
+
+
+@cause("partition_offline", explains=("no_leader",))
+def offline_partition(one: Observation, observed: Observed, context: Context) -> Explanation | None:
+    """`partition_offline` (error): partitions have had no leader for 5 s or more; with the brokers that have their
+    replicas, and whether a log directory failed.
+
+    Seen must be Metadata answers 5 s apart. A replica that is offline while its broker is in the list is in a failed
+    log directory (KIP-112). A new topic, or one whose leader has just left, has none for a moment and is not this.
+    """
+    numbers, clients = one.numbers, one.named("client")
+    nodes, failed = numbers["nodes"], numbers["log_directory_failed"]
+    cluster_id = one.name("node").rpartition("/")[0]
+    texts = listed([context.cluster.node_text(cluster_id, node) for node in nodes])
+    if failed:
+        why = f"their replicas on {texts} are offline though the broker is there: a log directory of it failed"
+    elif nodes:
+        why = f"their replicas are on {texts}, and none of those can lead"
+    else:
+        why = "which replicas they have is not told"
+    return told(
+        one,
+        f"no leader{span(one.first_ns, one.last_ns)}, for {duration(numbers['lasted_ns'])} at least: {why}; "
+        "nobody can write to them or read them",
+        LOG_DIRECTORY_FAILED if failed else _AWAY,
+        subject=listed(numbers["partitions"]),
+        numbers={
+            "partitions": numbers["partitions"],
+            "nodes": nodes,
+            "log_directory_failed": failed,
+            "clients": clients,
+        },
+        explains={
+            **dict.fromkeys(_WITHOUT_LEADER, scope_of("client", clients)),
+            "leader_change": scope_of("topic", one.named("topic")),
+            "under_replicated": scope_of("topic", one.named("topic")),
+        },
+    )
+
+
+LOG_DIRECTORY_FAILED: Final = (
+    "Look at the broker's log for the log directory that it took offline (an I/O error, a full or unmounted disk), "
+    "repair it and restart the broker. With one replica the records are on that disk only."
+)
+
+_AWAY: Final = (
+    "Bring the brokers that have its replicas back, the one that was last in the ISR first. An unclean election "
+    "(kafka-leader-election --election-type unclean) gives up what only the others have."
+)

@@ -1,0 +1,137 @@
+"""Addresses of brokers that are wrong for their clients, or where nobody answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from kwiresniff.analysis.doctor.cause import INCIDENT, SYMPTOM, Cause, Explanation, cause, told
+from kwiresniff.analysis.doctor.context import Context
+from kwiresniff.analysis.doctor.observation import Observation, Observed
+from kwiresniff.analysis.doctor.wording import duration, listed, span, times
+from kwiresniff.results.findings import scope_of
+
+#: A client that leaves a bootstrap address so often, or is silent for so long afterwards, does not get further.
+OFTEN: Final = 3
+SILENT_NS: Final = 10_000_000_000
+#: Where a client was silent for less, nothing is said of that.
+LEAST_SILENT_NS: Final = 1_000_000_000
+#: A broker that is away for longer is more than one that restarts.
+AWAY_NS: Final = 30_000_000_000
+#: The last digits of ports that brokers listen on by habit: 9092 to 9099, 19092, 29092. Where nobody answers there, it
+#: is worth telling, though nothing says that it is a broker.
+USUAL_PORTS: Final = range(9092, 9100)
+#: Attempts from which on a server that nobody knows is more than a bootstrap address of before.
+FEW_ATTEMPTS: Final = 3
+
+
+class WrongListener(Cause):
+    """`advertised_listener` (error): Metadata names addresses that the client cannot reach, or that cannot be right
+    where it is: wrong `advertised.listeners`. With the address dialled and those advertised. A name that does not
+    resolve, or an address in its network that nobody has, shows in a client that asks for the leaders of its topics or
+    its coordinator again and again, and never asks these for anything. One that asks for the brokers, leaves, and is
+    seen nowhere else is told with the doubt: warning when it does so 3 times or is silent for 10 s, else info, as where
+    the capture has one of several brokers.
+    """
+
+    codes = ("advertised_listener",)
+    explains = ("advertised_not_reached", "left_bootstrap")
+
+    def weigh(self, observed: Observed) -> Iterator[Explanation]:
+        """By the host and the address that it dialled."""
+        for one in observed.of(*self.explains):
+            yield self._not_reached(one) if one.kind == "advertised_not_reached" else self._left(one)
+
+    def _not_reached(self, one: Observation) -> Explanation:
+        dialled, wrong, clients = (one.numbers[name] for name in ("dialled", "advertised", "clients"))
+        of_broker = ("connection_churn", "unanswered", "closed_by_broker")
+        return told(
+            one,
+            f"Metadata from {dialled} names {listed(wrong)}, {one.numbers['how']}: wrong advertised.listeners for "
+            f"{listed(clients)}",
+            "Set advertised.listeners of the listener that is dialled to an address that its clients can reach: a name "
+            "or address of the broker in their network, not its loopback address or one behind a translation. A name "
+            "must resolve where the client runs.",
+            code="advertised_listener",
+            subject=dialled,
+            severity="error",
+            numbers={"dialled": dialled, "advertised": wrong, "clients": clients, "reached": False},
+            explains={
+                "broker_unreachable": scope_of("broker", wrong),
+                "metadata_storm": scope_of("client", clients),
+                **dict.fromkeys(of_broker, scope_of("broker", [dialled])),
+            },
+        )
+
+    def _left(self, one: Observation) -> Explanation:
+        dialled, advertised, clients = (one.numbers[name] for name in ("dialled", "advertised", "clients"))
+        silent_ns = one.numbers["silent_ns"]
+        lasting = one.count >= OFTEN * len(clients) or silent_ns >= SILENT_NS
+        since = f", for {duration(silent_ns)} already" if silent_ns >= LEAST_SILENT_NS else ""
+        return told(
+            one,
+            f"{listed(clients)}: told by Metadata from {dialled} to go to {listed(advertised)}, left "
+            f"{times(one.count)} and went nowhere{since}: an advertised listener that does not resolve or cannot be "
+            "reached there, or brokers that the capture does not have",
+            "See in the client's log whether the name resolves and the address can be reached where it runs: some "
+            "clients, such as aiokafka and kafka-python, then send no packet and ask no more. If so, set "
+            "advertised.listeners of the listener that is dialled to what its clients can reach.",
+            code="advertised_listener",
+            subject=dialled,
+            severity="warning" if lasting and not one.numbers["is_partial"] else "info",
+            numbers={"dialled": dialled, "advertised": advertised, "clients": clients, "reached": False},
+            explains={"connection_churn": scope_of("broker", [dialled])},
+        )
+
+
+@cause("broker_unreachable", explains=("connections_failed",))
+def unreachable_broker(one: Observation, observed: Observed, context: Context) -> Explanation | None:
+    """`broker_unreachable` (error when it lasts 30 s, else warning; info when it starts or is soon back): a broker
+    refuses connections, or does not answer SYNs; a server on a usual port (9092 to 9099, 19092, 29092) of which nothing
+    shows that it is a broker is told with that doubt, and as info where its clients work with others. Where another
+    host had a connection to it meanwhile, on which it answered, it is the way from those that had none.
+    """
+    numbers, lasted_ns = one.numbers, one.last_ns - one.first_ns
+    server, is_broker, is_back = numbers["address"], numbers["is_broker"], numbers["is_back"]
+    if not is_broker and not _has_usual_port(server):
+        return None
+    how = "refuses connections" if numbers["refused"] >= numbers["unanswered"] else "does not answer SYNs"
+    until = f", for {duration(lasted_ns)} at least" if lasted_ns >= 1_000_000 else ""
+    calm = lasted_ns < AWAY_NS and (is_back or numbers["is_starting"])
+    if not is_broker:
+        calm = numbers["works"] or one.count < FEW_ATTEMPTS
+    name, hosts, others = context.cluster.broker_text(server), numbers["hosts"], numbers["reached_by"]
+    unread = {client for each in observed.of("partition_not_read") for client in each.named("client")}
+    cut_off = [client for client in unread if client.rpartition(" ")[2] in hosts]
+    if others:
+        how = f"{how} of {listed(hosts)}"
+        until += f", while {listed(others)} {'works' if len(others) == 1 else 'work'} with it"
+    return told(
+        one,
+        f"{how}{span(one.first_ns, one.last_ns)}{', then is back' if is_back else until}"
+        f"{'' if is_broker else '; whether it is a broker, the capture does not show'}",
+        f"The broker is there: something between {listed(hosts)} and it drops or refuses what they send, or its "
+        "answers: a firewall, a security group, a network policy, a route."
+        if others
+        else "Refused: no process listens there, the broker is down or starting. Not answered: the machine is down, or "
+        "something drops packets on the way (firewall, security group, routing).",
+        subject=f"{listed(hosts)} to {name}" if others else name,
+        severity="info" if calm else "error" if lasted_ns >= AWAY_NS else "warning",
+        rank=INCIDENT if others else SYMPTOM,
+        numbers={
+            "address": server,
+            "refused": numbers["refused"],
+            "unanswered": numbers["unanswered"],
+            "hosts": hosts[:100],
+            "reached_by": others,
+        },
+        explains={
+            "connection_churn": scope_of("broker", [server]),
+            "partition_not_read": scope_of("client", cut_off),
+        },
+    )
+
+
+def _has_usual_port(server: str) -> bool:
+    port = server.rpartition(":")[2]
+    return port.isdigit() and int(port) % 10_000 in USUAL_PORTS

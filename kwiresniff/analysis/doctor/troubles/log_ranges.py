@@ -1,0 +1,195 @@
+"""Fetches from offsets that are not in the log: which partition, which offset, and what range there was.
+
+The response does not name the range. ListOffsets answers and later fetches of the partition do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from kwiresniff.analysis.doctor.cause import Explanation, cause, told
+from kwiresniff.analysis.doctor.context import Context
+from kwiresniff.analysis.doctor.error_places import error_places
+from kwiresniff.analysis.doctor.evidence import client_of, clipped
+from kwiresniff.analysis.doctor.observation import Observation, Observed
+from kwiresniff.analysis.doctor.observer import CountingObserver
+from kwiresniff.analysis.doctor.subjects import Subjects
+from kwiresniff.analysis.doctor.wording import listed, times
+from kwiresniff.analysis.places import place_of
+from kwiresniff.base.api_keys import FETCH, LIST_OFFSETS
+from kwiresniff.model import Body, Exchange
+
+OUT_OF_RANGE = "OFFSET_OUT_OF_RANGE"
+#: ListOffsets' timestamps that ask for the ends of the log.
+LATEST, EARLIEST = -1, -2
+#: Partitions whose range is remembered.
+MAX_RANGES = 10_000
+#: Partitions listed of one client.
+MAX_LISTED = 12
+_Partition = tuple[str, str, int]
+
+
+@dataclass(slots=True, eq=False)
+class _Range:
+    """The first offset of the log, and the one behind its last; -1 where it is not known."""
+
+    first: int = -1
+    end: int = -1
+
+
+class OutOfRange(CountingObserver):
+    """``offset_out_of_range``: a client asked for offsets that are not in the log.
+
+    Notes: ``apis``, ``topics``, ``concerns``, ``messages``. Numbers: ``asked``, of each partition the offset and the
+    range as far as it is known.
+    """
+
+    kinds = ("offset_out_of_range",)
+    apis = frozenset({LIST_OFFSETS, FETCH})
+    judges = frozenset({OUT_OF_RANGE})
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._asked: dict[tuple[str, _Partition], int] = {}
+        self._ranges: Subjects[_Partition, _Range] = context.subjects(_Range, 4, MAX_RANGES)
+        self._wanted = 0
+
+    def exchange(self, exchange: Exchange) -> None:
+        """Learns the ends of logs from ListOffsets, and from fetches while some are not known."""
+        if exchange.response is None or (exchange.api_key == FETCH and self._wanted <= 0):
+            return
+        body = exchange.response.body
+        if body is not None:
+            (self._fetch if exchange.api_key == FETCH else self._list_offsets)(exchange, body)
+
+    def failure(self, exchange: Exchange) -> None:
+        """Notes a fetch from outside the log."""
+        places = error_places(exchange, self.context, self.judges)
+        if not places:
+            return
+        asked = _fetch_offsets(exchange, self.context)
+        client = client_of(exchange)
+        case = self.cases.case(client)
+        case.add(*place_of(exchange))
+        case.note("apis", [exchange.api])
+        case.note("brokers", [exchange.connection.broker])
+        for place in places:
+            partition = self.context.cluster.of(exchange.connection.broker), place.topic, place.partition
+            place.note(case)
+            range_ = self._ranges.of(partition)
+            if range_ is not None and (range_.first < 0 or range_.end < 0):
+                self._wanted += 1
+            offset = asked.get((place.topic, place.partition))
+            if offset is not None and len(self._asked) < MAX_RANGES:
+                self._asked[client, partition] = offset
+
+    def _list_offsets(self, exchange: Exchange, body: Body) -> None:
+        request = exchange.request.body if exchange.request is not None else None
+        cluster = self.context.cluster.of(exchange.connection.broker)
+        kinds = {
+            (self.context.topic_of(topic), one.get("partition_index")): one.get("timestamp")
+            for topic in (request or {}).get("topics") or ()
+            for one in topic.get("partitions") or ()
+        }
+        for topic in body.get("topics") or ():
+            name = self.context.topic_of(topic)
+            for one in topic.get("partitions") or ():
+                kind, offset = kinds.get((name, one.get("partition_index"))), one.get("offset", -1)
+                if one.get("error_code") or kind not in (LATEST, EARLIEST) or offset < 0:
+                    continue
+                known = self._ranges.of((cluster, clipped(name), one.get("partition_index", -1)))
+                if known is not None:
+                    known.first, known.end = (offset, known.end) if kind == EARLIEST else (known.first, offset)
+
+    def _fetch(self, exchange: Exchange, body: Body) -> None:
+        cluster = self.context.cluster.of(exchange.connection.broker)
+        for topic in body.get("responses") or ():
+            name = clipped(self.context.topic_of(topic))
+            for one in topic.get("partitions") or ():
+                known = self._ranges.get((cluster, name, one.get("partition_index", -1)))
+                if known is not None and not one.get("error_code"):
+                    first, end = one.get("log_start_offset", -1), one.get("high_watermark", -1)
+                    self._wanted -= end >= 0 and known.end < 0 and self._wanted > 0
+                    known.first, known.end = max(first, known.first), end if end >= 0 else known.end
+
+    def observations(self) -> Iterator[Observation]:
+        """By client: each partition with the offset and the range."""
+        for client, _, case in self.cases:
+            asked = [
+                _told(partition, offset, self._ranges.get(partition) or _Range())
+                for (who, partition), offset in self._asked.items()
+                if who == client
+            ]
+            yield self.observed(client, "", case, asked=asked[:MAX_LISTED])
+
+
+def _told(partition: _Partition, offset: int, known: _Range) -> dict[str, str | int | None]:
+    return {
+        "partition": f"{partition[1]}-{partition[2]}",
+        "offset": offset,
+        "log_start_offset": known.first if known.first >= 0 else None,
+        "log_end_offset": known.end if known.end >= 0 else None,
+    }
+
+
+def _fetch_offsets(exchange: Exchange, context: Context) -> dict[tuple[str, int], int]:
+    """Positions in logs that a request names, by topic and partition; none of a request that lists bare partitions."""
+    body = exchange.request.body if exchange.request is not None else None
+    return {
+        (clipped(context.topic_of(topic)), one.get("partition", one.get("partition_index", -1))): offset
+        for topic in (body or {}).get("topics") or ()
+        for one in topic.get("partitions") or ()
+        if not isinstance(one, int) and isinstance(offset := one.get("fetch_offset", one.get("offset")), int)
+    }
+
+
+@cause("offset_out_of_range", explains=("offset_out_of_range",))
+def offset_out_of_range(one: Observation, observed: Observed, context: Context) -> Explanation | None:
+    """`offset_out_of_range` (warning): a fetch from outside the log; with the partition, the offset asked for, and the
+    range there was as far as the capture shows it.
+    """
+    asked, apis = one.numbers["asked"], one.noted("apis")
+    texts = [f"{each['partition']} from offset {each['offset']}; {_range(each)}" for each in asked]
+    often = f", {times(one.count)}" if one.count > 1 else ""
+    return told(
+        one,
+        f"{OUT_OF_RANGE}: asks for {listed(texts, 3) or listed(one.noted('concerns'))}{often}",
+        _remedy(asked),
+        severity="warning" if "Fetch" in apis else "info",
+        numbers={
+            "error": OUT_OF_RANGE,
+            "concerns": [*apis, *one.noted("concerns")],
+            "partitions": asked,
+            "error_messages": one.noted("messages"),
+        },
+    )
+
+
+def _range(asked: dict[str, Any]) -> str:
+    first, end = asked["log_start_offset"], asked["log_end_offset"]
+    if first is not None and end is not None:
+        return f"the log holds {first} to {end}"
+    if end is not None:
+        return f"the log ends at {end}"
+    return f"the log begins at {first}" if first is not None else "its range is not in the capture"
+
+
+def _remedy(asked: list[dict[str, Any]]) -> str:
+    beyond = any(each["log_end_offset"] is not None and each["log_end_offset"] < each["offset"] for each in asked)
+    before = any(each["offset"] < (each["log_start_offset"] or 0) for each in asked)
+    if beyond and not before:
+        return (
+            "The offset lies beyond the end: the topic was made anew or truncated (an unclean leader election), or the "
+            "offset comes from another cluster. auto.offset.reset says where the consumer goes on."
+        )
+    if before and not beyond:
+        return (
+            "The offset has been deleted by retention: the consumer was slower than that, records were skipped. Look "
+            "at its lag and at retention.ms and retention.bytes of the topic."
+        )
+    return (
+        "The consumer was slower than retention, or the log was truncated: records were skipped or will be read again, "
+        "as auto.offset.reset says."
+    )

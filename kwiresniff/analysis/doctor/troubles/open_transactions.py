@@ -1,0 +1,330 @@
+"""Transactions that are left open: consumers with ``read_committed`` get nothing behind their first record.
+
+A broker gives such consumers what lies before the last stable offset, the first offset of the oldest open transaction
+(KIP-98). So while one stays open, the high watermark goes on and the last stable offset does not. Which transaction it
+is shows in the producers' requests, where the capture has them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from kwiresniff.analysis.body_entities import is_transactional
+from kwiresniff.analysis.doctor.cause import Explanation, cause, told
+from kwiresniff.analysis.doctor.context import Context
+from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
+from kwiresniff.analysis.doctor.observation import Observation, Observed, observation_of
+from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.subjects import Subjects
+from kwiresniff.analysis.doctor.troubles.fencing import producer_of
+from kwiresniff.analysis.doctor.wording import clock, duration, listed, times
+from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
+from kwiresniff.analysis.places import place_of, request_place
+from kwiresniff.base.api_keys import ADD_PARTITIONS_TO_TXN, END_TXN, FETCH, INIT_PRODUCER_ID, PRODUCE
+from kwiresniff.base.field_values import field_text
+from kwiresniff.model import Body, Exchange
+from kwiresniff.results.findings import scope_of
+
+#: A last stable offset that stands still for so long, while records come in behind it, is no transaction as usual.
+STUCK_NS = 10_000_000_000
+#: Transactions that last for so long make their readers wait longer than any fetch does by default, and how many of
+#: them are no chance.
+LONG_NS = 2_000_000_000
+OFTEN_LONG = 2
+#: What a producer is answered whose transaction is over.
+OVER = frozenset({"INVALID_TXN_STATE", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"})
+#: Partitions and transactional producers that are remembered.
+MAX_PARTITIONS = 5_000
+MAX_PRODUCERS = 5_000
+#: Partitions remembered of one transaction.
+MAX_IN_TRANSACTION = 100
+_Partition = tuple[str, str, int]
+
+
+@dataclass(slots=True, eq=False)
+class _Stable:
+    """A partition as Fetch responses show it: the last stable offset, since when, and how far the log goes on."""
+
+    case: Case
+    offset: int = -1
+    since_ns: int = 0
+    high_watermark: int = -1
+
+
+@dataclass(slots=True, eq=False)
+class _Open:
+    """A transactional producer with the partitions of its open transaction, and the first offset it wrote to each."""
+
+    client: str
+    name: str
+    timeout_ms: int
+    began_ns: int = 0
+    last_ns: int = 0
+    offsets: dict[_Partition, int] = field(default_factory=dict)
+
+
+class OpenTransactions(Observer):
+    """``transaction_open``: the last stable offset of partitions has stood still for 10 s at the end of the capture;
+    ``transactions_long``: a producer ended transactions that had lasted for 2 s or more, twice or more often, and
+    consumers of these partitions ask for committed records only.
+
+    Notes: ``clients`` that read there. Numbers: ``producer``, ``producer_id``, ``transactional_id``,
+    ``transaction_timeout_ms`` and ``began_ns`` of the transaction that holds them back, each None where that is not
+    known; whether its producer ``goes_on`` writing; ``partitions``, ``behind`` (with their offsets), ``longest_ns``.
+    """
+
+    kinds = ("transaction_open", "transactions_long")
+    apis = frozenset({FETCH, PRODUCE, INIT_PRODUCER_ID, ADD_PARTITIONS_TO_TXN, END_TXN})
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._stable: Subjects[_Partition, _Stable] = context.subjects(
+            lambda: _Stable(context.case()), 10, MAX_PARTITIONS
+        )
+        self._producers: dict[int, _Open] = {}
+        self._read_ns = 0
+        self._long = context.tally()
+        self._readers: dict[tuple[str, str], None] = {}  # topics with who reads what is committed of them
+
+    def exchange(self, exchange: Exchange) -> None:
+        """What producers do with their transactions, and what Fetch responses show of the last stable offset."""
+        if exchange.api_key in (FETCH, PRODUCE) and not is_transactional(exchange.request, exchange.api_key):
+            return
+        if exchange.api_key == FETCH:
+            self._fetch(exchange)
+            return
+        request = exchange.request.body if exchange.request is not None else None
+        response = exchange.response.body if exchange.response is not None else None
+        if not request or exchange.errors:
+            return
+        if exchange.api_key == INIT_PRODUCER_ID:
+            self._init(exchange, request, response or {})
+        elif exchange.api_key == PRODUCE:
+            self._produce(exchange, request, response or {})
+        elif exchange.api_key == ADD_PARTITIONS_TO_TXN:
+            self._begin(request.get("producer_id", -1), place_of(exchange)[1])
+        elif response is not None:
+            producer = self._producers.get(request.get("producer_id", -1))
+            if producer is not None:
+                packet, ns = request_place(exchange)
+                if producer.began_ns and ns - producer.began_ns >= LONG_NS:
+                    case = self._long.case(producer.client)
+                    case.add(packet, producer.began_ns, ns - producer.began_ns, until_ns=ns)
+                    case.note("producers", [producer.name])
+                    case.note("topics", dict.fromkeys(topic for _, topic, _ in producer.offsets))
+                producer.began_ns = 0
+                producer.offsets.clear()
+
+    def failure(self, exchange: Exchange) -> None:
+        """A producer that goes on with a transaction which its coordinator has aborted: that it took too long is told
+        with the error."""
+        if not any(name in OVER for _, _, name, _ in exchange.errors):
+            return
+        body = exchange.request.body if exchange.request is not None else None
+        producer = self._producers.get(producer_of(body or {})[0])
+        if producer is None or not producer.began_ns:
+            return
+        lasted_ns, limit_ns = place_of(exchange)[1] - producer.began_ns, producer.timeout_ms * 1_000_000
+        if 0 < limit_ns <= lasted_ns and len(self.context.overdue) < MAX_PRODUCERS:
+            self.context.overdue[producer.client] = (
+                f"its transaction had been open for {duration(lasted_ns)}, transaction.timeout.ms is "
+                f"{duration(limit_ns)}: the coordinator had aborted it"
+            )
+
+    # -- producers ----------------------------------------------------------------------------------------------
+
+    def _init(self, exchange: Exchange, request: Body, response: Body) -> None:
+        name, producer_id = request.get("transactional_id"), response.get("producer_id", -1)
+        if not name or producer_id < 0:
+            return
+        self._remember(
+            producer_id, client_of(exchange), clipped(field_text(name)), request.get("transaction_timeout_ms", 0)
+        )
+
+    def _remember(self, producer_id: int, client: str, name: str, timeout_ms: int) -> None:
+        known, room = producer_id in self._producers, len(self._producers) < MAX_PRODUCERS
+        if known or (room and self.context.budget.admit(8 * ENTRY_BYTES + text_bytes(client, name))):
+            self._producers[producer_id] = _Open(client, name, timeout_ms)
+
+    def _begin(self, producer_id: int, ns: int) -> _Open | None:
+        producer = self._producers.get(producer_id)
+        if producer is not None:
+            producer.began_ns = producer.began_ns or ns
+            producer.last_ns = ns
+        return producer
+
+    def _produce(self, exchange: Exchange, request: Body, response: Body) -> None:
+        transactional_id = request.get("transactional_id")
+        if not transactional_id:
+            return
+        cluster, ns = self.context.cluster.of(exchange.connection.broker), place_of(exchange)[1]
+        written = {
+            (self.context.topic_of(topic), one.get("index")): one.get("base_offset", -1)
+            for topic in response.get("responses") or ()
+            for one in topic.get("partition_responses") or ()
+        }
+        for topic, partition, batch in self._batches(request):
+            producer_id = batch.get("producer_id", -1)
+            if producer_id not in self._producers:  # it took its id before the capture began
+                self._remember(producer_id, client_of(exchange), clipped(field_text(transactional_id)), 0)
+            producer = self._begin(producer_id, ns)
+            if producer is not None and len(producer.offsets) < MAX_IN_TRANSACTION:
+                key = cluster, clipped(topic), partition
+                producer.offsets.setdefault(key, written.get((topic, partition), -1))
+
+    def _batches(self, request: Body) -> Iterator[tuple[str, int, Body]]:
+        """The batches of a Produce that are part of a transaction, with topic and partition."""
+        for topic in request.get("topic_data") or ():
+            for one in topic.get("partition_data") or ():
+                for batch in one.get("records") or ():
+                    if isinstance(batch, dict) and batch.get("is_transactional"):
+                        yield self.context.topic_of(topic), one.get("index", -1), batch
+
+    # -- readers ------------------------------------------------------------------------------------------------
+
+    def _fetch(self, exchange: Exchange) -> None:
+        request, response = exchange.request, exchange.response
+        if request is None or response is None:
+            return
+        cluster, (packet, ns) = self.context.cluster.of(exchange.connection.broker), place_of(exchange)
+        self._read_ns = max(self._read_ns, ns)
+        for topic in (response.body or {}).get("responses") or ():
+            name = clipped(self.context.topic_of(topic))
+            for one in topic.get("partitions") or ():
+                if not one.get("error_code"):
+                    key = cluster, name, one.get("partition_index", -1)
+                    self._move_stable(key, one, packet, ns, client_of(exchange))
+
+    def _move_stable(self, key: _Partition, part: Body, packet: int, ns: int, client: str) -> None:
+        stable = self._stable.of(key)
+        if stable is None:
+            return
+        offset, high_watermark = part.get("last_stable_offset", -1), part.get("high_watermark", -1)
+        if offset != stable.offset or offset >= high_watermark:
+            stable.offset, stable.since_ns, stable.case = offset, ns, self.context.case()
+        stable.high_watermark = high_watermark
+        if (key[1], client) in self._readers or len(self._readers) < MAX_PARTITIONS:
+            self._readers[key[1], client] = None
+        if offset < high_watermark:
+            stable.case.add(packet, ns)
+            stable.case.note("clients", [client])
+
+    def _stands_ns(self, stable: _Stable) -> int:
+        """How long it has not moved although there is more behind it; a response has a partition when that changes."""
+        return self._read_ns - stable.since_ns if stable.offset < stable.high_watermark else 0
+
+    # -- what is said -------------------------------------------------------------------------------------------
+
+    def observations(self) -> Iterator[Observation]:
+        """By the transaction that holds the partitions back, or all together where that is not known."""
+        held: dict[int, list[_Partition]] = {}
+        for key, stable in self._stable.items():
+            if self._stands_ns(stable) >= STUCK_NS:
+                held.setdefault(self._holder(key, stable), []).append(key)
+        for producer_id, keys in held.items():
+            yield self._held(producer_id, keys)
+        for client, _, case in self._long:
+            topics = case.noted("topics")
+            readers = sorted({one for key, one in self._readers if key in topics})
+            if case.count >= OFTEN_LONG and readers:
+                about = [f"client:{client}", *[f"topic:{topic}" for topic in topics]]
+                numbers = {"longest_ns": case.most, "producers": case.noted("producers"), "readers": readers}
+                yield observation_of("transactions_long", case, about, numbers)
+
+    def _holder(self, key: _Partition, stable: _Stable) -> int:
+        """The producer whose open transaction begins at the last stable offset; -1 where none is in the capture."""
+        for producer_id, producer in self._producers.items():
+            if producer.began_ns and producer.offsets.get(key) == stable.offset:
+                return producer_id
+        return -1
+
+    def _held(self, producer_id: int, keys: list[_Partition]) -> Observation:
+        producer, case = self._producers.get(producer_id), self.context.case()
+        for key in keys:
+            case.merge(self._stable[key].case)
+        longest_ns = max(self._stands_ns(self._stable[key]) for key in keys)
+        partitions = [f"{topic}-{partition}" for _, topic, partition in keys]
+        numbers: dict[str, Any] = {
+            "partitions": partitions[:100],
+            "behind": [
+                f"{name} at {self._stable[key].offset} of {self._stable[key].high_watermark}"
+                for name, key in zip(partitions, keys, strict=True)
+            ],
+            "longest_ns": longest_ns,
+            **dict.fromkeys(("producer", "producer_id", "transactional_id", "transaction_timeout_ms", "began_ns")),
+            "goes_on": False,
+        }
+        about = {f"topic:{topic}" for _, topic, _ in keys}
+        if producer is not None:
+            about |= {f"client:{producer.client}", f"transaction:{producer.name}"}
+            numbers |= {
+                "producer": producer.client,
+                "producer_id": producer_id,
+                "transactional_id": producer.name,
+                "transaction_timeout_ms": producer.timeout_ms,
+                "began_ns": producer.began_ns,
+                # One that goes on writing may mean to commit at long intervals, as Flink does at its checkpoints.
+                "goes_on": self.context.end_ns - producer.last_ns < STUCK_NS,
+            }
+        return observation_of("transaction_open", case, about, numbers)
+
+
+@cause("transaction_open", explains=("transaction_open",))
+def open_transaction(one: Observation, observed: Observed, context: Context) -> Explanation | None:
+    """`transaction_open` (error; warning where its producer is not in the capture, info where that goes on writing): a
+    transaction is neither committed nor aborted, and consumers with `read_committed` wait behind it: the last stable
+    offset has stood still for 10 s at the end of the capture.
+    """
+    numbers, producer, goes_on = one.numbers, one.numbers["producer"], one.numbers["goes_on"]
+    subject, who = listed(numbers["partitions"], 3), "a transaction whose producer is not in the capture"
+    limit = ""
+    if producer is not None:
+        timeout_ns = numbers["transaction_timeout_ms"] * 1_000_000
+        subject = f"transactional id {numbers['transactional_id']}"
+        began = f"began at {clock(numbers['began_ns'])}"
+        who = f"the transaction that {producer} (producer {numbers['producer_id']}) {began}"
+        limit = f", transaction.timeout.ms {duration(timeout_ns)}" if timeout_ns else ""
+    shown = ("transactional_id", "producer", "producer_id", "transaction_timeout_ms", "partitions", "longest_ns")
+    return told(
+        one,
+        f"{who} is neither committed nor aborted{limit}: for {duration(numbers['longest_ns'])} consumers with "
+        f"read_committed get nothing behind it; the last stable offset of {listed(numbers['behind'], 4)} does not "
+        "move",
+        _GOES_ON if goes_on else _LEFT_OPEN,
+        subject=subject,
+        severity="info" if goes_on else "warning" if producer is None else "error",
+        numbers={**{name: numbers[name] for name in shown}, "readers": one.noted("clients")},
+        explains={"invalid_txn_state": scope_of("client", [producer] if producer is not None else [])},
+    )
+
+
+@cause("long_transactions", explains=("transactions_long",))
+def long_transactions(one: Observation, observed: Observed, context: Context) -> Explanation | None:
+    """`long_transactions` (info): a producer ends its transactions after 2 s and more, twice or more often, so that
+    consumers with `read_committed` get its records as late as that, all at once. Flink commits at its checkpoints,
+    Kafka Streams at `commit.interval.ms`.
+    """
+    numbers = one.numbers
+    return told(
+        one,
+        f"ends transactions only after up to {duration(numbers['longest_ns'])}, {times(one.count)} (transactional "
+        f"id {listed(numbers['producers'], 3)}): {listed(numbers['readers'], 3)} read committed records of "
+        f"{listed(one.named('topic'), 3)}, and get these that late",
+        "Nothing is wrong where that is meant. Readers that should wait less need shorter transactions: the "
+        "interval of Flink's checkpoints, commit.interval.ms of Kafka Streams, fewer records in each.",
+        severity="info",
+    )
+
+
+_GOES_ON: Final = (
+    "It goes on writing: some commit at long intervals, and readers get everything at once then. Readers that should "
+    "wait less need shorter ones (the interval of commits or of checkpoints)."
+)
+
+_LEFT_OPEN: Final = (
+    "Find out why its producer does not go on: it hangs, or was killed. Its coordinator aborts the transaction after "
+    "transaction.timeout.ms; sooner, and where it does not (a hanging transaction, KIP-890): kafka-transactions.sh "
+    "find-hanging, then abort. A shorter transaction.timeout.ms makes readers wait less."
+)

@@ -1,0 +1,208 @@
+"""Groups that rebalance too often or for too long, and clients that are in a group no more."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from kwiresniff.analysis.doctor.cause import ERROR, Explanation, cause, told
+from kwiresniff.analysis.doctor.context import Context
+from kwiresniff.analysis.doctor.observation import Observation, Observed
+from kwiresniff.analysis.doctor.troubles.rebalances import OFTEN_AGAIN
+from kwiresniff.analysis.doctor.wording import counted, duration, listed, times
+from kwiresniff.results.findings import scope_of
+
+#: Generations or epochs of one group in ten minutes before it rebalances too much.
+REBALANCES: Final = 3
+FEW_DEPARTURES: Final = 2
+#: Once may be the end of a membership that a restart left behind.
+OFTEN_REMOVED: Final = 2
+_POLLS: Final = (
+    "Look at what {who} does between two polls: less of it at a time (max.poll.records), or more time for it "
+    "(max.poll.interval.ms)."
+)
+_SESSIONS: Final = (
+    "Look at why {who} sends no heartbeat for as long as its session lasts (session.timeout.ms): a process that stands "
+    "still, a machine that is short of CPU, a network that is cut."
+)
+_CIRCLES: Final = (
+    "Look at the log of {who}: it does not take what it is assigned, joins again at once, and sends no heartbeat "
+    "meanwhile."
+)
+#: What differs between members that do so, by the ``protocol_type`` of the group.
+_OF_WORKERS: Final = {
+    "connect": " Connect workers do so whose config topics differ, or lag behind: all that share a group.id must have "
+    "the same config.storage.topic, offset.storage.topic and status.storage.topic. Give another Connect cluster a "
+    "group.id of its own.",
+}
+_RESTARTS: Final = "Look at who comes and goes, and why (kwiresniff groups): members that are restarted."
+#: What makes rebalances rarer or shorter, by the protocol of the group.
+_HELPS: Final = {
+    "classic": " Static membership (group.instance.id) or the consumer protocol (group.protocol=consumer) help.",
+    "consumer": " Static membership (group.instance.id) helps members that are restarted.",
+}
+
+
+@cause("rebalances", explains=("generations", "long_rebalance", "member_removed", "uncommitted_starts"))
+def rebalance_storm(one: Observation, observed: Observed, context: Context) -> Explanation | None:
+    """`rebalances` (warning; info where each member is restarted once, in order): a classic, consumer, share or streams
+    group rebalances more often than its start and growth explain; with what each member did, and why, as far as it
+    shows: polls that are too far apart, sessions that time out, restarts, a member that joins the same generation again
+    and again, as Connect workers do that share a `group.id` and not their config topic. Joins that take long, and what
+    removed members are answered, are symptoms. A group whose only member comes and goes disturbs nobody else: what is
+    told then is that.
+    """
+    numbers = one.numbers
+    if not _is_storm(one):
+        return None
+    group, case_ns, kind = one.name("group"), one.last_ns - one.first_ns, numbers["protocol"]
+    alone = numbers["largest"] == 1
+    came = f"{counted(numbers['joins'], 'join')}, {counted(numbers['leaves'], 'leave')}"
+    came += f", {numbers['removals']} removed" if numbers["removals"] else ""
+    word = "generations" if kind == "classic" else "epochs"
+    name = "the group" if kind == "classic" else f"the {kind} group"
+    how = "as its members are restarted" if _are_restarted(numbers) else "again and again"
+    title = (
+        f"its only member comes and goes: {came} in {duration(case_ns)}"
+        if alone
+        else f"{name} rebalances {how}: {one.count} {word} in {duration(case_ns)}; {came}"
+    )
+    reasons, remedy = _reasons(numbers, alone=alone)
+    return told(
+        one,
+        "; ".join([title, *reasons]),
+        remedy,
+        subject=f"group {group}",
+        explained=(one, *observed.about([f"group:{group}"], *_follows(numbers))),
+        supports=tuple(reasons),
+        numbers={
+            "protocol": kind,
+            "generations": one.count,
+            "joins": numbers["joins"],
+            "leaves": numbers["leaves"],
+            "removals": numbers["removals"],
+            "reasons": numbers["reasons"] or numbers["histories"],
+            "members": numbers["members"],
+        },
+        details=tuple(numbers["histories"]),
+        severity="info" if _are_restarted(numbers) else "warning",
+        explains={"unanswered": scope_of("group", [group])},
+    )
+
+
+def _follows(numbers: dict[str, Any]) -> tuple[str, ...]:
+    """What follows from it: who is put out for polling too late can commit nothing, and reads the same again."""
+    late = numbers["overslept"] or numbers["returned"]
+    return "long_rebalance", "member_removed", *(["uncommitted_starts"] if late else [])
+
+
+def _is_storm(one: Observation) -> bool:
+    """Whether a group rebalances more than its coming and going members explain."""
+    numbers, count = one.numbers, one.count
+    if any(times_ >= OFTEN_AGAIN for _, times_ in numbers["again"]):
+        return True
+    seconds = max((one.last_ns - one.first_ns) / 1e9, 1e-3)
+    if count <= REBALANCES or count / seconds * 600 <= REBALANCES:
+        return False
+    gone, again = numbers["leaves"] + numbers["removals"], numbers["returns"]
+    if numbers["protocol"] == "classic":  # that starts and grows, goes through some generations, too
+        return bool(gone + again >= FEW_DEPARTURES or count >= 2 * REBALANCES)
+    # Each member that comes or goes takes the group on by an epoch or two: only those that go and come are churn.
+    return bool(gone >= REBALANCES and (again > 0 or gone > len(numbers["members"]) // 2))
+
+
+def _are_restarted(numbers: dict[str, Any]) -> bool:
+    """Whether no member came more than twice, and all left in order: as when a new version is rolled out."""
+    most = numbers["largest"] or (len(numbers["members"]) if numbers["returns"] else 0)
+    others = ("removals", "overslept", "returned", "again")
+    return numbers["joins"] <= 2 * most and not any(numbers[name] for name in others)
+
+
+def _reasons(numbers: dict[str, Any], *, alone: bool) -> tuple[list[str], str]:
+    """Why the members of a group come and go, as sentences, and what to do about that."""
+    circles = [(client, count) for client, count in numbers["again"] if count >= OFTEN_AGAIN][:3]
+    removed = [
+        (client, count)
+        for client, count in numbers["removed"]
+        if count >= OFTEN_REMOVED and client not in dict(circles)
+    ][:3]
+    late = numbers["overslept"][:3] or numbers["returned"][:3]
+    reasons = [
+        f"{client} was longer between polls ({duration(slept_ns)}) than max.poll.interval.ms ({duration(interval_ns)})"
+        for client, slept_ns, interval_ns in numbers["overslept"][:3]
+    ]
+    reasons += [
+        f"{client} left and came back on the same connection {times(count)}, as one does that is longer between polls "
+        f"than max.poll.interval.ms ({duration(interval_ns)})"
+        for client, count, interval_ns in numbers["returned"][:3]
+    ]
+    reasons += [
+        f"{client} was removed {times(count)}, as one is that sends no heartbeat for as long as its session lasts (a "
+        "process that stands still, a network that is cut)"
+        for client, count in removed
+    ]
+    reasons += [
+        f"{client} joined the generation that it was in again and again, {count:,} times" for client, count in circles
+    ]
+    remedies = [_CIRCLES.format(who=listed([client for client, _ in circles]))] if circles else []
+    remedies += [_OF_WORKERS.get(numbers["protocol_type"], "")] if circles else []
+    remedies += [_POLLS.format(who=listed([one[0] for one in late]))] if late else []
+    remedies += [_SESSIONS.format(who=listed([one[0] for one in removed]))] if removed else []
+    if (numbers["restarts"] and not circles) or not remedies:
+        remedies += [_RESTARTS + ("" if alone else _HELPS.get(numbers["protocol"], ""))]
+    return reasons, " ".join(map(str.strip, filter(None, remedies)))
+
+
+@cause("long_rebalance", explains=("long_rebalance",))
+def long_rebalance(one: Observation, observed: Observed, context: Context) -> Explanation | None:
+    """`long_rebalance` (warning): a join took 10 s or more; with the member that joined last, for which the others
+    waited. That of a group that rebalances all the time is a symptom.
+    """
+    longest_ns = one.numbers["longest_ns"]
+    return told(
+        one,
+        f"a rebalance took {duration(longest_ns)}{one.numbers['waited_for']}",
+        "The whole group stands still until its slowest member polls again, or max.poll.interval.ms is "
+        "over: look at what that member does between two polls, or lower max.poll.records or the interval.",
+        subject=f"group {one.name('group')}",
+        numbers={"longest_ns": longest_ns},
+        severity="warning",
+        rank=ERROR,
+    )
+
+
+@cause("member_removed", explains=("member_removed",))
+def removed_member(one: Observation, observed: Observed, context: Context) -> Explanation | None:
+    """`member_removed` (warning, info up to 3): a member learns that its group goes on without it. Of a group that
+    rebalances all the time it is a symptom.
+    """
+    errors, group, history = one.numbers["errors"], one.name("group"), one.numbers["history"]
+    return told(
+        one,
+        f"{listed(errors)}: acts on a membership that its group has given up, {times(one.count)}",
+        "The member was away longer than max.poll.interval.ms or session.timeout.ms: look at the time between its "
+        "polls, and at the timeline of the group (kwiresniff groups).",
+        numbers={"error": errors[0] if errors else "", "concerns": [*one.numbers["apis"], f"group {group}"]},
+        details=(history,) if history else (),
+        severity="info" if one.count <= REBALANCES else "warning",
+        rank=ERROR,
+    )
+
+
+@cause("commit_from_outside", explains=("commit_from_outside",))
+def outside_commit(one: Observation, observed: Observed, context: Context) -> Explanation | None:
+    """`commit_from_outside` (warning): somebody commits offsets for a group that has members without being one, and
+    nothing of it is stored: a reset of a group at work, or a consumer that assigns its partitions itself and shares the
+    `group.id`. Must not be seen: that it was a member before.
+    """
+    errors, group = one.numbers["errors"], one.name("group")
+    return told(
+        one,
+        f"{listed(errors)}: commits offsets for group {group}, which has members, without being one of "
+        f"them, {times(one.count)}: none of it is stored",
+        "Offsets of a group can be set from outside while it has no members: stop them first, or wait "
+        "until their sessions are over. A consumer that assigns its partitions itself needs a group.id of its "
+        "own.",
+        numbers={"error": errors[0], "group": group},
+        severity="warning",
+        rank=ERROR,
+    )

@@ -1,0 +1,231 @@
+"""What members of share groups do with the records that they acquire (KIP-932).
+
+A member acquires records in the answer to ShareFetch, for as long as the acquisition lock lasts, and acknowledges them
+in ShareAcknowledge or in its next ShareFetch: it accepts, releases or rejects them. What it releases, or holds for too
+long, is delivered again with a higher delivery count, until the limit of deliveries is reached; then nobody gets it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar, Final
+
+from kwiresniff.analysis.doctor.cause import Explanation, cause, told
+from kwiresniff.analysis.doctor.context import Context
+from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
+from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, observation_of
+from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.subjects import Subjects
+from kwiresniff.analysis.doctor.wording import counted, duration, listed, times
+from kwiresniff.analysis.places import place_of, request_place
+from kwiresniff.base.api_keys import SHARE_ACKNOWLEDGE, SHARE_FETCH
+from kwiresniff.base.field_values import field_number, field_text
+from kwiresniff.base.time_units import MILLISECOND_NS
+from kwiresniff.model import Exchange
+
+#: A record that is delivered so often is no accident: a member that restarts costs one delivery.
+MANY_DELIVERIES = 3
+#: Groups with a topic, and acquired batches of a member, that are remembered.
+MAX_GROUPS = 1_000
+MAX_ACQUIRED = 1_000
+RELEASE: Final = 2
+REJECT: Final = 3
+INVALID_RECORD_STATE: Final = 121
+
+
+class _Deliveries:
+    """What became of the records of a topic in a group."""
+
+    __slots__ = ("acquired", "late", "lock_ms", "most", "often", "rejected", "released", "repeated")
+
+    def __init__(self, context: Context) -> None:
+        self.late: Case = context.case()
+        self.repeated: Case = context.case()
+        self.lock_ms = 0
+        self.most = 0
+        #: Records that were delivered for the ``MANY_DELIVERIES``-th time.
+        self.often = self.released = self.rejected = 0
+        #: When a member acquired a batch, by member, partition and first offset.
+        self.acquired: dict[tuple[str, int, int], int] = {}
+
+
+class ShareDeliveries(Observer):
+    """``late_acknowledgements``: members of a share group acknowledged records that were not theirs any more;
+    ``delivered_again``: records were delivered to a share group 3 times or more.
+
+    By group and topic. Numbers of the first: ``longest_ns`` from acquisition to acknowledgement, ``lock_ms`` (0 where
+    it is not known); of the second: ``records``, ``deliveries`` at most, how many acknowledgements ``released`` and
+    ``rejected`` records of the topic.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("late_acknowledgements", "delivered_again")
+    apis: ClassVar[frozenset[int] | None] = frozenset({SHARE_FETCH, SHARE_ACKNOWLEDGE})
+    judges: ClassVar[frozenset[str]] = frozenset({"INVALID_RECORD_STATE"})
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._topics: Subjects[tuple[str, str], _Deliveries] = context.subjects(
+            lambda: _Deliveries(context), 20, MAX_GROUPS
+        )
+
+    def exchange(self, exchange: Exchange) -> None:
+        """Looks at acknowledgements, and at what is acquired."""
+        request = exchange.request.body if exchange.request is not None else None
+        response = exchange.response.body if exchange.response is not None else None
+        if not request:
+            return
+        group_id, member = clipped(field_text(request.get("group_id"))), clipped(field_text(request.get("member_id")))
+        refused: set[tuple[str, int]] = set()
+        for topic, part in _parts(response or {}, "responses"):
+            codes = part.get("acknowledge_error_code"), part.get("error_code")
+            if INVALID_RECORD_STATE in codes:
+                refused.add((self.context.topic_of(topic), field_number(part.get("partition_index"))))
+        for topic, part in _parts(request, "topics"):
+            if part.get("acknowledgement_batches"):
+                self._acknowledge(exchange, group_id, member, self.context.topic_of(topic), part, refused)
+        for topic, part in _parts(response or {}, "responses"):
+            if part.get("acquired_records"):
+                self._acquire(exchange, group_id, member, self.context.topic_of(topic), part)
+
+    def _acknowledge(
+        self,
+        exchange: Exchange,
+        group_id: str,
+        member: str,
+        topic: str,
+        part: dict[str, Any],
+        refused: set[tuple[str, int]],
+    ) -> None:
+        known = self._topics.of((group_id, clipped(topic)))
+        if known is None:
+            return
+        index = field_number(part.get("partition_index"))
+        packet, ns = request_place(exchange)
+        since_ns = ns
+        for batch in part["acknowledgement_batches"]:
+            first, last = field_number(batch.get("first_offset")), field_number(batch.get("last_offset"))
+            types = batch.get("acknowledge_types") or ()
+            each = last - first + 1 if len(types) == 1 else 1
+            known.released += each * sum(one == RELEASE for one in types)
+            known.rejected += each * sum(one == REJECT for one in types)
+            since_ns = min(since_ns, known.acquired.pop((member, index, first), ns))
+        if (topic, index) in refused:
+            known.late.add(packet, ns, ns - since_ns)
+            known.late.note("clients", [client_of(exchange)])
+            known.late.note("partitions", [f"{topic}-{index}"])
+
+    def _acquire(self, exchange: Exchange, group_id: str, member: str, topic: str, part: dict[str, Any]) -> None:
+        known = self._topics.of((group_id, clipped(topic)))
+        if known is None:
+            return
+        index, (packet, ns) = field_number(part.get("partition_index")), place_of(exchange)
+        body = exchange.response.body if exchange.response is not None else None
+        known.lock_ms = field_number((body or {}).get("acquisition_lock_timeout_ms")) or known.lock_ms
+        for batch in part["acquired_records"]:
+            first, last = field_number(batch.get("first_offset")), field_number(batch.get("last_offset"))
+            count = field_number(batch.get("delivery_count"))
+            if self.context.has_room(known.acquired, MAX_ACQUIRED, member, entries=3):
+                known.acquired[member, index, first] = ns
+            known.most = max(known.most, count)
+            if count >= MANY_DELIVERIES:
+                known.often += last - first + 1 if count == MANY_DELIVERIES else 0
+                known.repeated.add(packet, ns)
+                known.repeated.note("clients", [client_of(exchange)])
+                known.repeated.note("partitions", [f"{topic}-{index} from {first}"])
+
+    def observations(self) -> Iterator[Observation]:
+        """By group and topic."""
+        for (group_id, topic), known in self._topics.items():
+            about = {f"group:{group_id}", f"topic:{topic}"}
+            late, repeated = known.late, known.repeated
+            if late.count:
+                yield observation_of(
+                    "late_acknowledgements",
+                    late,
+                    about,
+                    {"group": group_id, "longest_ns": late.most, "lock_ms": known.lock_ms},
+                    Harm(requests_failed=late.count),
+                )
+            if repeated.count:
+                yield observation_of(
+                    "delivered_again",
+                    repeated,
+                    about,
+                    {
+                        "group": group_id,
+                        "records": max(known.often, 1),
+                        "deliveries": known.most,
+                        "released": known.released,
+                        "rejected": known.rejected,
+                        "from": repeated.noted("partitions"),
+                    },
+                )
+
+
+def _parts(body: dict[str, Any], name: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    for topic in body.get(name) or ():
+        for part in topic.get("partitions") or ():
+            yield topic, part
+
+
+@cause("share_lock_expired", explains=("late_acknowledgements", "delivered_again"))
+def expired_lock(one: Observation, observed: Observed, context: Context) -> Explanation | None:
+    """`share_lock_expired` (warning): members of a share group acknowledge records that are not theirs any more
+    (INVALID_RECORD_STATE): the acquisition lock had ended, and the group gave the records to somebody else, or will.
+    Seen must be the refused acknowledgement; that it came later than the lock lasts speaks for it.
+    """
+    numbers, clients, topic = one.numbers, one.named("client"), one.name("topic")
+    lock_ns, longest_ns = numbers["lock_ms"] * MILLISECOND_NS, numbers["longest_ns"]
+    outlasted = 0 < lock_ns < longest_ns
+    lock = f", longer than the lock on them lasts ({duration(lock_ns)})" if outlasted else ""
+    again = [
+        each
+        for each in observed.about([f"group:{numbers['group']}"], "delivered_again")
+        if topic in each.named("topic") and not each.numbers["released"]
+    ]
+    return told(
+        one,
+        subject=f"group {numbers['group']}",
+        title=f"{listed(clients)} acknowledged records of {topic} that were not theirs any more "
+        f"(INVALID_RECORD_STATE), {times(one.count)}, up to {duration(longest_ns)} after they had acquired "
+        f"them{lock}: what they did is done again",
+        remedy="Let a member acquire fewer records at a time (max.poll.records with "
+        "share.acquire.mode=record_limit), acknowledge each when it is done, or renew the lock (KIP-1222); or "
+        "raise share.record.lock.duration.ms of the group.",
+        explained=(one, *again),
+        supports=(f"the lock lasts {duration(lock_ns)}",) if lock_ns else (),
+        contradicts=()
+        if outlasted or not lock_ns
+        else (f"{duration(longest_ns)} after the acquisition that was seen is before the end of the lock",),
+        numbers={**numbers, "topic": topic, "clients": clients},
+        severity="warning",
+    )
+
+
+@cause("share_redelivery", explains=("delivered_again",))
+def returned_records(one: Observation, observed: Observed, context: Context) -> Explanation | None:
+    """`share_redelivery` (warning): records are delivered to a share group 3 times or more: its members release them
+    again and again, or lose them by an end of the lock, until the limit of deliveries is reached (5 by default) and
+    nobody gets them any more. Records that no member can process look like that.
+    """
+    numbers, clients, topic = one.numbers, one.named("client"), one.name("topic")
+    released, rejected = numbers["released"], numbers["rejected"]
+    how = f"{listed(clients)} released records {times(released)}" if released else "the lock on them ended"
+    if rejected:
+        how += f" and rejected {counted(rejected, 'record')}, which nobody gets again"
+    return told(
+        one,
+        subject=f"group {numbers['group']}",
+        title=f"{counted(numbers['records'], 'record')} of {topic} {_was(numbers['records'])} delivered up to "
+        f"{numbers['deliveries']} times ({listed(numbers['from'])}): {how}",
+        remedy="Records that no member can process: look at the first of them (kwiresniff read -Y 'api == "
+        "ShareFetch') and at the log of the members. After group.share.delivery.count.limit deliveries (5 by "
+        "default) they are archived without having been processed: reject them at once, or write them to a "
+        "topic of their own.",
+        numbers={**numbers, "topic": topic, "clients": clients},
+        severity="warning",
+    )
+
+
+def _was(count: int) -> str:
+    return "was" if count == 1 else "were"

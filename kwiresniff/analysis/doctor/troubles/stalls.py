@@ -1,0 +1,258 @@
+"""Times in which a broker answered nothing, though it was asked for what it could answer at once.
+
+What a request waits for elsewhere, such as acks=all for the replicas, says nothing of the broker that was asked: those
+that only wait for it are kept apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from kwiresniff.analysis.doctor.cause import Explanation, cause, told
+from kwiresniff.analysis.doctor.context import Context
+from kwiresniff.analysis.doctor.endings import Ending, patience_of
+from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_of, client_text
+from kwiresniff.analysis.doctor.observation import HARMLESS, Harm, Observation, Observed, observation_of
+from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.wording import duration, listed, span
+from kwiresniff.base.api_keys import (
+    API_VERSIONS,
+    DESCRIBE_CLUSTER,
+    DESCRIBE_CONFIGS,
+    FETCH,
+    FIND_COORDINATOR,
+    HEARTBEAT,
+    LIST_OFFSETS,
+    METADATA,
+    OFFSET_FETCH,
+    PRODUCE,
+    SASL_HANDSHAKE,
+)
+from kwiresniff.model import ConnectionAttempt, Exchange
+from kwiresniff.results.findings import scope_of
+
+#: Silence is a stall from here on, and an error from there on.
+STALL_NS: Final = 1_000_000_000
+SEVERE_NS: Final = 2_000_000_000
+#: What is answered so soon after a stall belongs to it.
+AFTER_NS: Final = 250_000_000
+#: Stalls remembered of all brokers.
+MAX_STALLS: Final = 5_000
+#: APIs that a broker answers from what it has, waiting for nobody.
+_PROMPT: Final = frozenset({
+    LIST_OFFSETS, METADATA, OFFSET_FETCH, FIND_COORDINATOR, HEARTBEAT, SASL_HANDSHAKE, API_VERSIONS,
+    DESCRIBE_CONFIGS, DESCRIBE_CLUSTER,
+})  # fmt: skip
+
+
+@dataclass(slots=True, eq=False)
+class _Stall:
+    broker: str
+    first_ns: int
+    last_ns: int
+    case: Case
+    prompt: bool = False
+    over: bool = True
+
+
+class Silences(Observer):
+    """`broker_silent`: a broker answered nothing for a second or more, not even what it can answer at once.
+
+    By time; those of several brokers that overlap are one. Numbers: ``silent`` (addresses of those that answered
+    nothing themselves), ``waiting`` (of those that only waited for others), ``lasted_ns``, ``over`` (whether they
+    answered again), ``lossy`` (whether the capture lacks so much that answers may be among it), ``clients``, ``apis``.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("broker_silent",)
+    apis: ClassVar[frozenset[int] | None] = None
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._newest: dict[str, _Stall] = {}
+        self._stalls: list[_Stall] = []
+        self._silent: dict[str, _Stall] = {}
+        self._refused: dict[str, int] = {}
+
+    def attempt(self, attempt: ConnectionAttempt) -> None:
+        """Notes a broker that refuses connections: it is down, and starts afterwards."""
+        if attempt.refused and (attempt.server in self._refused or len(self._refused) < MAX_SUBJECTS):
+            self._refused[attempt.server] = attempt.last_ns
+
+    def exchange(self, exchange: Exchange) -> None:
+        """Notes a response after a silence, or one that waited through the same silence."""
+        response, request = exchange.response, exchange.request
+        if response is None:
+            return
+        ns = response.first_ns
+        if request is None or ns - request.last_ns < STALL_NS:
+            return
+        broker, before = exchange.connection.broker, self.context.cluster.answer_before_ns
+        asked = request.last_ns + self._patience(exchange)
+        if exchange.waiting == "throttled":  # the broker reads nothing of the client for a while, or holds its response
+            asked += max(exchange.queued, 0) + max(exchange.held, 0)
+        stall = self._newest.get(broker)
+        if stall is not None and ns <= stall.last_ns + AFTER_NS and asked <= stall.last_ns - STALL_NS:
+            self._add(stall, exchange, ns - max(asked, stall.first_ns) >= STALL_NS)
+            return
+        silent_since = max(before, asked)  # a broker that has not answered before is starting
+        if (
+            not before
+            or ns - silent_since < STALL_NS
+            or before < self._refused.get(broker, 0)
+            or exchange.waiting == "rebalance"
+            or exchange.connection.id in self.context.cut
+            or len(self._stalls) >= MAX_STALLS
+        ):
+            return
+        first_ns = max(before, request.last_ns)
+        stall = self._newest[broker] = _Stall(broker, first_ns, ns, self.context.case())
+        self._stalls.append(stall)
+        self._add(stall, exchange, True)
+
+    def _add(self, stall: _Stall, exchange: Exchange, silent: bool) -> None:
+        assert exchange.request is not None
+        stall.case.add(exchange.request.first_packet, exchange.request.first_ns)
+        stall.case.note("clients", [client_of(exchange)])
+        stall.case.note("apis", [exchange.api])
+        # What waited behind another request of its connection says nothing of the broker: it may wait for replicas.
+        alone = exchange.broker_ns is None or exchange.broker_ns >= STALL_NS // 2
+        stall.prompt |= silent and alone and is_prompt(exchange)
+
+    @staticmethod
+    def _patience(exchange: Exchange) -> int:
+        return patience_of(exchange) if exchange.api_key == FETCH else 0
+
+    def ending(self, ending: Ending) -> None:
+        """Requests that a client gave up on, or that the capture has no answer to."""
+        if ending.reason not in ("closed by client", "capture ended"):
+            return
+        broker = ending.connection.broker
+        for request in ending.requests:
+            waited_ns = ending.first.last_ns + ending.waited_ns - request.last_ns - request.patience_ns
+            if waited_ns < SEVERE_NS or (request.api_key not in _PROMPT and request.api_key != FETCH):
+                continue
+            if broker not in self._silent and len(self._silent) >= MAX_SUBJECTS:
+                return
+            stall = self._silent.get(broker)
+            if stall is None:
+                stall = _Stall(broker, request.last_ns, 0, self.context.case(), prompt=True, over=False)
+                self._silent[broker] = stall
+            stall.first_ns = min(stall.first_ns, request.last_ns)
+            stall.last_ns = max(stall.last_ns, request.last_ns + waited_ns)
+            stall.case.add(request.packet, request.first_ns)
+            stall.case.note("clients", [client_text(ending.connection.client_id, ending.connection.client)])
+            stall.case.note("apis", [request.api])
+
+    def observations(self) -> Iterator[Observation]:
+        """Silences of one time are one observation."""
+        cluster = self.context.cluster
+        unended = [
+            one
+            for one in self._silent.values()
+            if cluster.last_answer_ns.get(one.broker, 0) <= one.first_ns and not cluster.went(one.broker, one.first_ns)
+        ]
+        stalls = sorted([*self._stalls, *unended], key=lambda one: one.first_ns)
+        while stalls:
+            together = [stalls.pop(0)]
+            last_ns = together[0].last_ns
+            while stalls and stalls[0].first_ns < last_ns - STALL_NS // 2:
+                together.append(stalls.pop(0))
+                last_ns = max(last_ns, together[-1].last_ns)
+            long = last_ns - together[0].first_ns >= SEVERE_NS
+            if any(one.prompt for one in together) and (long or sum(one.case.count for one in together) > 1):
+                yield self._observation(together)
+
+    def _observation(self, together: list[_Stall]) -> Observation:
+        cluster, case = self.context.cluster, self.context.case()
+        for stall in together:
+            case.merge(stall.case)
+        mine = [one for one in together if one.prompt]
+        silent = list(dict.fromkeys(one.broker for one in mine))
+        brokers = list(dict.fromkeys(one.broker for one in together))
+        case.note("brokers", brokers)
+        case.first_ns, case.last_ns = min(one.first_ns for one in mine), max(one.last_ns for one in mine)
+        lasted_ns = case.last_ns - case.first_ns
+        lossy = self.context.is_lossy(case.count)
+        numbers = {
+            "silent": silent,
+            "waiting": [one for one in brokers if one not in silent],
+            "lasted_ns": lasted_ns,
+            "over": all(one.over for one in mine),
+            "lossy": lossy,
+            "clients": case.noted("clients"),
+            "apis": case.noted("apis"),
+        }
+        text = (
+            f"{listed([cluster.broker_text(one) for one in silent])} answered nothing for {duration(lasted_ns)},"
+            f"{span(case.first_ns, case.last_ns)}, though asked {case.count} times ({listed(case.noted('apis'))})"
+        )
+        harm = Harm(requests_late=case.count, seconds_down=lasted_ns / 1e9 if lasted_ns >= SEVERE_NS else 0.0)
+        about = [f"broker:{one}" for one in brokers]
+        return observation_of("broker_silent", case, about, numbers, HARMLESS if lossy else harm, text=text)
+
+
+def is_prompt(exchange: Exchange) -> bool:
+    """Whether the broker could have answered without waiting for other brokers or clients."""
+    if exchange.api_key in _PROMPT or exchange.api_key == FETCH:
+        return True
+    body = exchange.request.body if exchange.request is not None else None
+    return exchange.api_key == PRODUCE and body is not None and body.get("acks") == 1
+
+
+@cause("broker_stalled", explains=("broker_silent", "late_writes"))
+def stalled_broker(one: Observation, observed: Observed, context: Context) -> Explanation | None:
+    """`broker_stalled` (error from 2 s on, else warning; info where the capture lacks as much): a broker answered
+    nothing for a second or more, not even what it can answer at once; of several brokers in one time the one that
+    answered nothing itself.
+
+    Seen must be requests that wait for nobody else (Metadata, Heartbeat, a Fetch beyond its wait, Produce with acks=1),
+    and no answer of that broker to anybody meanwhile. A broker that closes its connections went, and did not stall; one
+    that answers others is not this, whatever is late there. Answers that the path loses look the same where no other
+    client of the broker is in the capture.
+    """
+    waits = [late for late in observed.of("late_writes") if _is_in(late, one)]
+    cluster, numbers = context.cluster, one.numbers
+    silent, waiting, lossy = numbers["silent"], numbers["waiting"], numbers["lossy"]
+    texts = [cluster.broker_text(broker) for broker in silent]
+    took, when = f" for {duration(numbers['lasted_ns'])}", span(one.first_ns, one.last_ns)
+    ended = "" if numbers["over"] else ", and no answer came any more"
+    if waiting:
+        title = f"{len(silent) + len(waiting)} brokers stalled{when}; {listed(texts)} answered nothing itself{ended}"
+    elif len(silent) > 1:
+        title = f"{len(silent)} brokers answered nothing{took},{when}{ended}"
+    else:
+        title = f"the broker stalled: it answered nothing{took},{when}{ended}"
+    # With acks=all the other brokers wait for the replicas of one that stands still.
+    nodes = {address for broker in silent for address in cluster.addresses(cluster.of(broker))}
+    everywhere = scope_of("broker", [*silent, *waiting, *nodes])
+    return told(
+        one,
+        f"{title}; or its answers are among what the capture lost" if lossy else title,
+        "The whole broker stood still, so it is not one request that is slow: look at its pauses of garbage "
+        "collection, a disk that hung, CPU taken away (a stopped process, a paused virtual machine).",
+        subject=listed(texts),
+        explained=(one, *waits),
+        numbers={
+            "brokers": silent,
+            "waiting_brokers": waiting,
+            "longest_ns": numbers["lasted_ns"],
+            "clients": numbers["clients"],
+            "apis": numbers["apis"],
+        },
+        severity="info" if lossy else "error" if numbers["lasted_ns"] >= SEVERE_NS else "warning",
+        explains={
+            **dict.fromkeys(("slow", "replica_wait", "unanswered", "request_timed_out"), everywhere),
+            **dict.fromkeys(("broker_unreachable", "long_rebalance"), scope_of("broker", silent)),
+            "leader_change": scope_of("left", silent),
+            "own_queue": scope_of("client", numbers["clients"]),
+        },
+    )
+
+
+def _is_in(waits: Observation, silence: Observation) -> bool:
+    """Whether writes to a silent broker were late because of that alone: they ended soon after the silence."""
+    first_ns, last_ns = silence.first_ns - AFTER_NS, silence.last_ns + AFTER_NS
+    within = first_ns <= waits.first_ns and waits.last_ns <= last_ns
+    return within and waits.numbers["leader"] in silence.numbers["silent"]

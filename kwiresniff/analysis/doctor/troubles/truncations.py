@@ -1,0 +1,227 @@
+"""Logs that were truncated: records that had been acknowledged or read are gone, after an unclean leader election.
+
+A new leader that lacks what the old one had begins to give out offsets again which were given out before. Consumers
+learn of it by the end of the old leader's epoch (OffsetForLeaderEpoch, KIP-320; the diverging epoch of a Fetch answer,
+KIP-595), producers by nothing at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar, Final, NamedTuple
+
+from kwiresniff.analysis.doctor.context import Context
+from kwiresniff.analysis.doctor.evidence import client_of, clipped, is_replica
+from kwiresniff.analysis.doctor.observation import Harm, Observation, observation_of
+from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.wording import clock
+from kwiresniff.analysis.places import place_of
+from kwiresniff.analysis.topic_parts import message_parts, refused_parts, structs
+from kwiresniff.base.api_keys import FETCH, OFFSET_FOR_LEADER_EPOCH, PRODUCE
+from kwiresniff.digest import TopicDigest
+from kwiresniff.model import Exchange
+
+#: Partitions, positions of consumers and losses that are remembered.
+MAX_PARTITIONS = 5_000
+MAX_LOSSES = 100
+#: Idempotent producers, in a partition each, whose last sequences are remembered; so many as brokers remember of each.
+MAX_PRODUCERS = 20_000
+MAX_SEQUENCES = 5
+#: Bytes of a producer's id and epoch, which come before the sequence in ``PartitionDigest.producer``.
+PRODUCER_BYTES: Final = 10
+#: Partitions listed one by one.
+MAX_LISTED = 6
+_Partition = tuple[str, str, int]
+
+
+class _End:
+    """How far a log went, by whom that was said, and to whom; both may change as it grows."""
+
+    __slots__ = ("broker", "client", "offset")
+
+    def __init__(self, offset: int, broker: str, client: str) -> None:
+        self.offset = offset
+        self.broker = broker
+        self.client = client
+
+
+class _Loss(NamedTuple):
+    """A log that went from one offset back to another. ``read`` says that a consumer was told, else a producer was."""
+
+    before: _End
+    after: _End
+    packet: int
+    ns: int
+    read: bool
+
+
+class Truncations(Observer):
+    """`log_went_back`: a log gives out offsets again that another leader had given out, or that a consumer had read.
+
+    By the brokers that led before and lead now. Numbers: ``partitions``, ``lost_records`` (at least), ``from_address``,
+    ``to_address``, ``offsets`` (pairs for each partition: where the log goes on, how far it had gone), ``details``
+    (sentences: who had written or read up to which offset, when the log went back).
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("log_went_back",)
+    apis: ClassVar[frozenset[int] | None] = frozenset({PRODUCE, FETCH, OFFSET_FOR_LEADER_EPOCH})
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._written: dict[_Partition, _End] = {}
+        self._read: dict[tuple[str, str, str, int], _End] = {}
+        self._losses: dict[_Partition, _Loss] = {}
+        #: What idempotent producers have sent and brokers did not refuse.
+        self._sequences: dict[tuple[_Partition, bytes], list[bytes]] = {}
+
+    def exchange(self, exchange: Exchange) -> None:
+        """Looks at how far a log goes."""
+        if exchange.api_key == PRODUCE:
+            self._produce(exchange)
+            return
+        response = exchange.response
+        if response is None:
+            return
+        if exchange.api_key == OFFSET_FOR_LEADER_EPOCH:
+            self._epochs(exchange)
+            return
+        if response.digest is None:
+            self._diverging(exchange)
+        self._fetch(exchange)
+
+    def _key(self, exchange: Exchange, topic: str, index: int) -> _Partition:
+        return self.context.cluster.of(exchange.connection.broker), clipped(topic), index
+
+    def _produce(self, exchange: Exchange) -> None:
+        broker, client = exchange.connection.broker, client_of(exchange)
+        cluster = self.context.cluster.of(broker)
+        answered = message_parts(exchange.response)
+        again = self._sent_again(exchange, cluster, answered)
+        for topic in answered:
+            name = clipped(topic.name)
+            for part in topic.partitions:
+                offset = part.offset
+                if offset < 0:
+                    continue
+                key = cluster, name, part.index
+                before = self._written.get(key)
+                if before is None:
+                    if self.context.has_room(self._written, MAX_PARTITIONS, name, client, entries=3):
+                        self._written[key] = _End(offset + 1, broker, client)
+                elif offset >= before.offset:
+                    before.offset, before.broker, before.client = offset + 1, broker, client
+                elif broker != before.broker and key not in again:
+                    packet, ns = place_of(exchange)
+                    self._lost(key, _Loss(before, _End(offset + 1, broker, client), packet, ns, read=False))
+                    self._written[key] = _End(offset + 1, broker, client)
+
+    def _sent_again(self, exchange: Exchange, cluster: str, answered: list[TopicDigest]) -> set[_Partition]:
+        """The partitions of a Produce whose batch its idempotent producer had sent before: whichever broker leads, it
+        answers with the offset that the batch has had since.
+        """
+        again: set[_Partition] = set()
+        refused = refused_parts(exchange, answered) if exchange.errors else {}
+        for topic in message_parts(exchange.request):
+            for part in topic.partitions:
+                if not part.producer or (topic.name, part.index) in refused:
+                    continue
+                key = cluster, clipped(topic.name), part.index
+                who, sequence = (key, part.producer[:PRODUCER_BYTES]), part.producer[PRODUCER_BYTES:]
+                known = self._sequences.get(who)
+                if known is None:
+                    if not self.context.has_room(self._sequences, MAX_PRODUCERS, topic.name, entries=3):
+                        continue
+                    known = self._sequences[who] = []
+                if sequence in known:
+                    again.add(key)
+                    continue
+                known.append(sequence)
+                if len(known) > MAX_SEQUENCES:
+                    del known[0]
+        return again
+
+    def _fetch(self, exchange: Exchange) -> None:
+        broker, client = exchange.connection.broker, client_of(exchange)
+        cluster = self.context.cluster.of(broker)
+        for name, part in self.context.brought(exchange):
+            key = client, cluster, name, part.index
+            known = self._read.get(key)
+            if known is not None:
+                known.offset, known.broker = part.end_offset, broker
+            elif self.context.has_room(self._read, MAX_PARTITIONS, name, client, entries=3):
+                self._read[key] = _End(part.end_offset, broker, client)
+
+    def _epochs(self, exchange: Exchange) -> None:
+        """A consumer asks where the epoch of what it has read ends."""
+        body = exchange.response.body if exchange.response is not None else None
+        if not body or is_replica(exchange):
+            return
+        for topic in structs(body, ("topics",)):
+            for one in structs(topic, ("partitions",)):
+                if not one.get("error_code"):
+                    key = self._key(exchange, self.context.topic_of(topic), one.get("partition", -1))
+                    self._compare(exchange, key, one.get("end_offset", -1))
+
+    def _diverging(self, exchange: Exchange) -> None:
+        """A consumer fetches from where the log of its leader has gone another way."""
+        body = exchange.response.body if exchange.response is not None else None
+        if not body or is_replica(exchange):
+            return
+        for topic in structs(body, ("responses",)):
+            for one in structs(topic, ("partitions",)):
+                diverging = one.get("diverging_epoch")
+                if isinstance(diverging, dict):
+                    key = self._key(exchange, self.context.topic_of(topic), one.get("partition_index", -1))
+                    self._compare(exchange, key, diverging.get("end_offset", -1))
+
+    def _compare(self, exchange: Exchange, key: _Partition, end_offset: object) -> None:
+        client, broker = client_of(exchange), exchange.connection.broker
+        before = self._read.get((client, *key))
+        # A leader that stays may begin an epoch behind which the consumer, who has fetched ahead, asks.
+        if before is None or before.broker == broker or not isinstance(end_offset, int):
+            return
+        if 0 <= end_offset < before.offset:
+            was, after = _End(before.offset, before.broker, client), _End(end_offset, broker, client)
+            packet, ns = place_of(exchange)
+            self._lost(key, _Loss(was, after, packet, ns, read=True))
+
+    def _lost(self, key: _Partition, loss: _Loss) -> None:
+        known = self._losses.get(key)
+        if len(self._losses) < MAX_LOSSES and (known is None or (known.read and not loss.read)):
+            self._losses[key] = loss
+
+    def observations(self) -> Iterator[Observation]:
+        """By the brokers that led before and lead now."""
+        by_brokers: dict[tuple[str, str], dict[_Partition, _Loss]] = {}
+        for key, loss in self._losses.items():
+            if not self.context.clusters.is_one(loss.before.broker, loss.after.broker):
+                continue  # nothing says that the two are of one cluster
+            name = self.context.topic_name(key[1]) or key[1]
+            by_brokers.setdefault((loss.before.broker, loss.after.broker), {})[key[0], name, key[2]] = loss
+        for (old, new), losses in by_brokers.items():
+            yield self._observation(old, new, losses)
+
+    def _observation(self, old: str, new: str, losses: dict[_Partition, _Loss]) -> Observation:
+        cluster, case = self.context.cluster, self.context.case()
+        for (_, topic, _), loss in losses.items():
+            case.add(loss.packet, loss.ns)
+            case.note("topics", [topic])
+            case.note("clients", [loss.before.client, loss.after.client])
+        names = [f"{topic}-{index}" for _, topic, index in losses]
+        gone = sum(loss.before.offset - loss.after.offset for loss in losses.values())
+        details = [
+            f"{name}: {loss.before.client} had {'read' if loss.read else 'written'} up to offset "
+            f"{loss.before.offset - 1}; at {clock(loss.ns)} the log of {cluster.broker_text(new)} "
+            + (f"ends at {loss.after.offset}" if loss.read else f"went on from {loss.after.offset - 1}")
+            for name, loss in zip(names, losses.values(), strict=True)
+        ]
+        numbers = {
+            "partitions": names,
+            "lost_records": gone,
+            "from_address": old,
+            "to_address": new,
+            "offsets": [[loss.after.offset, loss.before.offset] for loss in losses.values()],
+            "details": details[:MAX_LISTED],
+        }
+        about = [f"broker:{old}", f"broker:{new}"]
+        return observation_of("log_went_back", case, about, numbers, Harm(records_lost=gone))
