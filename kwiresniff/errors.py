@@ -32,10 +32,6 @@ class DecodeError(KwiresniffError):
         self.path = path
 
 
-class EncodeError(KwiresniffError):
-    """A value that does not fit its definition."""
-
-
 class FilterError(KwiresniffError):
     """A filter expression that cannot be understood; ``position`` is the 0-based column."""
 

@@ -8,18 +8,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from functools import partial
 from itertools import chain
 from typing import TypeAlias
 
-from kwiresniff.analysis.filter import Filter, compile_filter
 from kwiresniff.analysis.redact import Redactor
 from kwiresniff.analysis.sinks import CaptureEvents
 from kwiresniff.base.needs import Needs
 from kwiresniff.capture import SegmentSource, feed_from, open_captures, with_decryption
 from kwiresniff.capture.topic_file import read_topic_file
 from kwiresniff.errors import KwiresniffError as KwiresniffError
-from kwiresniff.export import event_json as event_json
+from kwiresniff.export.json_objects import event_json as event_json
 from kwiresniff.identity.clusters import Clusters
 from kwiresniff.model import Connection as Connection
 from kwiresniff.model import ConnectionAttempt as ConnectionAttempt
@@ -30,9 +28,7 @@ from kwiresniff.model import Problem as Problem
 from kwiresniff.model import Sink as Sink
 from kwiresniff.plugins import PluginOptions
 from kwiresniff.plugins.loading import load_own, load_plugins
-from kwiresniff.plugins.sinks import LEARNED_FROM as SCHEMAS_FROM
-from kwiresniff.plugins.sinks import chain_with_plugins
-from kwiresniff.session import Analyzer
+from kwiresniff.reading import Reading
 
 Path: TypeAlias = str | os.PathLike[str]
 
@@ -60,7 +56,7 @@ def read(
     raises KwiresniffError, one line that says what is wrong and where.
     """
     given = _plugin_options(schemas, value_formats)
-    reading = _Reading(captures, filter, keylog, port, topics, decode_as, redact_key, show_secrets, plugins, given)
+    reading = _Pass(captures, filter, keylog, port, topics, decode_as, redact_key, show_secrets, plugins, given)
     return reading.exchanges()
 
 
@@ -85,7 +81,7 @@ def read_into(
     and no attempts.
     """
     given = _plugin_options(schemas, value_formats)
-    reading = _Reading(captures, filter, keylog, port, topics, decode_as, redact_key, show_secrets, plugins, given)
+    reading = _Pass(captures, filter, keylog, port, topics, decode_as, redact_key, show_secrets, plugins, given)
     for _ in reading.into(sink):
         pass
 
@@ -99,7 +95,7 @@ def _several(given: Path | Iterable[Path]) -> tuple[str, ...]:
     return tuple(os.fspath(one) for one in ([given] if isinstance(given, str | os.PathLike) else given))
 
 
-class _Reading:
+class _Pass:
     """One pass over captures that are open."""
 
     def __init__(
@@ -115,53 +111,31 @@ class _Reading:
         plugins: Path | Iterable[Path] | None,
         options: PluginOptions,
     ) -> None:
-        self._plugins = load_own(options) if plugins is None else load_plugins(_several(plugins), options)
-        self._plugins.hides_values = redact_key is not None
-        self._filter = None if filter is None else compile_filter(filter, self._topic_name)
-        self._redactor = None if redact_key is None else Redactor(redact_key)
-        needs = Needs("records", sessions=True, attempts=self._filter is None)
-        always = SCHEMAS_FROM if self._plugins.learners else frozenset()
+        loaded = load_own(options) if plugins is None else load_plugins(_several(plugins), options)
+        redactor = None if redact_key is None else Redactor(redact_key)
+        needs = Needs("records", sessions=True, attempts=True)
+        self._reading = Reading(needs, loaded, filter, redactor=redactor)
         names = {} if topics is None else read_topic_file(os.fspath(topics))
         try:
             opened = open_captures(_several(captures), decode_as=_several(decode_as))
         except ValueError as error:
             raise KwiresniffError(f"decode_as: {error}") from None
         self._captures: SegmentSource = with_decryption(opened, None if keylog is None else os.fspath(keylog))
-        self._analyzer = Analyzer(
-            needs,
-            exchange_filter=None if self._filter is None else partial(_header_verdict, self._filter, always),
-            show_secrets=show_secrets,
-            ports=[port] if isinstance(port, int) else port,
-            tls_secrets=self._captures.tls_secrets,
-        )
+        ports = [port] if isinstance(port, int) else port
+        self._analyzer = self._reading.start(self._captures.tls_secrets, show_secrets=show_secrets, ports=ports)
         self._analyzer.topics.add(names)
-
-    def _topic_name(self, topic_id: str) -> str | None:
-        return self._analyzer.topics.name(topic_id)
 
     def into(self, sink: Sink) -> Iterator[None]:
         """Gives everything to ``sink``, and returns to the caller after each buffer."""
-        matches = None if self._filter is None else self._filter.matches
-        first = chain_with_plugins(
-            sink,
-            self._plugins,
-            self._topic_name,
-            clusters=Clusters(),
-            decodes=bool(self._plugins.decoders),
-            decodes_first=self._filter is not None and self._filter.reads_decoded,
-            matches=matches,
-            redactor=self._redactor,
-        )
-        entry = CaptureEvents(first, self._captures.problems, self._captures.files)
+        entry = CaptureEvents(self._reading.chain(sink, Clusters()), self._captures.problems, self._captures.files)
         self._analyzer.give_to(entry)
         return self._steps(entry, sink)
 
     def _steps(self, entry: CaptureEvents, sink: Sink) -> Iterator[None]:
-        with closing(self._captures), closing(self._plugins):
+        with closing(self._captures), closing(self._reading.plugins):
             yield from chain(self._analyzer.read(feed_from(self._captures)), self._analyzer.end())
             entry.report()
-            for problem in self._plugins.take_problems():
-                sink.on_problem(problem)
+            self._reading.report_problems(sink)
 
     def exchanges(self) -> Iterator[Exchange]:
         """Yields the exchanges, after each segment that completed some, so that few are held at once."""
@@ -170,9 +144,3 @@ class _Reading:
         self._analyzer.pauses = True
         for _ in steps:
             yield from (event for event in found.take() if isinstance(event, Exchange))
-
-
-def _header_verdict(filter: Filter, always_decoded: frozenset[int], exchange: Exchange) -> bool | None:
-    """The filter's verdict before bodies are decoded; a maybe for what plugins may learn from."""
-    verdict = filter.matches_header(exchange)
-    return None if verdict is False and exchange.api_key in always_decoded else verdict

@@ -135,15 +135,17 @@ class Connection:
     ``ip:port`` texts, IPv6 in brackets. Index 0 of every pair is client to broker, index 1 broker to client.
     ``client_id`` is that of the first request. ``closed_by`` is ``client`` or ``broker``, whoever sent the first FIN or
     RST, or empty; ``was_reset`` says that it was a RST. ``captured_twice`` counts those of the ``retransmits`` that
-    came so soon after another segment that they may be copies made by the capture. Where a capture ``is_twice``, having
-    nearly everything from two capture points, it counts the segments of the second one, which are none of the
-    ``retransmits`` then, nor are their ``bytes`` counted; requests passed it ``later_ns`` after the first one, the
-    least of all, or None where no request shows that. ``unacknowledged`` is the last segment with data that was sent
-    again, if it never was acknowledged. ``recovered`` counts segments that were lost before the capture point and sent
-    again, ``largest_segments`` are the bytes of data in the largest segment. ``path_ns`` passed at the capture point
-    between the SYN, sent once, and its answer: what packets take from there to the broker and back, None where that is
-    not known. ``proxied`` says what a proxy's preamble tells: ``client`` and ``broker``, the real ones behind the proxy
-    (``host:port`` or None), and ``by``, the names of the preambles; None where there is none.
+    came so soon after another segment that they may be copies made by the capture, ``copies`` those of each direction
+    that no loss explains: what followed itself at once, doubled by the capture or the network, and what came after all
+    when it had been sent again. Where a capture ``is_twice``, having nearly everything from two capture points, it
+    counts the segments of the second one, which are none of the ``retransmits`` then, nor are their ``bytes`` counted;
+    requests passed it ``later_ns`` after the first one, the least of all, or None where no request shows that.
+    ``unacknowledged`` is the last segment with data that was sent again, if it never was acknowledged. ``recovered``
+    counts segments that were lost before the capture point and sent again, ``largest_segments`` are the bytes of data
+    in the largest segment. ``path_ns`` passed at the capture point between the SYN, sent once, and its answer: what
+    packets take from there to the broker and back, None where that is not known. ``proxied`` says what a proxy's
+    preamble tells: ``client`` and ``broker``, the real ones behind the proxy (``host:port`` or None), and ``by``, the
+    names of the preambles; None where there is none.
 
     ``client_iss`` and ``broker_iss`` are the sequence numbers of their SYNs (RFC 9293: ISS), -1 where they are not
     known; ``end_seq`` is the one behind the latest request, whose correlation id is ``correlation_id``. ``copy_of`` is
@@ -155,7 +157,7 @@ class Connection:
 
     STATE: ClassVar[tuple[str, ...]] = (
         "apart_ns", "broker", "broker_iss", "bytes", "captured_twice", "client", "client_id", "client_iss",
-        "client_software", "closed_by", "closed_ns", "closed_packet", "copy_of", "correlation_id", "end_seq",
+        "client_software", "closed_by", "closed_ns", "closed_packet", "copies", "copy_of", "correlation_id", "end_seq",
         "exchanges", "first_ns", "first_packet", "handshake_rtt_ns", "handshake_seen", "id", "is_twice",
         "largest_segments", "last_ns", "later_ns", "packets", "path_ns", "protocol", "proxied", "recovered",
         "retransmits", "sasl", "skipped_bytes", "syn_retransmits", "tls", "tls_session", "unacknowledged",
@@ -177,6 +179,7 @@ class Connection:
         self.recovered = [0, 0]
         self.retransmits = [0, 0]
         self.captured_twice = 0
+        self.copies = (0, 0)
         self.is_twice = False
         self.later_ns: int | None = None
         self.client_iss: i64 = -1

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import kwiresniff
-from kwiresniff.export import json_line
+from kwiresniff.export.encode import json_line
 from tests.support.exported import exchanges, export
 from tests.support.paths import CAPTURES
 

@@ -98,29 +98,12 @@ class Histogram:
         return both
 
     def copy(self) -> Histogram:
-        """A copy of the counts, to be compared with later."""
+        """A copy of the counts."""
         copy = Histogram()
         copy.buckets = self.buckets.copy()
         copy.count, copy.zeros, copy.sum_ns = self.count, self.zeros, self.sum_ns
         copy.min_ns, copy.max_ns = self.min_ns, self.max_ns
         return copy
-
-    def since(self, earlier: Histogram) -> Histogram:
-        """What was added after ``earlier`` was copied; its minimum and maximum are within 1 %."""
-        found = Histogram()
-        before = earlier.buckets
-        found.buckets = {
-            bucket: count - before.get(bucket, 0)
-            for bucket, count in self.buckets.items()
-            if count != before.get(bucket, 0)
-        }
-        found.count, found.zeros = self.count - earlier.count, self.zeros - earlier.zeros
-        found.sum_ns = self.sum_ns - earlier.sum_ns
-        if found.buckets:
-            found.min_ns, found.max_ns = _middle(min(found.buckets)), _middle(max(found.buckets))
-        if found.zeros:
-            found.min_ns = 0
-        return found
 
     def percentiles(self, fractions: Iterable[float]) -> list[int]:
         """The values below or at which the given fractions (ascending, 0 to 1) of all values lie: nearest rank."""

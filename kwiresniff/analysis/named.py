@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from kwiresniff.base.address_names import AddressNames, Name
 from kwiresniff.base.flows import host_of
-from kwiresniff.identity.addresses import AddressBook
-from kwiresniff.results.clients import Client
-from kwiresniff.results.findings import Finding
-from kwiresniff.results.stats import StatRow
-from kwiresniff.results.topics import Topic, TopicClient
+
+if TYPE_CHECKING:
+    from kwiresniff.base.address_names import AddressNames, Name
+    from kwiresniff.identity.addresses import AddressBook
+    from kwiresniff.results.clients import Client
+    from kwiresniff.results.findings import Finding
+    from kwiresniff.results.stats import StatRow
+    from kwiresniff.results.topics import Topic, TopicClient
 
 #: Addresses of a finding whose names are told.
 MAX_ADDRESSES: Final = 8

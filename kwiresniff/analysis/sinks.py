@@ -8,41 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from kwiresniff.analysis.redact import Redactor
-from kwiresniff.identity.copies import Copies
 from kwiresniff.model import Connection, ConnectionAttempt, Event, Exchange, ForwardingSink, Problem, Sink, file_index
-
-
-def chain(
-    sink: Sink,
-    *,
-    matches: Callable[[Exchange], bool] | None = None,
-    connections: set[int] | None = None,
-    redactor: Redactor | None = None,
-    all_views: bool = False,
-    decoding: Callable[[Sink], Sink] | None = None,
-    decodes_first: bool = False,
-    redacting: Callable[[Sink], Sink] | None = None,
-) -> Sink:
-    """The sinks in front of ``sink``, in the order in which events pass them.
-
-    What must see every event, whatever the user has asked for, stands before ``Narrowed``; what must not see
-    records in plain stands behind ``Redacted``. ``Copies`` stands behind ``Narrowed``: of two views of a connection the
-    one is shown that was asked for. ``decoding`` makes the sink that decodes keys and values, which must see them in
-    plain; ``decodes_first`` says that ``matches`` looks at what it makes of them. ``redacting`` makes the sink that
-    redacts decoded values, before the redactor takes away the others. Other arguments are those of the sinks.
-    """
-    if redactor is not None:
-        sink = Redacted(sink, redactor)
-        if redacting is not None:
-            sink = redacting(sink)
-    if decoding is not None and not decodes_first:
-        sink = decoding(sink)
-    sink = Copies(sink, all_views=all_views)
-    if matches is not None:
-        sink = Narrowed(sink, matches, set() if connections is None else connections)
-    if decoding is not None and decodes_first:
-        sink = decoding(sink)
-    return sink
 
 
 class CallingSink(Sink):

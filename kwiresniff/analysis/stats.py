@@ -7,10 +7,9 @@ goes into one row of others, and so do the rows of least use when all of them to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from heapq import nlargest
+from collections.abc import Iterable, Sequence
 from sys import getsizeof
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, final
 
 from kwiresniff.analysis.followed_sessions import FollowedSessions, SessionKeys
 from kwiresniff.analysis.latency import BUCKET_BYTES
@@ -35,9 +34,6 @@ MAX_APART = 1_024
 MAX_ALL_APART = 16_384
 #: A topic's id as text.
 TOPIC_ID_CHARS = 22
-
-#: Exchanges and their bytes.
-Counts: TypeAlias = tuple[int, int]
 
 
 def _key_bytes(key: Key) -> int:
@@ -326,18 +322,6 @@ class StatsTable:
         found = [self._stat_row(key_parts(key), row) for key, row in self._rows.items()]
         return sorted(found, key=lambda row: (-row.count, row.key))
 
-    def counts(self) -> dict[Key, Counts]:
-        """Exchanges of each row, and their bytes."""
-        self._rename()
-        return {key: (row.count, row.request_bytes + row.response_bytes) for key, row in self._rows.items()}
-
-    def top(self, size: int, order: Callable[[Key, Row], float]) -> list[tuple[Key, Row]]:
-        """The ``size`` rows for which ``order`` is greatest, among equals the busiest."""
-        self._rename()
-        rows = self._rows
-        keys = nlargest(size, rows, key=lambda key: (order(key, rows[key]), rows[key].count))
-        return [(key, rows[key]) for key in keys]
-
     def _rename(self) -> None:
         """Names rows by what became known later: a topic instead of its id, so that it is never two; a group instead of
         the client that reads for it. Before, each row gets what was counted for many at once."""
@@ -367,18 +351,6 @@ class StatsTable:
             self._rows[new] = row
         else:
             known.merge(row)
-
-    def holds(self, key: Key, exchange: Exchange) -> bool:
-        """Whether an exchange counts in the row with this key, unless that is the one of the others."""
-        keys = self._single(exchange) if self._single is not None else self._combined(self._keys, exchange)
-        return key in keys or any(self._resolved(one) == key for one in keys)
-
-    def _resolved(self, key: Key) -> Key:
-        """A key with what its parts stand for."""
-        parts = list(key_parts(key))
-        for at, resolve in self._resolvers:
-            parts[at] = resolve(parts[at]) or parts[at]
-        return parts[0] if isinstance(key, str) else tuple(parts)
 
     def _stat_row(self, key: tuple[str, ...], row: Row) -> StatRow:
         waits = row.waits

@@ -1,7 +1,7 @@
 """Topics and partitions of a decoded body, as a digest of the message would have them.
 
-For bodies that have no digest: those of other APIs than Produce and Fetch, those with anything unusual, and all where
-nothing is compiled. Of a partition with an error code no ``offset`` counts.
+For bodies that have no digest: those of other APIs than Produce and Fetch, and those with anything unusual. Of a
+partition with an error code no ``offset`` counts.
 """
 
 from __future__ import annotations

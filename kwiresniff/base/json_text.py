@@ -128,15 +128,6 @@ def write_fraction(out: BytesWriter, number: i64) -> None:
     write_i64_le(out, eight_digits(number - first * 100_000_000) + _ZEROS)
 
 
-def write_padded(out: BytesWriter, number: i64, width: i64) -> None:
-    """Write a number below 10**8 with as many digits, up to eight, leading zeros included."""
-    digits: i64 = eight_digits(number) >> (64 - 8 * width)
-    while width:
-        write_digit(out, digits & 255)
-        digits >>= 8
-        width -= 1
-
-
 def write_digit(out: BytesWriter, digit: i64) -> None:
     """Write ``digit``, a number below 10."""
     code: int = 48 + digit

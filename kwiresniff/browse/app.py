@@ -21,15 +21,16 @@ from kwiresniff.browse.line_view import LineView, text_of
 from kwiresniff.browse.messages import Indexed, Jobs, Reported, Saved
 from kwiresniff.browse.processes import Processes
 from kwiresniff.browse.selection import Order, Selection, rows_with_packets
-from kwiresniff.browse.tabs import FIELDS, doctor_blocks, equals, group_blocks, stats_blocks, topic_blocks
+from kwiresniff.browse.tabs import DIMENSIONS, doctor_blocks, equals, group_blocks, stats_blocks, topic_blocks
 from kwiresniff.browse.text_view import Target, TextView
 from kwiresniff.browse.timeline_view import TimelineView
+from kwiresniff.index.forks import Forks
 from kwiresniff.model import packet_number
 from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.theme import Span
-from kwiresniff.results.report import Report
 
+STANDARD_OUTPUT: Final = "-"
 TABS: Final = ("exchanges", "timeline", "stats", "topics", "groups", "doctor")
 #: Columns from which bytes stand beside the tree, eight or sixteen a line.
 _HEX_FROM: Final = 110
@@ -41,7 +42,10 @@ _TERMINAL_S: Final = 2.0
 
 
 class BrowseApp(App[None]):
-    """Browses the captures of ``model``; ``check`` compiles a filter, ``expression`` is the one to begin with."""
+    """Browses the captures of ``model``; ``check`` compiles a filter, ``expression`` is the one to begin with, ``tab``
+    the tab. ``by`` are the dimensions of the statistics, each alone or several (``api+client``). ``forks`` may be what
+    starts reading processes.
+    """
 
     TITLE = "kwiresniff"
     ENABLE_COMMAND_PALETTE = False
@@ -84,24 +88,30 @@ class BrowseApp(App[None]):
         check: Callable[[str], object],
         *,
         expression: str = "",
+        tab: str = "exchanges",
+        by: Sequence[str] = DIMENSIONS,
         dark: bool = True,
+        forks: Forks | None = None,
     ) -> None:
         super().__init__()
         self.model = model
-        self.report: Report | None = None
-        self.reading = Processes(self, jobs.arguments)
+        self.report: Reported | None = None
+        self.reading = Processes(self, jobs.arguments, forks)
         self.exchanges = ExchangesPane(model, self.reading, jobs.find_matches, check, expression)
         self._jobs = jobs
         self._dark = dark
         self._hex: bool | None = None
-        self._by = "api"
+        self._tab = tab
+        self._dimensions = by
+        self._by = by[0]
+        self._counted: str | None = None  # the filter of what the tabs count, or are about to
         self._sought = ""
 
     # -- the screen ---------------------------------------------------------------------------------------------
 
     def compose(self) -> ComposeResult:
         yield Static("", id="status")
-        with TabbedContent(id="tabs", initial="exchanges"):
+        with TabbedContent(id="tabs", initial=self._tab):
             with TabPane("Exchanges", id="exchanges"):
                 yield self.exchanges
             with TabPane("Timeline", id="timeline"):
@@ -113,8 +123,8 @@ class BrowseApp(App[None]):
 
     def on_mount(self) -> None:
         self.theme = "textual-dark" if self._dark else "textual-light"
-        self.exchanges.list.focus()
-        self.reading.start("index", self._jobs.read_index, self._take_part)
+        (self.exchanges.list if self._tab == "exchanges" else self.query_one(f"#{self._tab}-view")).focus()
+        self.reading.start("index", self._jobs.read_index, self.take_part)
         if not self.is_headless:
             self.set_interval(_TERMINAL_S, self._leave_with_terminal)
 
@@ -150,9 +160,12 @@ class BrowseApp(App[None]):
             return
         if self.tab == "timeline":
             self._draw_timeline()
-        self._status()
+        if self._counted not in (None, self.exchanges.expression):
+            self.start_report()
+        self.show_status()
 
-    def _status(self) -> None:
+    def show_status(self) -> None:
+        """Shows the line at the top anew."""
         progress, total, files = self.model.progress, len(self.model.index), self.model.files
         name = files[0].rpartition("/")[2] if len(files) == 1 else f"{len(files)} captures"
         listed = len(self.selection)
@@ -160,7 +173,7 @@ class BrowseApp(App[None]):
         spans: list[Span] = [("title", escape(name)), ("value", count if listed == total else f"{listed:,} of {count}")]
         spans.append(("key", self.selection.label))
         spans.append(("dim", "filtering ..." if self.exchanges.is_filtering else ""))
-        spans.append(("dim", "" if progress.done else f"reading {progress.fraction:.0%}"))
+        spans += self.progress_spans()
         if self.model.index.left_out:
             spans.append(("warn", f"{self.model.index.left_out:,} more found no room: narrow it with -Y"))
         if progress.problem_count:
@@ -170,21 +183,35 @@ class BrowseApp(App[None]):
             line += [span, ("", "  ")] if span[1] else []
         self.query_one("#status", Static).update(text_of(line))
 
+    def progress_spans(self) -> list[Span]:
+        """What the line at the top says of how far the reading has come."""
+        progress = self.model.progress
+        return [("dim", "" if progress.done else f"reading {progress.fraction:.0%}")]
+
     # -- what reading processes send ----------------------------------------------------------------------------
 
-    def _take_part(self, message: Indexed) -> None:
+    def take_part(self, message: Indexed) -> None:
+        """Shows a further part of the index."""
         self.model.take(message)
         self.exchanges.take_part()
         if message.done or self.tab == "timeline":
             self._draw_timeline(whole=True)
         if message.done:
-            self.reading.start("report", self._jobs.make_report, self._take_report)
+            if self._counted is None:
+                self.start_report()
             for problem in self.model.problems[:_PROBLEMS_TOLD]:
                 self.notify(problem, severity="warning", markup=False)
-        self._status()
+        self.show_status()
 
-    def _take_report(self, message: Reported) -> None:
-        report = self.report = message.report
+    def start_report(self) -> None:
+        """Has the tabs counted, of what the filter lets through."""
+        self._counted = expression = self.exchanges.expression
+        by = [one.split("+") for one in self._dimensions]
+        self.reading.start("report", self._jobs.make_report, self.take_report, by, expression)
+
+    def take_report(self, message: Reported) -> None:
+        """Shows in the tabs what was counted."""
+        report = self.report = message
         self.query_one("#doctor-view", TextView).show_blocks(doctor_blocks(report), "no findings")
         self.query_one("#topics-view", TextView).show_blocks(topic_blocks(report), "no topic was named")
         self.query_one("#groups-view", TextView).show_blocks(group_blocks(report), "nothing about groups")
@@ -196,7 +223,7 @@ class BrowseApp(App[None]):
     def _draw_stats(self) -> None:
         if self.report is not None:
             note = f"nothing to count by {self._by}"
-            blocks = stats_blocks(self.report, self._by) if dict(self.report.stats).get(self._by) else []
+            blocks = stats_blocks(self.report, self._by) if self.report.stats.get(self._by) else []
             self.query_one("#stats-view", TextView).show_blocks(blocks, note)
 
     def _draw_timeline(self, *, whole: bool = False) -> None:
@@ -237,7 +264,8 @@ class BrowseApp(App[None]):
     def _chosen_line(self, event: LineView.Chosen) -> None:
         target = event.view.target if isinstance(event.view, TextView) else None
         if target is not None and target.filter:
-            self.show_filter(target.filter)
+            counted = self.report.expression if self.report is not None else ""
+            self.show_filter(f"({counted}) and {target.filter}" if counted else target.filter)
         elif target is not None:
             self.show_packets(target)
 
@@ -324,7 +352,7 @@ class BrowseApp(App[None]):
         self._lay_out(self.size.width)
 
     def action_by(self) -> None:
-        names = list(FIELDS)
+        names = list(self._dimensions)
         self._by = names[(names.index(self._by) + 1) % len(names)]
         self.action_tab("stats")
         self._draw_stats()
@@ -347,8 +375,10 @@ class BrowseApp(App[None]):
 
         def ask(rows: Sequence[int]) -> None:
             def save(path: str | None) -> None:
-                if path:
-                    self.reading.start(name, work, self._saved, array("I", rows).tobytes(), path)
+                if path == STANDARD_OUTPUT:
+                    self.notify("- is no file here: the screen is on the standard output", severity="warning")
+                elif path:
+                    self.reading.start(name, work, self._saved, self.model.numbers_of(rows).tobytes(), path)
 
             self.push_screen(Question(question.format(format_units.count(len(rows), "exchange")), file), save)
 

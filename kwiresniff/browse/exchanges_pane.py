@@ -79,8 +79,9 @@ class ExchangesPane(Vertical):
         self._find_matches = find_matches
         self._check = check
         self._history: list[_Listed] = []
-        self._pending = array("I")
+        self._pending = array("q")
         self._whole = False
+        self._listed = 0
         self._shown_row: int | None = None
 
     def compose(self) -> ComposeResult:
@@ -105,14 +106,34 @@ class ExchangesPane(Vertical):
     def take_part(self) -> None:
         """Lists what has come to the index."""
         if self.selection.chosen is not None:
-            self._take_rows(())
+            self._take_numbers(())
             return
         if self._model.progress.done:
             self._sort_again(self.list.row)
-        self.list.show()
+        self._show_more()
+
+    def _show_more(self) -> None:
+        """Shows the further rows; of a live capture the cursor stays on the last row if it was there, so that the list
+        follows the capture until the cursor moves up.
+        """
+        count = len(self.selection)
+        if self.is_following and count != self._listed:
+            self.list.show(count - 1)
+            self._show_details()
+        else:
+            self.list.show()
+        self._listed = count
         if self._shown_row is None:
             self._show_details()
         self.post_message(self.Relisted())
+
+    @property
+    def is_following(self) -> bool:
+        """Whether the cursor goes with the end of the list of a live capture; not while somebody reads the tree."""
+        if self._model.captured is None or self.selection.order != Order():
+            return False
+        reads = self.query_one("#tree").has_focus or self.query_one("#hex").has_focus
+        return self.list.cursor >= self._listed - 1 and not reads
 
     def show_filter(self, expression: str) -> None:
         """Lists what a filter lets through."""
@@ -143,7 +164,8 @@ class ExchangesPane(Vertical):
 
     def _remember(self) -> None:
         rows = self.selection.chosen
-        if self.expression and (self.is_filtering or len(self.selection) > MAX_KEPT_ROWS):
+        is_kept = self._model.captured is None and not self.is_filtering and len(self.selection) <= MAX_KEPT_ROWS
+        if self.expression and not is_kept:
             rows = None
         self._history.append(_Listed(self.expression, rows, self.selection.label, self.list.row))
         del self._history[:-MAX_HISTORY]
@@ -161,7 +183,7 @@ class ExchangesPane(Vertical):
         """Gives up the filter that is at work, and shows another expression."""
         self._processes.stop("filter")
         self.is_filtering = False
-        self._pending = array("I")
+        self._pending = array("q")
         self.expression = expression
         self.query_one(FilterBar).set(expression, silent=True)
 
@@ -171,34 +193,31 @@ class ExchangesPane(Vertical):
         self._stop(expression)
         self.selection.choose(() if expression else None)
         if expression:
-            self.is_filtering = True
+            self.is_filtering = self._model.captured is None  # a live capture is filtered without an end
             self._processes.start("filter", self._find_matches, partial(self._take_matches, row), expression)
         self._relist(None if expression else row)
         if not expression:
             self._sort_again(row)
 
     def _take_matches(self, row: int | None, message: Matches) -> None:
-        self.is_filtering = not message.done
-        self._take_rows(array("I", message.rows))
+        self.is_filtering = self._model.captured is None and not message.done
+        self._take_numbers(array("q", message.numbers))
         if message.done and row is not None and not self.list.cursor:
             self._relist(row)
         if message.done:
             self._sort_again(row)
 
-    def _take_rows(self, rows: Iterable[int]) -> None:
-        """Lists further rows, those that the index does not have yet as soon as it does."""
-        self._pending.extend(rows)
-        have = len(self._model.index)
-        self.selection.add([row for row in self._pending if row < have])
-        self._pending = array("I", [row for row in self._pending if row >= have])
-        self.list.show()
-        if self._shown_row is None:
-            self._show_details()
-        self.post_message(self.Relisted())
+    def _take_numbers(self, numbers: Iterable[int]) -> None:
+        """Lists further exchanges, those that the index does not have yet as soon as it does."""
+        self._pending.extend(numbers)
+        rows, self._pending = self._model.rows_of(self._pending)
+        self.selection.add(rows)
+        self._show_more()
 
     def _relist(self, row: int | None) -> None:
         """Shows the list anew, with the cursor on a row where it is listed."""
         place = self.selection.place_of(row) if row is not None else None
+        self._listed = len(self.selection)
         self.list.show(place or 0)
         self._show_details()
         self.post_message(self.Relisted())
@@ -284,6 +303,8 @@ class ExchangesPane(Vertical):
         if row is None:
             self._shown_row = None
             note = "no exchange" if self._model.progress.done and not self.is_filtering else "reading ..."
+            if self._model.captured is not None:
+                note = "waiting for exchanges ..."
             if self._model.progress.done and not len(self._model.index) and self._model.problems:
                 note = self._model.problems[-1]  # what there was instead of Kafka
             self.query_one("#tree", TreeView).show_details(None, note)
@@ -295,8 +316,10 @@ class ExchangesPane(Vertical):
 
     def _read(self, row: int, whole: bool) -> None:
         note = "not found in the files any more: have they changed?"
+        if self._model.is_given_up(row):
+            note = "its packets are not kept any more: newer ones took their place (-w FILE keeps all)"
         try:
-            details = self._model.details(row, whole=whole)
+            details = None if self._model.is_given_up(row) else self._model.details(row, whole=whole)
         except Exception as error:  # what one exchange cannot be shown for must not end the program
             details, note = None, f"cannot be shown: {type(error).__name__}: {escape(str(error))}"
         if not get_current_worker().is_cancelled:

@@ -7,7 +7,11 @@ from typing import Any, NamedTuple, TypeAlias
 
 from kwiresniff.capture.packet_places import Place
 from kwiresniff.index import IndexPart
-from kwiresniff.results.report import Report
+from kwiresniff.model import Problem
+from kwiresniff.results.findings import Finding
+from kwiresniff.results.groups import GroupEvent
+from kwiresniff.results.stats import StatRow
+from kwiresniff.results.topics import Topic
 from kwiresniff.session.topic_ids import SavedTopics
 
 
@@ -21,20 +25,33 @@ class Indexed(NamedTuple):
     problems: tuple[str, ...]
     problem_count: int
     done: bool
+    #: Requests without a response so far, and when the oldest was sent (nanoseconds since 1970).
+    in_flight: tuple[int, int] = (0, 0)
 
 
 class Matches(NamedTuple):
-    """Further rows (32 bits each) of what a filter lets through, of the first ``seen`` ones."""
+    """Further exchanges that a filter lets through, of the first ``seen`` ones: their numbers of 64 bits (see
+    ``CapturesModel.rows_of``).
+    """
 
-    rows: bytes
+    numbers: bytes
     seen: int
     done: bool
 
 
 class Reported(NamedTuple):
-    """What the tabs show."""
+    """What the tabs show: statistics (a table for each dimension, like ``api`` or ``api+client``), topics and groups of
+    the exchanges that ``expression`` lets through, findings of all. ``done`` says that no more follow.
+    """
 
-    report: Report
+    expression: str
+    files: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    stats: dict[str, tuple[StatRow, ...]]
+    topics: tuple[Topic, ...]
+    group_events: tuple[GroupEvent, ...]
+    problems: tuple[Problem, ...]
+    done: bool
 
 
 class Saved(NamedTuple):
@@ -45,7 +62,9 @@ class Saved(NamedTuple):
 
 
 class Jobs(NamedTuple):
-    """The work of reading processes. Each gets ``send`` and what the screen gives it: a filter, or rows and a path."""
+    """The work of reading processes. Each gets ``send`` and what the screen gives it: a filter, or numbers of
+    exchanges and a path.
+    """
 
     read_index: Callable[..., None]
     find_matches: Callable[..., None]

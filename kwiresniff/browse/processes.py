@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from textual.app import App
 from textual.worker import get_current_worker
 
 from kwiresniff.index.background import Background, Failed, Work
+from kwiresniff.index.forks import Forks
 
 
 class Processes:
-    """One process for each name. ``arguments`` are what the work of all of them begins with."""
+    """One process for each name. ``arguments`` are what the work of all of them begins with. ``forks`` may be what
+    forks them.
+    """
 
-    def __init__(self, app: App[Any], arguments: tuple[Any, ...]) -> None:
+    def __init__(self, app: App[Any], arguments: tuple[Any, ...], forks: Forks | None) -> None:
+        self._forks = forks
         self._app = app
         self._arguments = arguments
         self._running: dict[str, Background] = {}
@@ -22,7 +27,7 @@ class Processes:
     def start(self, name: str, work: Work, take: Callable[[Any], None], *arguments: Any) -> None:
         """Has a process do ``work``, and gives ``take`` what it sends; work of the same name is given up."""
         self.stop(name)
-        running = self._running[name] = Background(work, *self._arguments, *arguments)
+        running = self._running[name] = Background(work, *self._arguments, *arguments, forks=self._forks)
 
         def follow() -> None:
             worker = get_current_worker()
@@ -32,7 +37,8 @@ class Processes:
                 except EOFError:
                     return
                 if not worker.is_cancelled:
-                    self._app.call_from_thread(use, message)
+                    with suppress(RuntimeError):  # the program has ended
+                        self._app.call_from_thread(use, message)
 
         def use(message: object) -> None:
             if self._running.get(name) is not running:  # given up, as all are when the program ends

@@ -28,8 +28,25 @@ _RIGHT: Final = frozenset({"packet", "latency", "size", "conn"})
 _KINDS: Final = {"packet": "dim", "time": "dim", "conn": "dim", "size": "dim", "client": "client", "broker": "dim"}
 
 
-def columns_of(width: int) -> list[Column]:
-    """The columns that fit, the last of which takes what is left."""
+#: All columns before the last, with room for long names.
+_ALL: Final = (
+    Column("packet", 8, "time"), Column("time", 15, "time"), Column("", 1, "outcome"), Column("api", 30, "api"),
+    Column("latency", 8, "latency"), Column("size", 8, "size"), Column("broker", 21, "broker"),
+    Column("conn", 5, "connection"), Column("client", 48, "client"),
+)  # fmt: skip
+#: How many columns can be scrolled out at the left.
+MAX_SCROLLED: Final = len(_ALL)
+
+
+def columns_of(width: int, scrolled: int = 0) -> list[Column]:
+    """The columns that fit, the last of which takes what is left. Where some were scrolled out, they begin with the one
+    behind those of all.
+    """
+    if scrolled:
+        shown = list(_ALL[scrolled:])
+        while len(shown) > 1 and sum(one.width + 1 for one in shown[:-1]) >= width:
+            shown.pop()
+        return [*shown, Column("about", max(width - sum(one.width + 1 for one in shown), 1))]
     found = [Column("time", 15 if width >= 100 else 12, "time"), Column("", 1, "outcome")]
     found += [Column("api", 26 if width >= 130 else 18, "api"), Column("latency", 8, "latency")]
     if width >= 96:

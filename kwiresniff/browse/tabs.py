@@ -7,20 +7,22 @@ from itertools import groupby
 from typing import Final, TextIO
 
 from kwiresniff.base.placeholders import NO_CLIENT_ID
+from kwiresniff.browse.messages import Reported
 from kwiresniff.browse.text_view import Block, Target
 from kwiresniff.model import Problem
-from kwiresniff.render import stats_table
 from kwiresniff.render.escape import escape
 from kwiresniff.render.findings import FindingWriter
 from kwiresniff.render.groups import GroupWriter
 from kwiresniff.render.problems import problem_line
+from kwiresniff.render.tables import stats_table
 from kwiresniff.render.topic_blocks import TopicWriter
 from kwiresniff.results.findings import Finding
 from kwiresniff.results.groups import GroupEvent
-from kwiresniff.results.report import Report
 from kwiresniff.results.stats import StatRow
 from kwiresniff.results.topics import Topic
 
+#: The dimensions of statistics, unless others are asked for.
+DIMENSIONS: Final = ("api", "client", "topic", "group", "broker", "error", "connection")
 #: Dimensions of statistics whose rows are those of a filter: the field, and how its value is taken from the key.
 FIELDS: Final = {
     "api": "api", "client": "client_id", "topic": "topic", "group": "group", "broker": "broker", "error": "error",
@@ -38,7 +40,7 @@ def equals(field: str, value: str) -> str:
     return f"{field} == {value if field in ('api', 'broker', 'error', 'connection') else quoted(value)}"
 
 
-def doctor_blocks(report: Report) -> list[Block]:
+def doctor_blocks(report: Reported) -> list[Block]:
     """One block for each finding, then one for each problem of the captures."""
     return [*(_finding(one, report.files) for one in report.findings), *map(_problem, report.problems)]
 
@@ -63,7 +65,7 @@ def _finding(finding: Finding, files: Sequence[str]) -> Block:
     return Block(write, Target(packets=tuple(packets), label=f"{escape(finding.subject)}: {escape(finding.title)}"))
 
 
-def topic_blocks(report: Report) -> list[Block]:
+def topic_blocks(report: Reported) -> list[Block]:
     """One block for each topic."""
 
     def block(topic: Topic) -> Block:
@@ -76,7 +78,7 @@ def topic_blocks(report: Report) -> list[Block]:
     return [block(topic) for topic in report.topics]
 
 
-def group_blocks(report: Report) -> list[Block]:
+def group_blocks(report: Reported) -> list[Block]:
     """For each group its name, and a block for each event."""
     blocks: list[Block] = []
     for _, found in groupby(report.group_events, lambda event: (event.cluster, event.group)):
@@ -103,14 +105,15 @@ def _group_event(event: GroupEvent, files: Sequence[str]) -> Block:
     )
 
 
-def stats_blocks(report: Report, by: str) -> list[Block]:
+def stats_blocks(report: Reported, by: str) -> list[Block]:
     """The table by one dimension, a block for each line."""
-    rows = dict(report.stats).get(by, ())
+    rows = report.stats.get(by, ())
+    names = tuple(by.split("+"))
 
     def lines(width: int) -> Iterator[tuple[str, StatRow | None]]:
         left = list(rows)
-        drawn = stats_table(rows, by=(by,), width=width - 1)
-        plain = stats_table(rows, by=(by,), width=width - 1, color=False)
+        drawn = stats_table(rows, by=names, width=width - 1)
+        plain = stats_table(rows, by=names, width=width - 1, color=False)
         row: StatRow | None = None
         for at, (line, text) in enumerate(zip(drawn, plain, strict=True)):
             if at >= 2 and left and text.startswith(_front(left[0])):

@@ -51,12 +51,13 @@ class TimelineView(LineView):
         self._rows: Sequence[int] = ()
         self.span = Span(0, 1)
         self.at = 0
+        self._is_zoomed = False
         self._slices: list[TimeSlice] = []
 
     def show_rows(self, rows: Sequence[int], *, whole: bool = False) -> None:
-        """Draws these rows, over the whole time where that is asked for."""
+        """Draws these rows, over the whole time where that is asked for and nobody has zoomed in."""
         self._rows = rows
-        if whole or self.span.length_ns <= 1:
+        if (whole and not self._is_zoomed) or self.span.length_ns <= 1:
             self.span = span_of(self._index)
         self._count()
 
@@ -97,12 +98,14 @@ class TimelineView(LineView):
         middle = (part.start_ns + part.end_ns) // 2
         length = self.span.length_ns // _ZOOM if by > 0 else self.span.length_ns * _ZOOM
         length = max(min(length, whole.length_ns), _LEAST_NS)
+        self._is_zoomed = length < whole.length_ns
         start = max(min(middle - length // 2, whole.end_ns - length), whole.start_ns)
         self.span = Span(start, start + length)
         self.at = min((middle - start) * max(len(self._slices), 1) // length, max(len(self._slices) - 1, 0))
         self._count()
 
     def action_whole(self) -> None:
+        self._is_zoomed = False
         self.span = span_of(self._index)
         self._count()
 

@@ -18,6 +18,7 @@ from kwiresniff.capture.packet_decoder import NO_CHOICES, Choices, LayerDecoder
 from kwiresniff.capture.packet_places import PacketPlaces, Place
 from kwiresniff.capture.paths import STANDARD_INPUT, Input, expand, reason
 from kwiresniff.capture.sources import Reader, segments_of
+from kwiresniff.capture.spooled import CONTEXT, SpoolFile, is_spool, pieces_of
 from kwiresniff.errors import CaptureError
 from kwiresniff.model import Problem, Segment, SegmentList, SegmentSink, file_index, packet_number
 
@@ -44,11 +45,14 @@ class CaptureSet:
         choices: Choices = NO_CHOICES,
         names: AddressNames | None = None,
         tls_secrets: TlsSecrets | None = None,
+        wait: Callable[[], None] | None = None,
     ) -> None:
         """``streams`` are the inputs that are open already, by path, because they cannot be opened twice.
 
         ``first_index`` is the index that packet references carry for the first file. ``choices`` are the user's, of how
-        packets are decoded. Names of addresses that captures have are added to ``names``.
+        packets are decoded. Names of addresses that captures have are added to ``names``. A live
+        capture (``capture.spooled``) is read as far as it has come; with ``wait``, which is called meanwhile, to its
+        end.
         """
         self.files = [_name(one.path) for one in inputs]
         self.problems = problems
@@ -63,6 +67,9 @@ class CaptureSet:
         self.tls_secrets = tls_secrets or TlsSecrets()
         self.on_secrets: Callable[[bytes], object] = self.tls_secrets.add  # gets lines of key logs
         self._key_log: KeyLog | None = None
+        self._grows = any(is_spool(one.path) for one in inputs)
+        self._wait = wait if self._grows else None
+        self._spool: SpoolFile | None = None
         self._done_bytes = 0
         self._done_packets = 0
         self._stream: Stream | None = None
@@ -82,6 +89,9 @@ class CaptureSet:
             self._learn_secrets()
             if self._decoder is not None:
                 self._decoder.close()
+            if self._spool is not None and self._spool.is_behind:
+                self._begin(self._next - 1)
+                continue
             self._finish()
             if self._next == len(self._inputs):
                 if self._key_log is not None:
@@ -96,7 +106,14 @@ class CaptureSet:
         """Reads TLS keys from a key log, which may grow where a capture is a stream. Raises CaptureError when it cannot
         be read, or is none.
         """
-        self._key_log = KeyLog(path, self.tls_secrets, growing=self.total_bytes is None)
+        self._key_log = KeyLog(path, self.tls_secrets, growing=self._grows or self.total_bytes is None)
+
+    def _waited(self) -> None:
+        """Takes in TLS keys, and calls whoever waits with us."""
+        if self._key_log is not None:
+            self._key_log.poll()
+        if self._wait is not None:
+            self._wait()
 
     def _learn_secrets(self) -> None:
         for lines in self._reader.take_secrets() if self._reader is not None else ():
@@ -122,6 +139,9 @@ class CaptureSet:
             return None
         reference = (self._first_index + index) << PACKET_BITS
         place = places.before(packet)
+        first = _first_place(self._inputs[index].path, reference)
+        if first is not None and (place is None or place.packet < first.packet):
+            place = first
         try:
             reader = self._reader_of(index, reference)
             if place is not None and file_index(place.packet) == file_index(packet):
@@ -172,12 +192,23 @@ class CaptureSet:
             self.problems.append(problem._replace(details=details))
 
         try:
-            self._stream = self._streams.get(one.path) or _open(one.path)
+            self._spool = None
+            if is_spool(one.path):
+                self._spool = SpoolFile(one.path, self._waited if self._wait is not None else None)
+                self._stream = Stream(one.path, self._spool)  # type: ignore[arg-type]
+            else:
+                self._stream = self._streams.get(one.path) or _open(one.path)
             self._decoder = LayerDecoder(self.other_packets, self._choices)
             reference = (self._first_index + index) << PACKET_BITS
-            if self._stream.peek(len(PCAPNG_MAGIC)) == PCAPNG_MAGIC:
+            if self._spool is None and self._stream.peek(len(PCAPNG_MAGIC)) == PCAPNG_MAGIC:  # which may have keys
                 self.tls_secrets.expected = self.tls_secrets.growing = True
             self._reader = open_reader(self._stream, self._decoder, reference, report, self._names)
+            first = _first_place(one.path, reference) if self._spool is not None else None
+            if first is not None:
+                resumed = self._resumed(self._reader, first, reference)
+                if resumed is None:
+                    self._spool = None
+                self._reader = resumed or self._reader
         except CaptureError as error:  # it was a capture when it was checked
             report(Problem("capture_unreadable", str(error)))
 
@@ -205,6 +236,7 @@ def open_captures(
     decode_as: Sequence[str] = (),
     names: AddressNames | None = None,
     tls_secrets: TlsSecrets | None = None,
+    wait: Callable[[], None] | None = None,
 ) -> CaptureSet:
     """Find and check the captures that ``paths`` name: files, folders, patterns, ``-`` for ``stdin``.
 
@@ -212,6 +244,7 @@ def open_captures(
     What cannot be read as a capture is a problem ``capture_unreadable``, and when nothing else was named a
     CaptureError, one line; files in a folder that are no captures are passed over. ``decode_as`` are rules of
     ``capture.decode_as``. Names of addresses that captures have are added to ``names``, TLS keys to ``tls_secrets``.
+    ``wait`` is that of ``CaptureSet``.
     """
     inputs: list[tuple[float, Input]] = []
     streams: dict[str, Stream] = {}
@@ -241,7 +274,7 @@ def open_captures(
     problems[:0] = [_unreadable(error) for error in refused]
     inputs.sort(key=lambda item: item[0])
     found_inputs = [one for _, one in inputs]
-    return CaptureSet(found_inputs, streams, problems, first_index, choices_of(decode_as), names, tls_secrets)
+    return CaptureSet(found_inputs, streams, problems, first_index, choices_of(decode_as), names, tls_secrets, wait)
 
 
 def _unreadable(error: CaptureError, file: str | None = None) -> Problem:
@@ -268,6 +301,12 @@ def _check_stream(stream: Stream, *, timed: bool) -> float:
         if time != float("inf") or len(head) < size:
             break
     return time
+
+
+def _first_place(path: str, reference: int) -> Place | None:
+    """Where the packets of a live capture begin that are kept; None where all are, and of files."""
+    pieces = pieces_of(path) if is_spool(path) else []
+    return Place(reference + pieces[0].packets, pieces[0].offset, CONTEXT) if pieces and pieces[0].packets else None
 
 
 def _may_have_names(path: str) -> bool:
@@ -297,6 +336,8 @@ def _ignore(problem: Problem) -> None:
 
 def _open(path: str, stdin: BinaryIO | None = None) -> Stream:
     try:
+        if is_spool(path):
+            return Stream(path, SpoolFile(path))  # type: ignore[arg-type]
         if path != STANDARD_INPUT:
             return Stream(path, open(path, "rb", buffering=0))
         file = stdin or sys.stdin.buffer

@@ -7,6 +7,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from kwiresniff.capture.spooled import is_spool, size_of
 from kwiresniff.errors import CaptureError
 
 STANDARD_INPUT = "-"
@@ -63,7 +64,9 @@ def _expand(path: str) -> Iterator[Input]:
     except (OSError, ValueError) as error:
         raise CaptureError(f"{path}: {reason(error)}") from None
     else:
-        if stat.S_ISDIR(status.st_mode):
+        if stat.S_ISDIR(status.st_mode) and is_spool(path):
+            yield Input(path, size_of(path), (status.st_dev, status.st_ino))
+        elif stat.S_ISDIR(status.st_mode):
             files = list(_folder(path))
             if not files:
                 raise CaptureError(f"{path}: no capture in this folder")

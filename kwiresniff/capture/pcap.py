@@ -11,11 +11,11 @@ import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kwiresniff.base.fastint import u16, u32, u32_little
+from kwiresniff.base.fastint import u32, u32_little
 from kwiresniff.capture.file_problems import MAX_PACKET_BYTES
 from kwiresniff.capture.input_stream import Stream
 from kwiresniff.capture.packet_decoder import PacketDecoder
-from kwiresniff.capture.reader import FileReader, feed_tuple
+from kwiresniff.capture.reader import NOTHING, PAUSED, FileReader
 from kwiresniff.model import Problem, SegmentSink
 
 if TYPE_CHECKING:
@@ -48,10 +48,8 @@ class PcapReader(FileReader):
     ) -> None:
         super().__init__(stream, decoder, reference, report)
         self._order = ""
-        self._record = struct.Struct("IIII").unpack_from
         self._unit_ns = 1
         self._record_bytes = 16
-        self._link_type = 0
 
     def _begin(self) -> bool:
         header = self._stream.exactly(FILE_HEADER_BYTES)
@@ -61,25 +59,14 @@ class PcapReader(FileReader):
         order, self._unit_ns, self._record_bytes, extra = MAGICS[header[:4]]
         self._stream.exactly(extra)
         # The high bits of the link type say whether there is a trailing FCS.
-        self._link_type = struct.unpack(order + "I", header[20:])[0] & 0xFFFF
-        self._record = struct.Struct(f"{order}IIII").unpack_from
+        link_type = struct.unpack(order + "I", header[20:])[0] & 0xFFFF
+        self._packets_of(link_type, self._decoder.front(link_type, order))
         self._order = order
         self._base = FILE_HEADER_BYTES + extra
         return True
 
     def _packets(self, sink: SegmentSink) -> None:
-        """Give the segments of what is in the buffer to ``sink``.
-
-        One long function: every packet of every capture goes through it, and the usual one is a segment at once,
-        without a call.
-        """
-        record, decode, link_type = self._record, self._decoder.segment, self._link_type
-        front = self._decoder.front(link_type, self._order)
-        front_bytes: i64 = front[0]
-        ip: i64 = front[1]
-        place: i64 = front[2]
-        mask: i64 = front[3]
-        word: i64 = front[4]
+        """Give the segments of what is in the buffer to ``sink``."""
         little = self._order == "<"
         unit_ns: i64 = self._unit_ns
         record_bytes: i64 = self._record_bytes
@@ -92,19 +79,14 @@ class PcapReader(FileReader):
         seconds: i64
         fraction: i64
         captured: i64
-        total: i64
-        seq: i64
-        ack: i64
-        words: i64
-        flags: i64
-        cut: i64
+        wire: i64
         while size - offset >= record_bytes:
             if little:
-                seconds = u32_little(buffer, offset)
-                fraction = u32_little(buffer, offset + 4)
-                captured = u32_little(buffer, offset + 8)
+                seconds, fraction = u32_little(buffer, offset), u32_little(buffer, offset + 4)
+                captured, wire = u32_little(buffer, offset + 8), u32_little(buffer, offset + 12)
             else:
-                seconds, fraction, captured = u32(buffer, offset), u32(buffer, offset + 4), u32(buffer, offset + 8)
+                seconds, fraction = u32(buffer, offset), u32(buffer, offset + 4)
+                captured, wire = u32(buffer, offset + 8), u32(buffer, offset + 12)
             start = offset + record_bytes
             end = start + captured
             if end > size:
@@ -112,50 +94,24 @@ class PcapReader(FileReader):
                     self._wrong = f"a captured length of {captured} bytes"
                 needed = end - offset
                 break
-            timestamp_ns = seconds * 1_000_000_000 + fraction * unit_ns
-            if captured >= front_bytes:
-                network = start + ip
-                common = u32(buffer, start + place) & mask == word and buffer[network] == 0x45
-                if common and buffer[network + 9] == 6 and not u16(buffer, network + 6) & 0x3FFF:
-                    flow = buffer[network + 12 : network + 24]
-                    seq, ack = u32(buffer, network + 24), u32(buffer, network + 28)
-                    words, flags = buffer[network + 32], buffer[network + 33]
-                    total = u16(buffer, network + 2)
-                    payload = network + 20 + (words >> 4) * 4
-                    stop = network + total
-                    if payload <= stop and payload <= end and words >= 0x50:
-                        packet += 1
-                        offset = end
-                        cut = stop - end if stop > end else 0
-                        if cut:
-                            stop -= cut
-                            self._snap.cut(packet - self._reference, captured)
-                        if sink.segment(packet, timestamp_ns, flow, seq, ack, flags, buffer, payload, stop, cut):
-                            needed = 0
-                            break
-                        continue
-            elif not captured:
+            if not captured:
                 if seconds and buffer[offset : offset + 4] in MAGICS:
                     self._wrong = "another pcap file stands behind it, give them one by one"
                     break
-                if empty >= 0 and not u32(buffer, offset + 12):  # a compressed file of zeros is millions of these
+                if empty >= 0 and not wire:  # a compressed file of zeros is millions of these
                     packet += 1
                     offset = end
                     empty += 1
                     continue
-            wire = record(buffer, offset)[3]
+            timestamp_ns = seconds * 1_000_000_000 + fraction * unit_ns
             packet += 1
             offset = end
-            found = decode(packet, timestamp_ns, link_type, buffer, start, end, max(0, wire - captured))
-            if found is None:
-                if empty < 0 and not captured and not wire:
-                    empty = 0
-            else:
-                if found[9]:
-                    self._snap.cut(packet - self._reference, captured)
-                if feed_tuple(sink, found):
-                    needed = 0
-                    break
+            outcome = self._give(sink, packet, timestamp_ns, start, end, wire, end)
+            if outcome == PAUSED:
+                needed = 0
+                break
+            if outcome == NOTHING and empty < 0 and not captured and not wire:
+                empty = 0
         if empty > 0:
-            self._decoder.skip_empty(link_type, empty)
+            self._decoder.skip_empty(self._link_type, empty)
         self._offset, self._needed, self.packets = offset, needed, packet - self._reference

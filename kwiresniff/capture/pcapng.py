@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from kwiresniff.base.address_names import AddressNames
-from kwiresniff.base.fastint import u16, u32, u32_little
+from kwiresniff.base.fastint import u32, u32_little
 from kwiresniff.capture.fast_path import NEVER
 from kwiresniff.capture.input_stream import Stream
 from kwiresniff.capture.packet_decoder import PacketDecoder
@@ -24,7 +24,7 @@ from kwiresniff.capture.pcapng_blocks import (
     Interface,
     Section,
 )
-from kwiresniff.capture.reader import FileReader, feed_tuple
+from kwiresniff.capture.reader import PAUSED, FileReader
 from kwiresniff.capture.recorded_names import NAME_RESOLUTION, RecordedNames
 from kwiresniff.model import Problem, SegmentSink
 
@@ -38,8 +38,6 @@ MAX_BLOCK_BYTES = 16 * 1024 * 1024
 #: How far into a file its secrets are looked for: they stand before the first packet, behind a few descriptions.
 _LOOK_BYTES = 64 * 1024
 
-#: From the end of a packet's data to the next block, where there are options: the block's length and one option.
-OPTIONS_BYTES: Final = 8
 _SMALLEST_BLOCK: Final = 12
 _SMALLEST_SECTION = 28
 
@@ -73,19 +71,12 @@ class PcapngReader(FileReader):
         return (self.section.number << 32) + len(self.section.interfaces)
 
     def _packets(self, sink: SegmentSink) -> None:
-        """Give the segments of what is in the buffer to ``sink``.
-
-        One long function: every block of every capture goes through it, and the usual one is a segment at once,
-        without a call. What it knows of the interface that the last block was of are machine integers.
+        """Give the segments of what is in the buffer to ``sink``; enhanced packets of a known interface are read here.
+        What it knows of the interface that the last block was of are machine integers.
         """
-        section, decode = self.section, self._decoder.segment
+        section = self.section
         interfaces, little = section.interfaces, section.order == "<"
         current: i64 = -1  # number of the interface that the next lines are of
-        front_bytes: i64 = 0
-        ip: i64 = 0
-        place: i64 = 0
-        mask: i64 = 0
-        word: i64 = 0
         multiplier: i64 = 1
         most: i64 = 0  # a time whose upper half is below this is a product of machine integers
         interface = _NO_INTERFACE
@@ -102,12 +93,6 @@ class PcapngReader(FileReader):
         low: i64
         captured: i64
         wire: i64
-        total: i64
-        seq: i64
-        ack: i64
-        words: i64
-        flags: i64
-        cut: i64
         while size - offset >= _SMALLEST_BLOCK:
             if size - offset >= PACKET_HEADER_BYTES:
                 if little:
@@ -132,8 +117,7 @@ class PcapngReader(FileReader):
                     if number != current:
                         current = number
                         interface = interfaces[number]
-                        front = interface.front
-                        front_bytes, ip, place, mask, word = front
+                        self._packets_of(interface.link_type, interface.front)
                         multiplier = interface.multiplier
                         most = (1 << 63) // interface.multiplier >> 32 if interface.divisor == 1 else 0
                     offset = next_block
@@ -144,39 +128,9 @@ class PcapngReader(FileReader):
                             timestamp_ns += interface.offset_ns
                     else:
                         timestamp_ns = interface.time_ns(int(high) << 32 | int(low))
-                    if captured >= front_bytes:
-                        network = start + ip
-                        common = u32(buffer, start + place) & mask == word and buffer[network] == 0x45
-                        if common and buffer[network + 9] == 6 and not u16(buffer, network + 6) & 0x3FFF:
-                            flow = buffer[network + 12 : network + 24]
-                            seq, ack = u32(buffer, network + 24), u32(buffer, network + 28)
-                            words, flags = buffer[network + 32], buffer[network + 33]
-                            total = u16(buffer, network + 2)
-                            payload = network + 20 + (words >> 4) * 4
-                            stop = network + total
-                            if payload <= stop and payload <= end and words >= 0x50:
-                                if next_block - end >= OPTIONS_BYTES:
-                                    self._options(buffer, end, next_block, flow)
-                                cut = stop - end if stop > end else 0
-                                if cut:
-                                    stop -= cut
-                                    self._snap.cut(packet - self._reference, captured)
-                                if sink.segment(
-                                    packet, timestamp_ns, flow, seq, ack, flags, buffer, payload, stop, cut
-                                ):
-                                    needed = 0
-                                    break
-                                continue
-                    missing = max(0, wire - captured)
-                    found = decode(packet, timestamp_ns, interface.link_type, buffer, start, end, missing)
-                    if found is not None:
-                        if next_block - end >= OPTIONS_BYTES:
-                            self._options(buffer, end, next_block, found[2])
-                        if found[9]:
-                            self._snap.cut(packet - self._reference, captured)
-                        if feed_tuple(sink, found):
-                            needed = 0
-                            break
+                    if self._give(sink, packet, timestamp_ns, start, end, wire, next_block) == PAUSED:
+                        needed = 0
+                        break
                     continue
             self._offset, self.packets, self._timestamp_ns = offset, packet - self._reference, timestamp_ns
             if not self._other_block(sink):
@@ -187,10 +141,9 @@ class PcapngReader(FileReader):
         self._offset, self._needed, self.packets = offset, needed, packet - self._reference
         self._timestamp_ns = timestamp_ns
 
-    def _options(self, buffer: bytes, end: int, next_block: int, flow: bytes) -> None:
-        """Reads what the options between the data of a packet and the next block say of its connection."""
+    def _options(self, end: int, stop: int, flow: bytes) -> None:
         if self._names is not None:
-            self._names.options(self.section.order, buffer, end + (next_block - end & 3), next_block - 4, flow)
+            self._names.options(self.section.order, self._buffer, end + (stop - end & 3), stop - 4, flow)
 
     def _other_block(self, sink: SegmentSink) -> bool:
         """Take the block at the offset, which is no ordinary packet; False when the loop has to stop."""
@@ -213,6 +166,7 @@ class PcapngReader(FileReader):
         if end > len(buffer):
             self._needed = length
             return False
+        section.number += kind == SECTION
         try:
             if kind not in PACKETS:
                 if kind == NAME_RESOLUTION and self._names is not None:
@@ -228,9 +182,6 @@ class PcapngReader(FileReader):
         self.packets += 1
         if ticks is not None:
             self._timestamp_ns = interface.time_ns(ticks)
-        packet, missing = self._reference + self.packets, max(0, wire - captured)
-        stop = start + captured
-        found = self._decoder.segment(packet, self._timestamp_ns, interface.link_type, buffer, start, stop, missing)
-        if found is not None and found[9]:
-            self._snap.cut(self.packets, captured)
-        return found is None or not feed_tuple(sink, found)
+        self._packets_of(interface.link_type, interface.front)
+        packet, stop = self._reference + self.packets, start + captured
+        return self._give(sink, packet, self._timestamp_ns, start, stop, wire, stop) != PAUSED

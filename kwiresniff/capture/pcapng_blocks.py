@@ -91,13 +91,12 @@ class Section:
         self._key_logs: list[bytes] = []
         self._key_log_bytes = 0
         self._front = front
-        self.number = 0  # of sections so far
+        self.number = 0  # of sections whose header was read whole
         self.begin("<")
 
     def begin(self, order: str) -> None:
         """Start a section of byte order ``order`` (``<`` or ``>``); the interfaces of the last one are gone."""
         self.order = order
-        self.number += 1
         self.interfaces.clear()
         #: type, length
         self.block = struct.Struct(order + "II").unpack_from

@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
+from kwiresniff.base.fastint import u16, u32
+from kwiresniff.capture.fast_path import NEVER, Front
 from kwiresniff.capture.file_problems import DamageReporter, SnapReporter
 from kwiresniff.capture.input_stream import Stream
 from kwiresniff.capture.packet_decoder import PacketDecoder
-from kwiresniff.model import Problem, Segment, SegmentSink
+from kwiresniff.model import Problem, SegmentSink
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
+
+#: What came of a packet: no segment, one that the sink took, or one after which the sink asks for a pause.
+NOTHING: Final = 0
+TAKEN: Final = 1
+PAUSED: Final = 2
+#: From the end of a packet's data to that of its record, where there are options: a length and one option (pcapng).
+OPTIONS_BYTES: Final = 8
 
 
 class FileReader:
@@ -29,6 +42,7 @@ class FileReader:
         self._snap = SnapReporter(stream.name, report)
         self._decoder = decoder
         self._reference = reference
+        self._packets_of(0, NEVER)
         self._base = 0  # offset of the buffer in the stream
         self._buffer = b""
         self._offset = 0
@@ -99,6 +113,55 @@ class FileReader:
         """Give the packets in the buffer to the sink."""
         raise NotImplementedError
 
+    def _packets_of(self, link_type: int, front: Front) -> None:
+        """The packets that come are of this link type, of which ``front`` is the common case."""
+        self._link_type = link_type
+        self._front_bytes: i64 = front[0]
+        self._ip: i64 = front[1]
+        self._place: i64 = front[2]
+        self._mask: i64 = front[3]
+        self._word: i64 = front[4]
+
+    def _give(self, sink: SegmentSink, packet: i64, ns: int, start: i64, end: i64, wire: i64, stop: i64) -> i64:
+        """Gives the segment of the packet ``buffer[start:end]``, which had ``wire`` bytes, to ``sink``; its record ends
+        at ``stop``. Returns what came of it.
+
+        The common case (``fast_path``) is read here, without a call.
+        """
+        buffer = self._buffer
+        if end - start >= self._front_bytes:
+            network: i64 = start + self._ip
+            common = u32(buffer, start + self._place) & self._mask == self._word and buffer[network] == 0x45
+            if common and buffer[network + 9] == 6 and not u16(buffer, network + 6) & 0x3FFF:
+                words: i64 = buffer[network + 32]
+                flags: i64 = buffer[network + 33]
+                payload: i64 = network + 20 + (words >> 4) * 4
+                last: i64 = network + u16(buffer, network + 2)
+                if payload <= last and payload <= end and words >= 0x50:
+                    flow = buffer[network + 12 : network + 24]
+                    seq, ack = u32(buffer, network + 24), u32(buffer, network + 28)
+                    if stop - end >= OPTIONS_BYTES:
+                        self._options(end, stop, flow)
+                    cut: i64 = last - end if last > end else 0
+                    if cut:
+                        last -= cut
+                        self._snap.cut(packet - self._reference, end - start)
+                    paused = sink.segment(packet, ns, flow, seq, ack, flags, buffer, payload, last, cut)
+                    return PAUSED if paused else TAKEN
+        missing: i64 = wire - (end - start)
+        found = self._decoder.segment(packet, ns, self._link_type, buffer, start, end, missing if missing > 0 else 0)
+        if found is None:
+            return NOTHING
+        if stop - end >= OPTIONS_BYTES:
+            self._options(end, stop, found[2])
+        if found[9]:
+            self._snap.cut(packet - self._reference, end - start)
+        number, ns, flow, seq, ack, flags, buffer, start, end, missing = found
+        return PAUSED if sink.segment(number, ns, flow, seq, ack, flags, buffer, start, end, missing) else TAKEN
+
+    def _options(self, end: int, stop: int, flow: bytes) -> None:
+        """Reads what stands between the data of a packet and the end of its record about its connection."""
+
     def _fill(self) -> bool:
         """Fills the buffer so that it begins with a record; False when there is none."""
         if not self.begin():
@@ -123,9 +186,3 @@ class FileReader:
                     return False
             self._buffer, self._offset, self._needed = buffer, 0, 0
         return True
-
-
-def feed_tuple(sink: SegmentSink, segment: Segment) -> bool:
-    """Give a segment that is a tuple to a sink."""
-    packet, timestamp_ns, flow, seq, ack, flags, buffer, start, end, missing = segment
-    return sink.segment(packet, timestamp_ns, flow, seq, ack, flags, buffer, start, end, missing)

@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from kwiresniff.browse.captures_model import CapturesModel
+from kwiresniff.browse.captures_model import Captured, CapturesModel
 from kwiresniff.browse.messages import Jobs
 from kwiresniff.capture import open_captures, with_decryption
 from kwiresniff.capture.packet_places import PacketPlaces
@@ -40,13 +40,18 @@ def command(captures: tuple[str, ...], options: ReadOptions) -> int:
     if options.filter is not None:
         checked_filter(options.filter)
     model, jobs = model_of(captures, options._replace(filter=None))
-    app = BrowseApp(model, jobs, checked_filter, expression=options.filter or "", dark=_is_dark())
+    app = BrowseApp(model, jobs, checked_filter, expression=options.filter or "", dark=is_dark())
     app.run()
     return 0
 
 
-def model_of(captures: tuple[str, ...], options: ReadOptions) -> tuple[CapturesModel, Jobs]:
-    """What the program shows, and what its reading processes do. Raises what is wrong with captures and options."""
+def model_of(
+    captures: tuple[str, ...], options: ReadOptions, captured: Captured | None = None
+) -> tuple[CapturesModel, Jobs]:
+    """What the program shows, and what its reading processes do. Raises what is wrong with captures and options.
+
+    ``captured`` tells how far a live capture has come.
+    """
     source = EventSource(captures, options, WHOLE)  # never read: it has the plugins, and the names of topics
     topics, index, places = source.analyzer.topics, ExchangeIndex(), PacketPlaces()
 
@@ -82,10 +87,11 @@ def model_of(captures: tuple[str, ...], options: ReadOptions) -> tuple[CapturesM
         reader,
         lambda exchange, which, folded: dissection_of(source, exchange, which, folded=folded),
         shows_bytes=source.redactor is None,
+        captured=captured,
     ), jobs
 
 
-def _is_dark() -> bool:
+def is_dark() -> bool:
     """Whether the terminal is dark, as far as it says (COLORFGBG, ``foreground;background``)."""
     background = os.environ.get("COLORFGBG", "").rpartition(";")[2]
     return background not in ("7", "15")

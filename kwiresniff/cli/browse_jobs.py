@@ -8,26 +8,33 @@ from __future__ import annotations
 import time
 from array import array
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
-from typing import Final
+from typing import ClassVar, Final
 
+from kwiresniff.analysis.doctor import Doctors
 from kwiresniff.analysis.filter import Filter, compile_filter
+from kwiresniff.analysis.groups import GroupTimeline
 from kwiresniff.analysis.named import finding_with_names, row_with_names, topic_with_names
-from kwiresniff.analysis.report import Reporter
+from kwiresniff.analysis.report import MAX_FINDINGS, MAX_GROUP_EVENTS, MAX_PROBLEMS, MAX_TOPICS
 from kwiresniff.analysis.sinks import CallingSink
+from kwiresniff.analysis.stats import StatsTable, StatsTables
+from kwiresniff.analysis.topic_traffic import TopicTraffic
 from kwiresniff.base.address_names import AddressNames
 from kwiresniff.base.needs import Needs
 from kwiresniff.browse.messages import Indexed, Matches, Reported, Saved
 from kwiresniff.capture import CaptureSet
+from kwiresniff.capture.spooled import is_spool
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.cli.packet_output import PacketOutput
 from kwiresniff.cli.plugin_examiners import examiners_of
 from kwiresniff.cli.stderr_messages import Messages
-from kwiresniff.export import WRITERS, Output, json_text
+from kwiresniff.export.encode import json_text
+from kwiresniff.export.output import Output
+from kwiresniff.export.writers import WRITERS
 from kwiresniff.index import IndexSink
 from kwiresniff.index.background import Send
-from kwiresniff.model import Exchange
+from kwiresniff.index.exchange_index import number_of
+from kwiresniff.model import Event, Exchange, Problem
 from kwiresniff.packets.writing import check_target
 from kwiresniff.render.format_units import count
 from kwiresniff.render.problems import problem_line
@@ -35,11 +42,20 @@ from kwiresniff.results.findings import Finding
 
 #: Seconds between two messages: what is shown moves on so often.
 SEND_S: Final = 0.25
+#: Seconds between two states of the tabs of a live capture, and which part of the time it may take to make them.
+REPORT_S: Final = 1.0
+REPORT_SHARE: Final = 0.1
+#: Rows of a table of statistics: a reader scrolls no further.
+MAX_TAB_ROWS: Final = 1_000
+#: A SYN that nobody answers is an attempt that failed after so long without another.
+SILENT_NS: Final = 5_000_000_000
 
 
-def source_of(captures: Sequence[str], options: ReadOptions, needs: Needs) -> EventSource:
-    """The captures as every one of these processes reads them."""
-    return EventSource(captures, options._replace(no_progress=True), needs, all_views=True)
+def source_of(
+    captures: Sequence[str], options: ReadOptions, needs: Needs, wait: Callable[[], None] | None = None
+) -> EventSource:
+    """The captures as every one of these processes reads them; with ``wait``, those that grow are followed."""
+    return EventSource(captures, options._replace(no_progress=True), needs, all_views=True, wait=wait)
 
 
 def checked_filter(expression: str) -> Filter:
@@ -50,20 +66,31 @@ def checked_filter(expression: str) -> Filter:
 class _Clock:
     """Tells when it is time to send."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float = SEND_S) -> None:
+        self._seconds = seconds
         self._next = time.monotonic()
 
     def is_time(self) -> bool:
         now = time.monotonic()
         if now < self._next:
             return False
-        self._next = now + SEND_S
+        self._next = now + self._seconds
         return True
+
+    def rest(self, seconds: float) -> None:
+        """It is not time before so long."""
+        self._next = time.monotonic() + max(seconds, self._seconds)
 
 
 def index_captures(send: Send, captures: Sequence[str], options: ReadOptions) -> None:
     """Reads the captures once and sends their index part by part (``Indexed``)."""
-    source = source_of(captures, options, IndexSink.NEEDS)
+    in_flight, asked = (0, 0), _Clock(REPORT_S)
+
+    def wait() -> None:
+        source.analyzer.look_for_secrets()
+        on_buffer()
+
+    source = source_of(captures, options, IndexSink.NEEDS, wait)
     sink, messages = IndexSink(source.topic_name), Messages(source)
     clock, sent_places, learned = _Clock(), 0, 0
     files, topics = source.captures, source.analyzer.topics
@@ -83,67 +110,152 @@ def index_captures(send: Send, captures: Sequence[str], options: ReadOptions) ->
         if done:
             problems += messages.last_lines()
         fraction = 1.0 if done else files.position() / (files.total_bytes or 1)
-        send(Indexed(sink.take(), places, names, fraction, tuple(problems), source.problems, done))
+        send(Indexed(sink.take(), places, names, fraction, tuple(problems), source.problems, done, in_flight))
 
     def on_buffer() -> None:
-        if sink.waiting and clock.is_time():
+        nonlocal in_flight
+        before = in_flight
+        if is_live and asked.is_time():
+            in_flight = source.analyzer.in_flight()
+        if (sink.waiting or in_flight != before) and clock.is_time():
             send_part()
+
+    is_live = is_spool(captures[0])
 
     source.on_buffer = on_buffer
     source.read(sink)
     send_part(done=True)
 
 
-class _Ordinals:
-    """Counts exchanges, and keeps the numbers of those that a filter lets through."""
+class _Numbers:
+    """Numbers exchanges: by their rows in the index, which has them in the same order; those of a live capture, whose
+    beginning may be gone, by their places in it (``number_of``).
+    """
 
-    def __init__(self, wanted: Filter) -> None:
-        self._matches = wanted.matches
+    def __init__(self, captures: Sequence[str]) -> None:
+        self._by_place = is_spool(captures[0])
         self.seen = 0
-        self.rows = array("I")
 
-    def add(self, exchange: Exchange) -> None:
-        if self._matches(exchange):
-            self.rows.append(self.seen)
+    def next(self, exchange: Exchange) -> int:
+        """The number of the exchange behind the last one."""
         self.seen += 1
+        return number_of(exchange) if self._by_place else self.seen - 1
 
 
 def filter_captures(send: Send, captures: Sequence[str], options: ReadOptions, expression: str) -> None:
-    """Reads the captures and sends the rows of the exchanges that match an expression (``Matches``)."""
-    source = source_of(captures, options, checked_filter(expression).needs)
+    """Reads the captures and sends the numbers of the exchanges that match an expression (``Matches``)."""
+    found, numbers, clock = array("q"), _Numbers(captures), _Clock()
+
+    def send_part(*, done: bool = False) -> None:
+        if done or (clock.is_time() and (found or not is_spool(captures[0]))):
+            send(Matches(found.tobytes(), numbers.seen, done))
+            del found[:]
+
+    def wait() -> None:
+        source.analyzer.look_for_secrets()
+        send_part()
+
+    def add(exchange: Exchange) -> None:
+        number = numbers.next(exchange)
+        if wanted.matches(exchange):
+            found.append(number)
+
+    source = source_of(captures, options, checked_filter(expression).needs, wait)
     topics, files = source.analyzer.topics, source.captures
     wanted = compile_filter(expression, source.topic_name, lambda: topics.changes, source.names)
     if wanted.asked_names and isinstance(files, CaptureSet):
         files.read_names()
-    ordinals, clock = _Ordinals(wanted), _Clock()
-
-    def send_part(*, done: bool = False) -> None:
-        rows, ordinals.rows = ordinals.rows, array("I")
-        send(Matches(rows.tobytes(), ordinals.seen, done))
-
-    source.on_buffer = lambda: send_part() if clock.is_time() else None
-    source.read(CallingSink(ordinals.add))
+    source.on_buffer = send_part
+    source.read(CallingSink(add))
     send_part(done=True)
 
 
-def report_captures(send: Send, captures: Sequence[str], options: ReadOptions) -> None:
-    """Reads the captures and sends what the tabs show (``Reported``)."""
-    options = options._replace(no_progress=True)
-    source = EventSource(captures, options, Reporter.NEEDS, screen=False)
-    reporter = Reporter(source.topic_name, examiners_of(source.plugins), source.clusters, source.names)
-    source.read(CallingSink(reporter.exchange, reporter.add))
-    report = reporter.report("", source.files)
-    names = source.names
-    send(
-        Reported(
-            replace(
-                report,
-                findings=tuple(_plain(finding_with_names(one, names)) for one in report.findings),
-                stats=tuple((by, tuple(row_with_names(row, names) for row in rows)) for by, rows in report.stats),
-                topics=tuple(topic_with_names(one, names) for one in report.topics),
-            )
+class _Tabs:
+    """What the tabs count: findings of all exchanges, the rest of those that ``wanted`` lets through."""
+
+    NEEDS: ClassVar[Needs] = Doctors.NEEDS | GroupTimeline.NEEDS | TopicTraffic.NEEDS
+
+    def __init__(self, source: EventSource, by: Sequence[Sequence[str]], wanted: Filter | None) -> None:
+        clusters, topic_name = source.clusters, source.topic_name
+        self._source = source
+        self._wanted = wanted
+        self._doctor = Doctors(topic_name, examiners_of(source.plugins), clusters)
+        self._tables = [StatsTable(names, topic_name) for names in by]
+        self._stats = StatsTables(self._tables)
+        self._timeline = GroupTimeline(topic_name, clusters)
+        self._topics = TopicTraffic(topic_name, clusters)
+        self._problems: list[Problem] = []
+        self.changed = True
+
+    def exchange(self, exchange: Exchange) -> None:
+        """An exchange."""
+        self.changed = True
+        self._doctor.exchange(exchange)
+        if self._wanted is None or self._wanted.matches(exchange):
+            self._stats.add(exchange)
+            self._timeline.add(exchange)
+            self._topics.exchange(exchange)
+
+    def other(self, event: Event) -> None:
+        """An ended connection, an attempt at one, or a problem."""
+        self.changed = True
+        self._doctor.add(event)
+        if isinstance(event, Problem) and len(self._problems) < MAX_PROBLEMS:
+            self._problems.append(event)
+
+    def reported(self, expression: str, *, done: bool) -> Reported:
+        """What the tabs show now."""
+        self.changed = False
+        names = self._source.names
+        stats = {
+            "+".join(one.by): tuple(row_with_names(row, names) for row in one.rows()[:MAX_TAB_ROWS])
+            for one in self._tables
+        }
+        return Reported(
+            expression,
+            tuple(self._source.files),
+            tuple(_plain(finding_with_names(one, names)) for one in self._doctor.findings()[:MAX_FINDINGS]),
+            stats,
+            tuple(topic_with_names(one, names) for one in self._topics.topics()[:MAX_TOPICS]),
+            tuple(self._timeline.events()[:MAX_GROUP_EVENTS]),
+            tuple(self._problems),
+            done,
         )
-    )
+
+
+def report_captures(
+    send: Send, captures: Sequence[str], options: ReadOptions, by: Sequence[Sequence[str]], expression: str
+) -> None:
+    """Reads the captures and sends what the tabs show (``Reported``), of a live capture again and again. ``by`` are the
+    dimensions of the statistics.
+    """
+    clock = _Clock(REPORT_S)
+
+    def wait() -> None:
+        source.analyzer.look_for_secrets()
+        on_buffer()
+
+    def on_buffer() -> None:
+        if is_live and tabs.changed and clock.is_time():
+            began = time.monotonic()
+            source.analyzer.end_attempts(SILENT_NS)
+            source.release()
+            send(tabs.reported(expression, done=False))
+            clock.rest((time.monotonic() - began) / REPORT_SHARE)
+
+    is_live = is_spool(captures[0])
+    wanted = checked_filter(expression) if expression else None
+    needs = _Tabs.NEEDS if wanted is None else _Tabs.NEEDS | wanted.needs
+    source = EventSource(captures, options._replace(no_progress=True), needs, screen=False, wait=wait)
+    if wanted is not None:
+        topics, files = source.analyzer.topics, source.captures
+        wanted = compile_filter(expression, source.topic_name, lambda: topics.changes, source.names)
+        if wanted.asked_names and isinstance(files, CaptureSet):
+            files.read_names()
+    tabs = _Tabs(source, by, wanted)
+    source.on_buffer = on_buffer
+    source.read(CallingSink(tabs.exchange, tabs.other))
+    send(tabs.reported(expression, done=True))
 
 
 def _plain(finding: Finding) -> Finding:
@@ -151,33 +263,35 @@ def _plain(finding: Finding) -> Finding:
     return finding._replace(explains={}, symptoms=tuple(map(_plain, finding.symptoms)))
 
 
-class _Rows:
-    """Gives ``take`` the exchanges of some rows, which are 32 bits each."""
+class _Chosen:
+    """Gives ``take`` the exchanges with some numbers, which are 64 bits each; counts them."""
 
-    def __init__(self, rows: bytes, take: Callable[[Exchange], None]) -> None:
-        self._wanted: Collection[int] = frozenset(array("I", rows))
+    def __init__(self, captures: Sequence[str], numbers: bytes, take: Callable[[Exchange], None]) -> None:
+        self._wanted: Collection[int] = frozenset(array("q", numbers))
         self._take = take
-        self._seen = 0
+        self._numbers = _Numbers(captures)
+        self.count = 0
 
     def add(self, exchange: Exchange) -> None:
-        if self._seen in self._wanted:
+        if self._numbers.next(exchange) in self._wanted:
+            self.count += 1
             self._take(exchange)
-        self._seen += 1
 
 
-def save_exchanges(send: Send, captures: Sequence[str], options: ReadOptions, rows: bytes, path: str) -> None:
-    """Writes the exchanges of some rows to a file as JSON Lines, and sends how many (``Saved``)."""
+def save_exchanges(send: Send, captures: Sequence[str], options: ReadOptions, numbers: bytes, path: str) -> None:
+    """Writes the exchanges with some numbers to a file as JSON Lines, and sends how many (``Saved``)."""
     source = source_of(captures, options, Needs("records", text=json_text))
     check_target(source.files, path)
     with Output(path) as out:
         writer = WRITERS["jsonl"](out.stream, source.files)
-        source.read(CallingSink(_Rows(rows, writer.write).add))
+        chosen = _Chosen(captures, numbers, writer.write)
+        source.read(CallingSink(chosen.add))
         writer.close()
-    send(Saved(path, count(len(array("I", rows)), "exchange")))
+    send(Saved(path, count(chosen.count, "exchange")))
 
 
-def save_packets(send: Send, captures: Sequence[str], options: ReadOptions, rows: bytes, path: str) -> None:
-    """Writes the packets of the exchanges of some rows as ``read -w`` does, and sends how many (``Saved``)."""
+def save_packets(send: Send, captures: Sequence[str], options: ReadOptions, numbers: bytes, path: str) -> None:
+    """Writes the packets of the exchanges with some numbers as ``read -w`` does, and sends how many (``Saved``)."""
     output = PacketOutput(captures, options._replace(no_progress=True), path)
-    output.source.read(CallingSink(_Rows(rows, output.take).add))
+    output.source.read(CallingSink(_Chosen(captures, numbers, output.take).add))
     send(Saved(path, output.write()))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from kwiresniff.cli.collect import FORMS_OF_ROWS, print_objects
 from kwiresniff.cli.inventory import collect, writer
 from kwiresniff.cli.options import ReadOptions, capture_command, form_option
-from kwiresniff.cli.rows import print_rows
 from kwiresniff.export.clients import client_json
-from kwiresniff.render.one_line import client_columns
+from kwiresniff.render.clients import client_columns
+from kwiresniff.render.one_line import write_lines
+from kwiresniff.render.terminal import stdout_for
 
 
 @capture_command("clients")
@@ -22,7 +23,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     if form == "table":
         writer(found.source).clients(found.clients)
     elif form == "lines":
-        print_rows(found.clients, client_columns, options)
+        write_lines(*stdout_for(options.color), found.clients, client_columns)
     else:
         print_objects((client_json(one, found.source.files) for one in found.clients), form)
     return found.end()

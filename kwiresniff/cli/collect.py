@@ -10,8 +10,9 @@ from kwiresniff.analysis.sinks import CallingSink
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.outcomes import INTERRUPTED
 from kwiresniff.cli.stderr_messages import Messages
-from kwiresniff.export import Output, json_line, json_text
 from kwiresniff.export.csv_table import csv_lines
+from kwiresniff.export.encode import json_line, json_text
+from kwiresniff.export.output import Output
 from kwiresniff.model import Event, Exchange, Problem
 
 FORMS = ("table", "csv", "json", "jsonl")

@@ -14,11 +14,13 @@ from kwiresniff.cli.options import MAX_DECOMPRESSED_HELP, SizeType
 from kwiresniff.cli.outcomes import FAILED, one_line
 from kwiresniff.codec.record_limits import decompress_always
 from kwiresniff.errors import DecodeError, KwiresniffError, SchemaError
-from kwiresniff.export import Output, json_line
+from kwiresniff.export.encode import json_line
 from kwiresniff.export.json_objects import single_json
-from kwiresniff.render import TreeWriter, stdout_for
+from kwiresniff.export.output import Output
+from kwiresniff.render.terminal import stdout_for
+from kwiresniff.render.tree import TreeWriter
 from kwiresniff.schema.apis import find_api
-from kwiresniff.session import dissect_message
+from kwiresniff.session.annotation import dissect_message
 from kwiresniff.session.standalone import decode_messages
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from kwiresniff.cli.outcomes import FAILED, INTERRUPTED
 from kwiresniff.cli.plugin_examiners import examiners_of
 from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.export.comparison import comparison_json
-from kwiresniff.render import stdout_for
 from kwiresniff.render.comparison import ComparisonWriter
+from kwiresniff.render.terminal import stdout_for
 
 
 class _Side(NamedTuple):

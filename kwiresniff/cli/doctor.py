@@ -12,8 +12,8 @@ from kwiresniff.cli.options import ReadOptions, capture_command, form_option
 from kwiresniff.cli.outcomes import FAILED
 from kwiresniff.cli.plugin_examiners import examiners_of
 from kwiresniff.export.findings import finding_json
-from kwiresniff.render import stdout_for
 from kwiresniff.render.findings import FindingWriter
+from kwiresniff.render.terminal import stdout_for
 
 
 @capture_command("doctor")

@@ -13,11 +13,14 @@ from kwiresniff.base.needs import Needs
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.screen import Screen
 from kwiresniff.cli.stderr_messages import Messages
-from kwiresniff.export import WRITERS, Output, json_text
+from kwiresniff.export.encode import json_text
+from kwiresniff.export.output import Output
+from kwiresniff.export.writers import WRITERS
 from kwiresniff.model import Direction, Dissection, Event, Exchange, Problem
-from kwiresniff.render import SummaryWriter, TreeWriter
 from kwiresniff.render.decoded_values import show_decoded
-from kwiresniff.session import dissect_message
+from kwiresniff.render.summary import SummaryWriter
+from kwiresniff.render.tree import TreeWriter
+from kwiresniff.session.annotation import dissect_message
 
 if TYPE_CHECKING:
     from kwiresniff.capture.live import LiveCapture

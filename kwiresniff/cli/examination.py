@@ -14,8 +14,8 @@ from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.plugin_examiners import examiners_of
 from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.model import Event, Problem
-from kwiresniff.render import stdout_for
 from kwiresniff.render.findings import FindingWriter
+from kwiresniff.render.terminal import stdout_for
 
 #: Findings are looked at so often, in seconds.
 REVIEW_S = 2.0

@@ -13,9 +13,9 @@ from kwiresniff.cli.options import ReadOptions, capture_command
 from kwiresniff.cli.outcomes import INTERRUPTED, one_line
 from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.errors import ExportError
-from kwiresniff.export import WRITERS, Output, format_of, json_text
-from kwiresniff.export.output import refuse_capture
-from kwiresniff.export.writers import Writer
+from kwiresniff.export.encode import json_text
+from kwiresniff.export.output import Output, refuse_capture
+from kwiresniff.export.writers import WRITERS, Writer, format_of
 from kwiresniff.model import Event, Problem
 from kwiresniff.plugins.exporting import PluginWriter
 from kwiresniff.plugins.loading import load_plugins

@@ -12,15 +12,16 @@ from typing import Any, Final, NamedTuple
 import click
 
 from kwiresniff.analysis.filter.fields import Field, body_field, fields, unknown_step
-from kwiresniff.analysis.sinks import CallingSink
 from kwiresniff.base.depths import DEPTHS, Depth
 from kwiresniff.base.needs import Needs
 from kwiresniff.base.time_units import SECOND_NS
+from kwiresniff.cli.collect import read_through
 from kwiresniff.cli.event_source import EventSource
-from kwiresniff.cli.stderr_messages import Messages
-from kwiresniff.export import Output, bytes_json, json_text, rfc3339
+from kwiresniff.export.encode import bytes_json, json_text
 from kwiresniff.export.escaping import escape_text
-from kwiresniff.model import Event, Exchange, Problem, TopicNames
+from kwiresniff.export.output import Output
+from kwiresniff.export.times import rfc3339
+from kwiresniff.model import Exchange, TopicNames
 from kwiresniff.schema import API_NAMES, error
 
 #: What separates fields, and values of one field.
@@ -44,7 +45,6 @@ def needs_of_fields(names: Sequence[str]) -> Needs:
 def print_fields(source: EventSource, names: Sequence[str]) -> bool:
     """Prints a line for each exchange; False when the user interrupted it."""
     chosen = [_Chosen(field, _TEXTS.get(field.kind, _text)) for field in (_field(n, source.topic_name) for n in names)]
-    messages = Messages(source)
 
     def line(exchange: Exchange) -> bytes:
         cells = [_BETWEEN_VALUES.join(_texts(one, exchange)) for one in chosen]
@@ -57,11 +57,7 @@ def print_fields(source: EventSource, names: Sequence[str]) -> bool:
             if source.live:
                 out.stream.flush()
 
-        def other(event: Event) -> None:
-            if isinstance(event, Problem):
-                messages.problem(event)
-
-        finished = source.read(CallingSink(write, other))
+        finished, messages = read_through(source, write)
     if finished:
         messages.end()
     return finished

@@ -13,9 +13,9 @@ from kwiresniff.cli.options import ReadOptions, capture_command, form_option
 from kwiresniff.export.flows import record_flow_json
 from kwiresniff.identity.addresses import AddressBook
 from kwiresniff.model import Exchange
-from kwiresniff.render import printable, stdout_for
 from kwiresniff.render.flow_graphs import graphviz, mermaid
 from kwiresniff.render.flow_table import write_flows
+from kwiresniff.render.terminal import printable, stdout_for
 
 FORMS = ("table", "csv", "json", "jsonl", "dot", "mermaid")
 _GRAPHS = {"dot": graphviz, "mermaid": mermaid}

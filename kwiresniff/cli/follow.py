@@ -22,9 +22,9 @@ from kwiresniff.export.follow import follow_event_json
 from kwiresniff.model import Exchange, Message
 from kwiresniff.packets import Selection, Source
 from kwiresniff.packets.following import MAX_EVENTS, tcp_events
-from kwiresniff.render import stdout_for
 from kwiresniff.render.follow_lines import FollowWriter
 from kwiresniff.render.info_column import facts
+from kwiresniff.render.terminal import stdout_for
 from kwiresniff.results.follow import FollowEvent
 
 #: What may be followed, each with the filters that choose its exchanges; ``{}`` is the value, as a literal.

@@ -9,8 +9,8 @@ from kwiresniff.cli.collect import FORMS, end, print_objects, read_through
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions, capture_command, form_option
 from kwiresniff.export.groups import group_event_json
-from kwiresniff.render import stdout_for
 from kwiresniff.render.groups import GroupWriter
+from kwiresniff.render.terminal import stdout_for
 
 
 @capture_command("groups")

@@ -20,6 +20,8 @@ def open_and_hand_over(
     rotation: Rotation,
     mode: int,
     names: AddressNames,
+    *,
+    has_screen: bool = False,
 ) -> LiveCapture:
     """The capture, with the files for its packets, read by a process that is root no longer. ``names`` are told in
     comments on the packets.
@@ -31,7 +33,7 @@ def open_and_hand_over(
     try:
         if identity is not None and _needs_nobody_else(live, identity, options, write, rotation, mode):
             if not may_read(identity, [__file__, os.__file__, *filter(os.path.isdir, sys.path)]):
-                preload()
+                preload(screen=has_screen)
             give_up_root(identity)
         if write is not None and not live.writes:
             live.write_to(write, rotation, mode)

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import signal
-    from collections.abc import Iterator
-
-    from kwiresniff.analysis.sinks import WholeEvents
-else:
-    import _signal as signal  # ``signal`` makes enumerations of its numbers first, a tenth of a short run
+from kwiresniff.analysis.sinks import WholeEvents
 
 
 def _endings() -> list[signal.Signals]:

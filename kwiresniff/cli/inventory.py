@@ -12,8 +12,8 @@ from kwiresniff.cli.options import ReadOptions
 from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.identity.addresses import AddressBook
 from kwiresniff.model import Connection, Event, Exchange
-from kwiresniff.render import stdout_for
 from kwiresniff.render.clients import ClientWriter
+from kwiresniff.render.terminal import stdout_for
 from kwiresniff.results.clients import Client
 
 if TYPE_CHECKING:

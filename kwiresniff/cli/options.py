@@ -60,12 +60,19 @@ class MomentType(ParamType):
 
 
 class DurationType(ParamType):
-    """A time that is longer than nothing: ``100ms``, ``10s``. Its value are nanoseconds."""
+    """A time that is longer than nothing: ``100ms``, ``10s``; its value are nanoseconds. With ``in_seconds`` a number
+    alone counts seconds.
+    """
 
     name = "duration"
 
+    def __init__(self, *, in_seconds: bool = False) -> None:
+        self._in_seconds = in_seconds
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         found = value if isinstance(value, int) else duration_ns(value)
+        if found is None and self._in_seconds:
+            found = duration_ns(f"{value}s")
         if found is None or found <= 0:
             self.fail(f"{value!r} is no duration like 100ms or 10s", param, ctx)
         return found
@@ -223,13 +230,15 @@ def capture_command(
     """
 
     def made(work: _Work) -> click.Command:
+        read = gathered(work, "options", ReadOptions)
+
         @wraps(work)
         def run(files: tuple[str, ...], captures: tuple[str, ...], **values: Any) -> Any:
             if not files and not captures:
                 raise click.UsageError(f"Missing argument '{metavar}'.")
-            return work(captures=(*files, *captures), **_with_read_options(values))
+            return read(captures=(*files, *captures), **values)
 
-        command = _with_options(run, (*_OF_FILES, *_OF_TRAFFIC))
+        command = with_options(run, (*_OF_FILES, *_OF_TRAFFIC))
         command = click.argument("captures", metavar=metavar, nargs=-1)(command)
         for argument in reversed(leading):
             command = argument(command)
@@ -241,21 +250,23 @@ def capture_command(
 def live_options(work: _Work) -> _Work:
     """Gives a function the shared options that have a meaning for a network, as one ``options: ReadOptions``."""
 
-    @wraps(work)
-    def run(**values: Any) -> Any:
-        return work(**_with_read_options(values))
-
     port = _port_option("Only packets to or from this port, chosen in the kernel; may be repeated.")
-    return _with_options(run, (port, *_OF_TRAFFIC))
+    return with_options(gathered(work, "options", ReadOptions), (port, *_OF_TRAFFIC))
 
 
-def _with_options(work: _Work, options: Sequence[Callable[[_Work], _Work]]) -> _Work:
+def with_options(work: _Work, options: Sequence[Callable[[_Work], _Work]]) -> _Work:
+    """Gives a function options, which help lists in their order."""
     for option in reversed(options):
         work = option(work)
     return work
 
 
-def _with_read_options(values: dict[str, Any]) -> dict[str, Any]:
-    """The values of options, those of the shared ones as one ``options``."""
-    given = {name: values.pop(name) for name in ReadOptions._fields if name in values}
-    return {"options": ReadOptions(**given), **values}
+def gathered(work: _Work, name: str, kind: Any) -> _Work:
+    """Gives a function those of its options that are fields of ``kind``, a named tuple, as one with this name."""
+
+    @wraps(work)
+    def run(**values: Any) -> Any:
+        given = {field: values.pop(field) for field in kind._fields if field in values}
+        return work(**{name: kind(**given)}, **values)
+
+    return run

@@ -20,16 +20,17 @@ from kwiresniff.cli.pipeline_options import (
     Decoding,
     cluster_options,
     decoding_options,
-    duration_of,
     duration_option,
     output_options,
 )
 from kwiresniff.cli.pipeline_progress import bar, counter, summary
-from kwiresniff.export import Output, json_line
+from kwiresniff.export.encode import json_line
+from kwiresniff.export.output import Output
 from kwiresniff.export.table_columns import QUERYABLE
 from kwiresniff.pipeline.hadoop import HadoopInputs, is_remote
 from kwiresniff.pipeline.sql_check import check_sql
-from kwiresniff.render import console, plain_table
+from kwiresniff.render.tables import plain_table
+from kwiresniff.render.terminal import console
 
 _keylog_option = click.option("--keylog", metavar="FILE", help="TLS keys to decrypt with; workers must see it.")
 _fresh_option = click.option(
@@ -122,9 +123,9 @@ def watch_command(
     out: str,
     cluster: Cluster,
     decoding: Decoding,
-    every: str,
-    settle: str,
-    idle: str,
+    every: int,
+    settle: int,
+    idle: int,
     keylog: str | None,
     once: bool,
     finish: bool,
@@ -144,9 +145,9 @@ def watch_command(
         folder,
         out,
         settings=decoding.settings(None if keylog is None else os.path.abspath(keylog)),
-        idle_ns=duration_of(idle, "--idle"),
-        settle_s=duration_of(settle, "--settle") / 1e9,
-        every_s=None if once else duration_of(every, "--every") / 1e9,
+        idle_ns=idle,
+        settle_s=settle / 1e9,
+        every_s=None if once else every / 1e9,
         finish=finish,
         tables=decoding.tables,
         grouping=decoding.grouping,

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import secrets
 import sys
-from collections.abc import Callable, Sequence
-from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
 
 import click
 
 from kwiresniff.analysis.filter import compile_filter
-from kwiresniff.analysis.parse_units import duration_ns
 from kwiresniff.base.current_folder import outside_current_folder
 from kwiresniff.capture.topic_file import read_topic_file
 from kwiresniff.cli.click_commands import remember_traceback
@@ -21,7 +20,10 @@ from kwiresniff.cli.options import (
     SCHEMAS_HELP,
     VALUE_FORMAT_HELP,
     DecodeAsType,
+    DurationType,
     SizeType,
+    gathered,
+    with_options,
 )
 from kwiresniff.cli.redact_key import redact_key
 from kwiresniff.errors import SchemaError
@@ -31,9 +33,6 @@ from kwiresniff.pipeline.spark_session import make_paths_absolute, start_session
 from kwiresniff.pipeline.unit_reader import Settings
 from kwiresniff.plugins.hooks import PluginOptions
 from kwiresniff.schema import find_release
-
-if TYPE_CHECKING:
-    from kwiresniff.pipeline.unit_reader import Settings
 
 #: A guess of how many tasks a cluster runs at once.
 CLUSTER_SLOTS = 64
@@ -204,40 +203,17 @@ _OUTPUT = (
 
 def output_options(command: _Command) -> _Command:
     """Gives a command ``quiet`` and ``progress``."""
-    return _with(_OUTPUT, command)
+    return with_options(command, _OUTPUT)
 
 
 def cluster_options(command: _Command) -> _Command:
     """Gives a command that starts Spark one ``cluster: Cluster``."""
-    return _with(_CLUSTER, _gathered(command, "cluster", Cluster))
+    return with_options(gathered(command, "cluster", Cluster), _CLUSTER)
 
 
 def decoding_options(command: _Command) -> _Command:
     """Gives a command that decodes captures one ``decoding: Decoding``."""
-    return _with(_DECODING, _gathered(command, "decoding", Decoding))
+    return with_options(gathered(command, "decoding", Decoding), _DECODING)
 
 
-def _gathered(command: _Command, name: str, kind: Any) -> _Command:
-    @wraps(command)
-    def run(**params: Any) -> Any:
-        given = {field: params.pop(field) for field in kind._fields}
-        return command(**{name: kind(**given)}, **params)
-
-    return run
-
-
-def _with(options: Sequence[_Command], command: _Command) -> _Command:
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
-def duration_of(text: str, option: str) -> int:
-    """Nanoseconds."""
-    found = duration_ns(text)
-    if found is None or found <= 0:
-        raise click.BadParameter(f"{text!r} is no duration like 30s, 10m or 1h", param_hint=f"'{option}'")
-    return found
-
-
-duration_option = partial(click.option, metavar="TIME", show_default=True)
+duration_option = partial(click.option, type=DurationType(), metavar="TIME", show_default=True)

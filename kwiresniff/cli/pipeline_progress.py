@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from kwiresniff.cli.outcomes import one_line
-from kwiresniff.render import console
+from kwiresniff.render.terminal import console
 
 #: Files that are named at the end of a run; manifest.json names all of them.
 MAX_NAMED_FILES = 5

@@ -7,10 +7,11 @@ import sys
 import click
 
 from kwiresniff.cli.options import PLUGIN_HELP, SCHEMAS_HELP, VALUE_FORMAT_HELP
-from kwiresniff.export import json_line
+from kwiresniff.export.encode import json_line
 from kwiresniff.plugins.hooks import PluginOptions
 from kwiresniff.plugins.loading import ENTRY_POINTS, load_plugins
-from kwiresniff.render import console, plain_table
+from kwiresniff.render.tables import plain_table
+from kwiresniff.render.terminal import console
 
 
 @click.command("plugins")

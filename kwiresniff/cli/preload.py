@@ -65,12 +65,37 @@ _OTHERS = (
     "zstandard",
 )
 
+#: The same for the screen, beside what its modules import.
+_OF_SCREEN = (
+    "concurrent.futures.thread",
+    "rich.ansi",
+    "rich.traceback",
+    "textual._xterm_parser",
+    "textual.drivers.headless_driver",
+    "textual.drivers.linux_driver",
+    "textual.layouts.factory",
+    "textual.layouts.stream",
+    "textual.scrollbar",
+    "textual.widgets._toast",
+)
 
-def preload() -> None:
-    """Takes half a second; what is not installed is left out."""
+
+def _preload_screen() -> None:
+    import kwiresniff.browse
+
+    found = pkgutil.walk_packages(kwiresniff.browse.__path__, "kwiresniff.browse.")
+    for name in ("kwiresniff.cli.browse", *(one.name for one in found), *_OF_SCREEN):
+        with suppress(ImportError):
+            import_module(name)
+
+
+def preload(*, screen: bool) -> None:
+    """Takes half a second, with what the screen needs twice as long; what is not installed is left out."""
     ours = (one.name for one in pkgutil.walk_packages(kwiresniff.__path__, "kwiresniff.", lambda name: None))
     for name in (*(one for one in ours if not one.startswith(_ELSEWHERE)), *_OTHERS):
         with suppress(ImportError):
             import_module(name)
+    if screen:
+        _preload_screen()
     cells("漢 ✓")  # rich loads its table of widths when it first meets what is not ASCII
     keep_data()

@@ -7,8 +7,8 @@ from kwiresniff.cli.collect import FORMS, end, print_objects, read_through
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions, capture_command, form_option
 from kwiresniff.export.producers import producer_json
-from kwiresniff.render import stdout_for
 from kwiresniff.render.producer_blocks import ProducerWriter
+from kwiresniff.render.terminal import stdout_for
 
 
 @capture_command("producers")

@@ -6,7 +6,7 @@ import sys
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from kwiresniff.render import console
+from kwiresniff.render.terminal import console
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress

@@ -10,8 +10,7 @@ from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions, capture_command
 from kwiresniff.cli.outcomes import one_line
 from kwiresniff.cli.plugin_examiners import examiners_of
-from kwiresniff.export import Output
-from kwiresniff.export.output import refuse_capture
+from kwiresniff.export.output import Output, refuse_capture
 from kwiresniff.render.page import check, page
 
 

@@ -12,7 +12,8 @@ import click
 
 from kwiresniff.cli.click_commands import SuggestingGroup
 from kwiresniff.errors import SchemaError
-from kwiresniff.render import console, plain_table
+from kwiresniff.render.tables import plain_table
+from kwiresniff.render.terminal import console
 from kwiresniff.schema.apis import DATA, apis, data_index, find_api
 from kwiresniff.schema.check import differences
 from kwiresniff.schema.enums import API_KEY

@@ -9,7 +9,7 @@ import os
 import sys
 from typing import TextIO
 
-from kwiresniff.render import printable, use_color, width_of
+from kwiresniff.render.terminal import printable, use_color, width_of
 
 #: Bytes that are collected before they are written, when nobody watches. A page for a pager is not more.
 HELD_BYTES = 64 << 10

@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 import sys
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from kwiresniff.analysis.metrics import DEFAULT_SERIES
-from kwiresniff.analysis.parse_units import duration_ns
 from kwiresniff.base.address_names import AddressNames
 from kwiresniff.capture.live import LiveCapture, LiveOptions, Rotation, network_interfaces
 from kwiresniff.capture.live.bpf import expression
@@ -19,35 +18,19 @@ from kwiresniff.capture.live.savefiles import PRIVATE
 from kwiresniff.capture.live.source import DEFAULT_BUFFER_BYTES, DEFAULT_DELAY_MS, DEFAULT_SNAP_BYTES
 from kwiresniff.cli.click_commands import ParamType, TrafficCommand
 from kwiresniff.cli.event_output import FORMS, screen_for
-from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.handover import open_and_hand_over
 from kwiresniff.cli.interrupts import ready
 from kwiresniff.cli.metrics import AddressType, served_metrics
-from kwiresniff.cli.options import ReadOptions, live_options
+from kwiresniff.cli.options import DurationType, ReadOptions, live_options
 from kwiresniff.cli.outcomes import INTERRUPTED, one_line
-from kwiresniff.cli.sniff_view import show, view_of
+from kwiresniff.cli.sniff_view import show, show_screen, view_of
 from kwiresniff.cli.tables import ByType
-
-if TYPE_CHECKING:
-    pass
 
 #: What is shown once a second, or at the end, may come a little later: each batch of packets costs a waking up.
 CALM_DELAY_MS = 250
 
 _FILE_SIZE = re.compile(r"([1-9]\d{0,9})([kKmMgG]?)", re.ASCII)
 _FILE_SIZE_UNITS = {"": 1_000_000, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
-
-
-class DurationType(ParamType):
-    """``30s``, ``5m``, a number alone counts seconds; nanoseconds."""
-
-    name = "duration"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        found = duration_ns(value) or duration_ns(f"{value}s")
-        if found is None or found <= 0:
-            self.fail(f"{value!r} is not a duration like 30s or 5m", param, ctx)
-        return found
 
 
 class FileSizeType(ParamType):
@@ -106,18 +89,20 @@ def _list_interfaces(ctx: click.Context, param: click.Parameter, wanted: bool) -
     "-o",
     "form",
     type=click.Choice([*FORMS, "stats", "topics", "doctor"]),
-    default="tree",
-    show_default=True,
-    help="Annotated trees, one line per exchange, JSON, statistics, topics, or what is wrong as it comes and goes.",
+    help="Annotated trees, one line per exchange, JSON, statistics, topics, or what is wrong as it comes and goes.  "
+    "[default: the screen on a terminal, else tree]",
 )
 @click.option(
-    "--live/--no-live", "watched", default=None, help="Refreshed in place, as -o stats and -o topics are on a terminal."
+    "--live/--no-live",
+    "watched",
+    default=None,
+    help="On the whole screen, or not. -o stats, topics, doctor are its tabs.",
 )
 @click.option("--by", type=ByType(), metavar="NAMES", help="Tables of statistics, as in stats.")
 @click.option("-c", "--count", type=click.IntRange(1), metavar="N", help="Stop after N packets.")
 @click.option(
     "--duration",
-    type=DurationType(),
+    type=DurationType(in_seconds=True),
     metavar="TIME",
     help="Stop after a time like 30s or 5m; a number alone counts seconds.",
 )
@@ -188,7 +173,7 @@ def command(
     words: tuple[str, ...],
     options: ReadOptions,
     interfaces: tuple[str, ...],
-    form: str,
+    form: str | None,
     watched: bool | None,
     by: tuple[tuple[str, ...], ...] | None,
     count: int | None,
@@ -229,24 +214,31 @@ def command(
     processes = Processes(names)
     processes.scan()  # as root, if we are: later only of processes that the new user may look at
     with ExitStack() as stack:
-        live = open_and_hand_over(wanted, options, user, write, Rotation(file_size, seconds, files), mode, names)
+        live = open_and_hand_over(
+            wanted, options, user, write, Rotation(file_size, seconds, files), mode, names, has_screen=view.watched
+        )
         stack.callback(live.close)
         if options.keylog is not None:
             _follow_key_log(live, options.keylog, quiet=options.quiet)
         screen = None if view.is_summed_up() else screen_for(view.form, options)
         source = view.event_source(live, options, metrics=address is not None, names=names)
         live.on_secrets = source.analyzer.look_for_secrets
+        shown = stack.enter_context(view.started_screen(live, options)) if view.watched else None
         if address is not None:
             served = served_metrics(live, source, address, metrics_series, topics=topic_metrics, names=metrics_hosts)
             stack.enter_context(served)
         stack.enter_context(processes.watched())
         stack.enter_context(ready(live.stop))
-        if not (view.watched or options.quiet):
-            _print_listening(live, wanted.expression)
-        finished = show(view, live, source, screen)
+        if shown is not None:
+            finished, exchanges, code = show_screen(view, live, source, shown, is_read=address is not None)
+        else:
+            if not options.quiet:
+                _print_listening(live, wanted.expression, view.advice)
+            finished = show(view, live, source, screen)
+            exchanges, code = source.exchanges, source.exit_code()
     if not options.quiet:
-        _sum_up(live, source)
-    return source.exit_code() if finished else INTERRUPTED
+        _sum_up(live, exchanges)
+    return code if finished else INTERRUPTED
 
 
 def _follow_key_log(live: LiveCapture, keylog: str, *, quiet: bool) -> None:
@@ -266,16 +258,18 @@ def _check_files(write: str | None, file_size: int | None, seconds: int | None, 
         raise click.UsageError("-w needs the name of a file: standard output has the exchanges")
 
 
-def _print_listening(live: LiveCapture, expression: str) -> None:
+def _print_listening(live: LiveCapture, expression: str, advice: str) -> None:
     """From here on no packet is missed: whoever starts traffic by a script waits for this line."""
+    if advice:
+        print(f"kwiresniff: {advice}", file=sys.stderr)
     chosen = f", {expression}" if expression else ""
     print(f"kwiresniff: listening on {', '.join(live.files)}{chosen}", file=sys.stderr, flush=True)
 
 
-def _sum_up(live: LiveCapture, source: EventSource) -> None:
+def _sum_up(live: LiveCapture, exchanges: int) -> None:
     sys.stdout.flush()
     print(
-        f"kwiresniff: {', '.join(live.files)}: {live.packets:,} packets, {source.exchanges:,} exchanges, "
+        f"kwiresniff: {', '.join(live.files)}: {live.packets:,} packets, {exchanges:,} exchanges, "
         f"{live.dropped:,} packets dropped",
         file=sys.stderr,
     )

@@ -4,46 +4,76 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
 from kwiresniff.analysis.doctor import Doctors
 from kwiresniff.analysis.metrics import Metrics
+from kwiresniff.analysis.named import topic_with_names
 from kwiresniff.analysis.sinks import CallingSink
 from kwiresniff.analysis.stats import StatsTable, StatsTables
 from kwiresniff.analysis.topic_metrics import TopicMetrics
 from kwiresniff.analysis.topic_traffic import TopicTraffic
 from kwiresniff.base.address_names import AddressNames
 from kwiresniff.base.needs import Needs
+from kwiresniff.browse.messages import Reported
+from kwiresniff.browse.tabs import DIMENSIONS
 from kwiresniff.capture import SegmentSource
 from kwiresniff.capture.live import LiveCapture
 from kwiresniff.cli.event_output import needs_of_form, print_events
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions
+from kwiresniff.cli.outcomes import FAILED
+from kwiresniff.cli.sniff_screen import Screen as LiveScreen
+from kwiresniff.cli.sniff_screen import capture, is_installed, started
 from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.cli.tables import needs_bodies, needs_of, print_tables
-from kwiresniff.model import Event, Problem
+from kwiresniff.errors import KwiresniffError
+from kwiresniff.model import Event, Exchange, Problem
+from kwiresniff.render.findings import FindingWriter
+from kwiresniff.render.problems import problem_line
+from kwiresniff.render.terminal import stdout_for
+from kwiresniff.render.topic_blocks import TopicWriter
 
 if TYPE_CHECKING:
     from kwiresniff.cli.screen import Screen
 
 
+#: Statistics and topics are printed so often, in seconds, where there is no screen.
+EVERY_S: Final = 1.0
+#: Working out what to print takes no more than this part of the time.
+SHARE: Final = 0.1
+#: Problems that are printed when the screen is gone.
+LAST_PROBLEMS: Final = 100
+#: What is a tab of the screen.
+TABS: Final = ("stats", "topics", "doctor")
+
+_EXTRA: Final = 'pip install "kwiresniff[browse]"'
+
+
 class View(NamedTuple):
     """What is made of the traffic: exchanges in a form of ``read``, or ``stats``, ``doctor``, ``topics``.
 
-    ``watched`` says that it is refreshed in place, ``names`` by what statistics are, ``topic_metrics`` that metrics
-    look into bodies.
+    ``watched`` says that it is shown on the whole screen, which begins with a ``tab``, ``names`` by what statistics
+    are, ``topic_metrics`` that metrics look into bodies.
+    ``has_names`` says that ``--by`` was given, ``advice`` what to install for a screen.
     """
 
     form: str
     watched: bool
+    tab: str
     names: tuple[tuple[str, ...], ...]
     topic_metrics: bool
+    has_names: bool
+    advice: str
 
     def is_summed_up(self) -> bool:
         """Whether something is made of all exchanges together, so that none has to be shown at once."""
-        return self.form in ("stats", "doctor", "topics")
+        return self.watched or self.form in TABS
 
     def event_source(
         self, segments: SegmentSource, options: ReadOptions, *, metrics: bool, names: AddressNames | None = None
@@ -58,64 +88,138 @@ class View(NamedTuple):
         payloads = self.form == "doctor"
         return EventSource(segments, options, needs, screen=screen, all_views=shown, payloads=payloads, names=names)
 
+    def started_screen(self, live: LiveCapture, options: ReadOptions) -> AbstractContextManager[LiveScreen]:
+        """The screen of a capture that is about to begin."""
+        by = tuple("+".join(one) for one in self.names) if self.has_names else DIMENSIONS
+        return started(live, options, self.tab, by)
+
     def _needs(self, options: ReadOptions) -> Needs:
+        if self.watched:  # by other processes
+            return Needs("headers")
         if self.form == "doctor":
             return Doctors.NEEDS
         if self.form == "topics":
             return TopicTraffic.NEEDS
         if self.form != "stats":
             return needs_of_form(self.form, options)
-        needs: Needs = needs_of(self.names, records=needs_bodies(self.names))
-        # A screen lists exchanges, which it decodes itself: with topics, frames are kept whole.
-        return needs._replace(topics=needs.topics or self.watched, digests=False)
+        return needs_of(self.names, records=needs_bodies(self.names))
 
 
-def view_of(form: str, watched: bool | None, by: tuple[tuple[str, ...], ...] | None, *, topic_metrics: bool) -> View:
-    """Statistics and topics are refreshed in place on a terminal; --live asks for statistics by itself."""
-    screen = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-    if watched and not screen:
+def view_of(
+    form: str | None, watched: bool | None, by: tuple[tuple[str, ...], ...] | None, *, topic_metrics: bool
+) -> View:
+    """The view that was asked for: the screen on a terminal, unless exchanges are to be printed in some form.
+
+    Raises UsageError where ``--live`` asks for it and there is no terminal, KwiresniffError where the extra is missing.
+    """
+    terminal = all(one.isatty() for one in (sys.stdin, sys.stdout, sys.stderr)) and os.environ.get("TERM") != "dumb"
+    if watched and not terminal:
         raise click.UsageError("--live needs a terminal, and one whose cursor can be moved")
-    if watched and form != "topics":
-        form = "stats"
-    watched = form in ("stats", "topics") and (screen if watched is None else watched)
-    names = by or ((("api",), ("client",), ("topic",)) if watched else (("api",),))
-    return View(form, watched, names, topic_metrics)
+    wanted = (form is None or form in TABS) if watched is None else watched
+    screen = wanted and terminal and is_installed()
+    if watched and not screen:
+        raise KwiresniffError(f"--live needs textual; {_EXTRA}")
+    tab = form if form in TABS else "exchanges"
+    names = by or ((("api",), ("client",), ("topic",)) if screen else (("api",),))
+    asked = "" if screen or not (wanted and terminal) else f"for a screen with lists, trees and tables: {_EXTRA}"
+    return View(form or "tree", screen, tab, names, topic_metrics, by is not None, asked)
 
 
 def show(view: View, live: LiveCapture, source: EventSource, screen: Screen | None) -> bool:
     """Whether it came to its end, and nobody interrupted it."""
     if view.form == "stats":
-        return _count(live, source, view.names, watched=view.watched)
+        return _count(live, source, view.names)
     if view.form == "doctor":
         from kwiresniff.cli.examination import examine
 
         return examine(live, source)
     if view.form == "topics":
-        from kwiresniff.cli.live_topics import watch_topics
-
-        return watch_topics(live, source, watched=view.watched)
+        return _follow_topics(live, source)
     return print_events(source, view.form, screen, live)
 
 
-def _count(live: LiveCapture, source: EventSource, names: tuple[tuple[str, ...], ...], *, watched: bool) -> bool:
-    """Statistics instead of exchanges, on the way when somebody watches and at the end in any case."""
-    from kwiresniff.cli.live import watch
+def _count(live: LiveCapture, source: EventSource, names: tuple[tuple[str, ...], ...]) -> bool:
+    """Statistics, every second and at the end."""
+    records = needs_bodies(names)
+    tables = [StatsTable(one, source.topic_name, records=records) for one in names]
 
-    messages = Messages(source)
-    if watched:
-        finished, tables, problems = watch(live, source, names)
-        for problem in problems:
-            messages.problem(problem)
-    else:
-        records = needs_bodies(names)
-        tables = [StatsTable(one, source.topic_name, records=records) for one in names]
+    def write() -> None:
+        print_tables([(one.by, one.rows()) for one in tables], source.options, names=source.names)
 
-        def report(event: Event) -> None:
-            if isinstance(event, Problem):
-                messages.problem(event)
+    return _print_again(live, source, StatsTables(tables).add, write)
 
-        finished = source.read(CallingSink(StatsTables(tables).add, report), live.stop)
-    if source.shown:
-        print_tables(tables, source.options, names=source.names)
+
+def _follow_topics(live: LiveCapture, source: EventSource) -> bool:
+    """Topics, every second and at the end."""
+    traffic = TopicTraffic(source.topic_name)
+
+    def write() -> None:
+        found = [topic_with_names(topic, source.names) for topic in traffic.topics()]
+        TopicWriter(*stdout_for(source.options.color)).topics(found)
+
+    finished = _print_again(live, source, traffic.exchange, write)
+    if traffic.left_out and not source.options.quiet:
+        print(f"kwiresniff: {traffic.left_out} names or rows found no room and are not listed", file=sys.stderr)
+    return finished
+
+
+def _print_again(
+    live: LiveCapture, source: EventSource, add: Callable[[Exchange], None], write: Callable[[], None]
+) -> bool:
+    """Gives ``add`` the exchanges, and has ``write`` print what came of them every second, and at the end, where there
+    is anything new; whether nobody interrupted it.
+    """
+    messages, printed = Messages(source), 0
+    due = time.monotonic() + EVERY_S
+
+    def report(event: Event) -> None:
+        if isinstance(event, Problem):
+            messages.problem(event)
+
+    def print_now() -> None:
+        nonlocal printed, due
+        if source.shown == printed:
+            return
+        began = time.monotonic()
+        if printed:
+            sys.stdout.write("\n")
+        printed = source.shown
+        write()
+        sys.stdout.flush()
+        due = began + max(EVERY_S, (time.monotonic() - began) / SHARE)
+
+    live.on_pause = lambda: print_now() if time.monotonic() >= due else None
+    finished = source.read(CallingSink(add, report), live.stop)
+    print_now()
     messages.end()
     return finished
+
+
+def show_screen(
+    view: View, live: LiveCapture, source: EventSource, screen: LiveScreen, *, is_read: bool
+) -> tuple[bool, int, int]:
+    """Shows the program of ``browse``, and prints what ``-o`` asked for when it is gone. Whether nobody interrupted it,
+    how many exchanges there were, and the exit code.
+    """
+    finished, shown = capture(live, source, screen, is_read=is_read)
+    if shown is None:
+        return finished, 0, FAILED
+    if shown.report is not None:
+        _print_report(view, shown.report, source)
+    if not source.options.quiet:
+        for line in [*shown.problems, *map(problem_line, live.problems)][-LAST_PROBLEMS:]:
+            print(f"kwiresniff: {line}", file=sys.stderr)
+    return finished, shown.exchanges, FAILED if source.options.strict and shown.problem_count else 0
+
+
+def _print_report(view: View, report: Reported, source: EventSource) -> None:
+    """Prints the tab that was asked for."""
+    out = stdout_for(source.options.color)
+    if view.form == "stats":
+        names = [one for one in view.names if report.stats.get("+".join(one))]
+        print_tables([(one, report.stats["+".join(one)]) for one in names], source.options)
+    elif view.form == "topics":
+        TopicWriter(*out).topics(report.topics)
+    elif view.form == "doctor":
+        FindingWriter(*out, report.files).write(report.findings)
+    sys.stdout.flush()

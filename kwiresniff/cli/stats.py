@@ -14,8 +14,9 @@ from kwiresniff.cli.collect import FORMS, end, print_objects, read_through
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import DurationType, ReadOptions, capture_command, form_option
 from kwiresniff.cli.tables import ByType, needs_bodies, needs_of, print_tables
-from kwiresniff.export import rfc3339, stat_json
-from kwiresniff.render import stdout_for
+from kwiresniff.export.json_objects import stat_json
+from kwiresniff.export.times import rfc3339
+from kwiresniff.render.terminal import stdout_for
 from kwiresniff.render.time_table import write_over_time
 from kwiresniff.results.stats import StatRow
 
@@ -72,7 +73,7 @@ def command(
 
 def _print(tables: Sequence[StatsTable], form: str, source: EventSource, notes: Sequence[str]) -> None:
     if form == "table":
-        print_tables(tables, source.options, notes, names=source.names)
+        print_tables([(one.by, one.rows()) for one in tables], source.options, notes, names=source.names)
         return
     rows = (row_with_names(row, source.names) for table in tables for row in table.rows())
     print_objects(map(stat_json, rows), form)

@@ -9,7 +9,7 @@ from itertools import islice
 from kwiresniff.capture.unread import MAX_SHOWN, in_words, is_worth_a_line
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.model import Problem
-from kwiresniff.render import escape
+from kwiresniff.render.escape import escape
 from kwiresniff.render.problems import problem_line
 
 #: A folder may hold thousands; the line should still be read.
@@ -66,7 +66,7 @@ class Messages:
         if not self._source.exchanges:
             yield self._no_kafka()
             return
-        for name, count in self._source.other_packets.items():
+        for name, count in self._source.captures.other_packets.items():
             if is_worth_a_line(name):
                 yield f"{_many(count, 'packet')} {in_words(name)}"
         if not self._elsewhere:
@@ -97,8 +97,8 @@ class Messages:
         if self._source.encrypted:
             counts["TLS"] = self._source.encrypted
         found = [f"{_many(count, 'TCP connection')} with {name}" for name, count in counts.items()]
-        others, limit = self._source.other_packets, self._source.options.packets
-        bare = self._source.packets - sum(others.values())
+        others, limit = self._source.captures.other_packets, self._source.options.packets
+        bare = self._source.captures.packets - sum(others.values())
         if not found and bare > 0 and limit is None:
             found.append(f"{_many(bare, 'packet')} of TCP without data")
         found += [f"{_many(count, 'packet')} {in_words(name)}" for name, count in islice(others.items(), MAX_SHOWN)]

@@ -9,14 +9,14 @@ from typing import Any
 import click
 
 from kwiresniff.analysis.named import row_with_names
-from kwiresniff.analysis.stats import StatsTable
 from kwiresniff.analysis.stats_keys import DIMENSIONS, OF_BODIES
 from kwiresniff.base.address_names import AddressNames
 from kwiresniff.base.needs import Needs
 from kwiresniff.cli.click_commands import ParamType
 from kwiresniff.cli.options import ReadOptions
-from kwiresniff.render import is_unicode, printable, stats_table, use_color, width_of
-from kwiresniff.render.terminal import PIPE_WIDTH
+from kwiresniff.render.tables import stats_table
+from kwiresniff.render.terminal import PIPE_WIDTH, is_unicode, printable, use_color, width_of
+from kwiresniff.results.stats import StatRow
 
 
 class ByType(ParamType):
@@ -53,16 +53,20 @@ def needs_of(by: Sequence[Sequence[str]], *, records: bool) -> Needs:
 
 
 def print_tables(
-    tables: Sequence[StatsTable], options: ReadOptions, notes: Sequence[str] = (), names: AddressNames | None = None
+    tables: Sequence[tuple[Sequence[str], Sequence[StatRow]]],
+    options: ReadOptions,
+    notes: Sequence[str] = (),
+    names: AddressNames | None = None,
 ) -> None:
-    """The tables one after the other on standard output, with ``notes`` at the foot of the last. Addresses stand with
-    their ``names``."""
+    """The tables, dimensions and rows, one after the other on standard output, with ``notes`` at the foot of the last.
+    Addresses stand with their ``names``.
+    """
     out = sys.stdout
     known = names or AddressNames()
-    for index, table in enumerate(tables):
+    for index, (by, rows) in enumerate(tables):
         lines = stats_table(
-            [row_with_names(row, known) for row in table.rows()],
-            by=table.by,
+            [row_with_names(row, known) for row in rows],
+            by=tuple(by),
             width=width_of(out) or PIPE_WIDTH,
             color=use_color(out, options.color),
             unicode=is_unicode(out),

@@ -7,11 +7,10 @@ from kwiresniff.analysis.topic_traffic import TopicTraffic
 from kwiresniff.cli.collect import FORMS_OF_ROWS, end, print_objects, read_through
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions, capture_command, form_option
-from kwiresniff.cli.rows import print_rows
 from kwiresniff.export.topics import topic_json
-from kwiresniff.render import stdout_for
-from kwiresniff.render.one_line import topic_columns
-from kwiresniff.render.topic_blocks import TopicWriter
+from kwiresniff.render.one_line import write_lines
+from kwiresniff.render.terminal import stdout_for
+from kwiresniff.render.topic_blocks import TopicWriter, topic_columns
 
 
 @capture_command("topics")
@@ -30,7 +29,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str) -> int:
     if form == "table":
         TopicWriter(*stdout_for(options.color)).topics(found)
     elif form == "lines":
-        print_rows(found, topic_columns, options)
+        write_lines(*stdout_for(options.color), found, topic_columns)
     else:
         print_objects(map(topic_json, found), form)
     left_out = f"{traffic.left_out} names or rows found no room and are not listed" if traffic.left_out else ""

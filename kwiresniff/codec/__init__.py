@@ -1,13 +1,11 @@
-"""Bytes to values and back for any Kafka message: compiled decoders and encoders, and the annotating dissector."""
+"""Bytes to values for any Kafka message: compiled decoders, and the annotating dissector."""
 
 from kwiresniff.codec.codecs import (
     body_writer,
     data_decoder,
-    data_encoder,
     decoder,
     digest_reader,
     dissect_header,
-    encoder,
     record_weigher,
     scanner,
     stripping_plan,
@@ -20,14 +18,12 @@ __all__ = [
     "RequestHeader",
     "body_writer",
     "data_decoder",
-    "data_encoder",
     "decode_request_header",
     "decode_response_header",
     "decoder",
     "digest_reader",
     "dissect",
     "dissect_header",
-    "encoder",
     "record_weigher",
     "scanner",
     "stripping_plan",

@@ -1,4 +1,4 @@
-"""Compiled readers and writers by API, version and direction, each made once and kept.
+"""Compiled readers by API, version and direction, each made once and kept.
 
 All raise SchemaError for an API, message or version that the definitions do not know.
 """
@@ -14,7 +14,6 @@ from kwiresniff.codec.body_walker import BodyScanner
 from kwiresniff.codec.decoder_gen import Decoder, RecordSetDecoder, compile_decoder
 from kwiresniff.codec.digests import DigestReader
 from kwiresniff.codec.dissector import dissect_front
-from kwiresniff.codec.encoder_gen import Encoder, compile_encoder
 from kwiresniff.codec.field_layout import is_records
 from kwiresniff.codec.plan import Step, has_records, leaf_plan, passing_plan, plan
 from kwiresniff.codec.records import decode_record_set
@@ -49,25 +48,11 @@ def _shown_decoder() -> RecordSetDecoder:
 
 
 @lru_cache(KEPT)
-def encoder(api_key: int, version: int, direction: Direction) -> Encoder:
-    """``raw = encode(body)`` for one message, without its header; raises EncodeError naming the field that does not
-    fit.
-    """
-    return compile_encoder(schema.message(api_key, version, direction))
-
-
-@lru_cache(KEPT)
 def data_decoder(name: str, version: int) -> Decoder:
     """The decoder of a message that is carried in bytes fields or stored in a log, such as
     ConsumerProtocolSubscription.
     """
     return compile_decoder(schema.data_message(name, version))
-
-
-@lru_cache(KEPT)
-def data_encoder(name: str, version: int) -> Encoder:
-    """The encoder of a message that is carried in bytes fields or stored in a log."""
-    return compile_encoder(schema.data_message(name, version))
 
 
 def scanner(

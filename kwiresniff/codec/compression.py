@@ -16,7 +16,7 @@ from typing import Any
 from kwiresniff.base.batch_layout import CODEC_NAMES
 from kwiresniff.codec.batch_libraries import cramjam
 from kwiresniff.codec.record_limits import MAX_DECOMPRESSED_BYTES, RecordBudget
-from kwiresniff.errors import DecodeError, EncodeError
+from kwiresniff.errors import DecodeError
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 
@@ -32,15 +32,8 @@ _MAX_GZIP_MEMBERS = 100
 
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
-#: Block size snappy-java's stream cuts its input into.
-_XERIAL_BLOCK_BYTES = 32 * 1024
 
 _LZ4_MAGIC = b"\x04\x22\x4d\x18"
-#: Version 1, independent blocks; Kafka refuses dependent ones. Blocks of at most 64 KiB, Kafka's own choice.
-_LZ4_FLAGS = b"\x60\x40"
-_LZ4_BLOCK_BYTES = 64 * 1024
-_LZ4_STORED = 1 << 31
-
 _unpack_int = struct.Struct(">i").unpack_from
 
 
@@ -124,19 +117,6 @@ def _decompress(codec: int, data: bytes, output: _Output, repair_lz4: bool) -> b
     raise DecodeError(f"compression codec {codec} is not known", code="unknown_codec")
 
 
-def compress(codec: int, data: bytes) -> bytes:
-    """``data`` compressed and framed the way Kafka's Java client does. Raises EncodeError for an unknown codec."""
-    if codec == GZIP:
-        return bytes(cramjam().gzip.compress(data))
-    if codec == SNAPPY:
-        return _snappy(data)
-    if codec == LZ4:
-        return _lz4(data)
-    if codec == ZSTD:
-        return bytes(cramjam().zstd.compress(data))
-    raise EncodeError(f"compression codec {codec} is not known")
-
-
 def _first_guess(data: bytes, limit: int) -> int:
     """The bytes that ``data`` may well be decompressed to."""
     return min(limit, max(_FIRST_GUESS_BYTES, _FIRST_GUESS_RATIO * len(data)))
@@ -213,27 +193,6 @@ def _unsnappy_block(data: bytes, output: _Output, before: list[bytes]) -> bytes:
         raise output.too_large(b"".join(before))
     output.size += size
     return bytes(cramjam().snappy.decompress_raw(data))
-
-
-def _snappy(data: bytes) -> bytes:
-    parts = [_XERIAL_HEADER]
-    for start in range(0, len(data), _XERIAL_BLOCK_BYTES):
-        block = bytes(cramjam().snappy.compress_raw(data[start : start + _XERIAL_BLOCK_BYTES]))
-        parts += (len(block).to_bytes(4, "big"), block)
-    return b"".join(parts)
-
-
-def _lz4(data: bytes) -> bytes:
-    parts = [_LZ4_MAGIC, _LZ4_FLAGS, _lz4_checksum(_LZ4_FLAGS)]
-    for start in range(0, len(data), _LZ4_BLOCK_BYTES):
-        raw = data[start : start + _LZ4_BLOCK_BYTES]
-        block = bytes(cramjam().lz4.compress_block(raw, store_size=False))
-        if len(block) < len(raw):
-            parts += (len(block).to_bytes(4, "little"), block)
-        else:
-            parts += ((len(raw) | _LZ4_STORED).to_bytes(4, "little"), raw)
-    parts.append(bytes(4))
-    return b"".join(parts)
 
 
 def _with_correct_lz4_checksum(data: bytes) -> bytes:

@@ -105,6 +105,7 @@ class DigestReader(BodyWalker):
         self.failed = self.garbled = False
         self._found = Digest()
         self._topic = self._nowhere
+        self._partition = PartitionDigest()  # of records that stand in none, as those of a ShareFetch
         end: i64 = self.walk(steps, offset)
         self.pos = end
         if end < 0 or end > len(frame) or self.garbled or (self.failed and errors is None):

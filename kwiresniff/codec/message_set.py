@@ -13,16 +13,15 @@ from typing import Any
 
 from kwiresniff.base.batch_layout import (
     CODEC_MASK,
-    CODEC_NAMES,
     LOG_APPEND_TIME,
     LOG_OVERHEAD,
 )
-from kwiresniff.codec.compression import codec_name, compress, decompress_within
+from kwiresniff.codec.compression import codec_name, decompress_within
 from kwiresniff.codec.decode_errors import bad_inner_crc, bytes_in_message, nested_too_deep
 from kwiresniff.codec.record import wrapped
 from kwiresniff.codec.record_batch import crc_problem
 from kwiresniff.codec.record_limits import MAX_NESTING, RecordBudget, problem
-from kwiresniff.errors import DecodeError, EncodeError
+from kwiresniff.errors import DecodeError
 from kwiresniff.model import Problem
 
 #: offset, message_size, crc, magic, attributes.
@@ -197,47 +196,3 @@ def _record(data: bytes, start: int, stop: int, offset: int) -> dict[str, Any]:
             "value": value,
         }
     return {"offset": offset, "key": key, "value": value}
-
-
-def encode_message(message: dict[str, Any], *, keep_crc: bool = False) -> bytes:
-    """The outer message as bytes; size and CRC are worked out (the CRC unless ``keep_crc``).
-
-    A compressed one is written as a compressed set around its records: in magic 1 the inner offsets count from 0
-    and the outer offset is the last record's, as a broker stores them.
-    """
-    magic = message["magic"]
-    records = message["records"]
-    attributes = message.get("attributes")
-    if attributes is None:
-        attributes = CODEC_NAMES.index(message.get("compression", "none"))
-        if message.get("timestamp_type") == "log_append_time":
-            attributes |= LOG_APPEND_TIME
-    offset = message.get("base_offset", records[-1]["offset"] if records else 0)
-    timestamp = message.get("timestamp", records[0].get("timestamp", -1) if records else -1)
-    crc = message["crc"] if keep_crc and "crc" in message else None
-    codec = attributes & CODEC_MASK
-    if not codec:
-        if len(records) != 1:
-            raise EncodeError(f"an uncompressed message holds one record, not {len(records)}")
-        return _message(offset, magic, attributes, timestamp, records[0].get("key"), records[0].get("value"), crc)
-    first = records[0]["offset"] if magic and records else 0
-    inner = [
-        _message(
-            record["offset"] - first, magic, attributes & ~CODEC_MASK, record.get("timestamp", timestamp),
-            record.get("key"), record.get("value"), None,
-        )
-        for record in records
-    ]  # fmt: skip
-    return _message(offset, magic, attributes, timestamp, None, compress(codec, b"".join(inner)), crc)
-
-
-def _message(
-    offset: int, magic: int, attributes: int, timestamp: int, key: bytes | None, value: bytes | None, crc: int | None
-) -> bytes:
-    try:
-        body = struct.pack(">bb", magic, attributes) + (_LONG.pack(timestamp) if magic else b"")
-        for part in (key, value):
-            body += _INT.pack(-1) if part is None else _INT.pack(len(part)) + part
-        return struct.pack(">qiI", offset, len(body) + 4, zlib.crc32(body) if crc is None else crc) + body
-    except struct.error as error:
-        raise EncodeError(f"a message field is out of range: {error}") from error

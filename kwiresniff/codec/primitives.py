@@ -7,8 +7,6 @@ compact types and tagged fields, KIP-482. VARINT and VARLONG are zigzag-encoded 
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64decode
-from binascii import Error as Base64Error
 from binascii import b2a_base64
 from collections.abc import Callable
 from functools import lru_cache
@@ -19,7 +17,7 @@ from kwiresniff.base.body_members import UNKNOWN_TAGS
 from kwiresniff.codec.decode_errors import bad_count, bad_varint, truncated
 from kwiresniff.codec.field_layout import MAX_TAGS
 from kwiresniff.errors import DecodeError, SchemaError
-from kwiresniff.schema.wire_types import BY_GUIDE, FIXED
+from kwiresniff.schema.wire_types import BY_GUIDE
 
 #: A 32-bit value needs five groups of seven bits.
 MAX_VARINT_BYTES = 5
@@ -45,21 +43,11 @@ def read_uvarint(buffer: bytes, position: int) -> tuple[int, int]:
     raise bad_varint()
 
 
-def write_uvarint(value: int) -> bytes:
-    """UNSIGNED_VARINT in the fewest bytes; ``value`` is 0 to 2**32 - 1, anything else raises ValueError."""
-    if not 0 <= value < 1 << 32:
-        raise ValueError(f"{value} does not fit an UNSIGNED_VARINT")
-    return _write_groups(value)
-
-
 def write_varlong(value: int) -> bytes:
     """``value`` as a VARLONG, and so as a VARINT, in the fewest bytes; raises ValueError for more than 64 bits."""
     if not -(1 << 63) <= value < 1 << 63:
         raise ValueError(f"{value} does not fit a VARLONG")
-    return _write_groups((value << 1) ^ (value >> 63))
-
-
-def _write_groups(value: int) -> bytes:
+    value = (value << 1) ^ (value >> 63)
     groups = bytearray()
     while value > 0x7F:
         groups.append(value & 0x7F | 0x80)
@@ -78,17 +66,6 @@ def uuid_text(raw: bytes) -> str:
     return b2a_base64(raw)[:22].translate(_URL_SAFE).decode()
 
 
-def uuid_bytes(text: str) -> bytes:
-    """The 16 bytes of Kafka's text form; raises ValueError for anything else."""
-    try:
-        raw = urlsafe_b64decode(f"{text}==")
-    except (Base64Error, ValueError) as error:
-        raise ValueError(f"{text!r} is not a UUID in Kafka's base64 form") from error
-    if len(raw) != FIXED["UUID"].size or uuid_text(raw) != text:
-        raise ValueError(f"{text!r} is not a UUID in Kafka's base64 form")
-    return raw
-
-
 def float_value(value: float) -> float | str:
     """A FLOAT64 ``value`` as JSON can hold it: NaN and the infinities as text."""
     if isfinite(value):
@@ -96,9 +73,8 @@ def float_value(value: float) -> float | str:
     return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
 
 
-#: What makes a value of what ``struct`` gives, by the names that ``wire_types`` has for them, and the reverse.
+#: What makes a value of what ``struct`` gives, by the names that ``wire_types`` has for them.
 READERS: dict[str, Callable[[Any], Any]] = {"uuid_text": uuid_text, "float_value": float_value}
-WRITERS: dict[str, Callable[[Any], Any]] = {"uuid_bytes": uuid_bytes, "float": float}
 
 
 def reader_of(wire_type: str) -> Callable[[Any], Any] | None:
@@ -107,22 +83,12 @@ def reader_of(wire_type: str) -> Callable[[Any], Any] | None:
 
     Raises SchemaError for a type whose reader is not here.
     """
-    return _convert(READERS, BY_GUIDE[wire_type].reader, wire_type, "read")
-
-
-def writer_of(wire_type: str) -> Callable[[Any], Any] | None:
-    """The function that turns a value into what ``struct`` takes; None where that is the value. See ``reader_of``."""
-    return _convert(WRITERS, BY_GUIDE[wire_type].writer, wire_type, "written")
-
-
-def _convert(
-    converters: dict[str, Callable[[Any], Any]], name: str, wire_type: str, what: str
-) -> Callable[[Any], Any] | None:
+    name = BY_GUIDE[wire_type].reader
     if not name:
         return None
-    if name not in converters:
-        raise SchemaError(f"{wire_type} cannot be {what}: there is no {name}")
-    return converters[name]
+    if name not in READERS:
+        raise SchemaError(f"{wire_type} cannot be read: there is no {name}")
+    return READERS[name]
 
 
 def check_tag_count(count: int, remaining: int, path: str) -> None:

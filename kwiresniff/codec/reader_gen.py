@@ -83,10 +83,6 @@ class ReaderSource(SourceCode):
         self._run.append((fixed, name))
         return name
 
-    def jump(self, size: int) -> None:
-        """Adds bytes to the run that are not wanted."""
-        self._run.append((Fixed("x", size), ""))
-
     def flush(self) -> None:
         """Read the run by one ``unpack_from`` and move the position behind it."""
         run, self._run = self._run, []

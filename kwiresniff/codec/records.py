@@ -1,4 +1,4 @@
-"""Record sets: what a RECORDS field holds, to batch dicts and back.
+"""Record sets: what a RECORDS field holds, as batch dicts.
 
 A record set is any number of record batches (magic 2) and messages (magic 0 and 1) end to end; the magic is at
 byte 16 of each. A fetch response may cut the last one short. Sources: protocol guide ("Record Batch", "Message
@@ -7,23 +7,20 @@ sets").
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from kwiresniff.base.batch_layout import MAGIC_AT
 from kwiresniff.codec.alignment import first_batch
-from kwiresniff.codec.batch_header import LEAST_BYTES, batch_span, header_fields
+from kwiresniff.codec.batch_header import batch_span, header_fields
 from kwiresniff.codec.batch_nodes import are_too_many, node_count
-from kwiresniff.codec.message_set import decode_message, encode_message
+from kwiresniff.codec.message_set import decode_message
 from kwiresniff.codec.record_batch import decode_batch
-from kwiresniff.codec.record_batch_encoder import encode_batch
 from kwiresniff.codec.record_dissector import dissect_record_set
 from kwiresniff.codec.record_limits import RecordBudget
 from kwiresniff.codec.record_values import plain_batches
-from kwiresniff.errors import EncodeError
 from kwiresniff.model import Problem, RecordsMode
 
-__all__ = ["decode_record_set", "dissect_record_set", "encode_record_set", "plain_batches"]
+__all__ = ["decode_record_set", "dissect_record_set", "plain_batches"]
 
 
 def decode_record_set(
@@ -92,24 +89,3 @@ def decode_sound(
 
 def _known(buf: bytes, pos: int, end: int) -> dict[str, int]:
     return {name: value for name, _, _, _, value in header_fields(buf, pos, end)}
-
-
-def encode_record_set(batches: Iterable[dict[str, Any]], *, keep_crc: bool = False) -> bytes:
-    """The record set as bytes, from dicts as ``decode_record_set`` gives them in full mode.
-
-    Uncompressed batches come back byte for byte, unless a broker has replaced their timestamps. Batches that were
-    cut short have nothing to write and are left out. ``keep_crc`` writes the CRCs that are given instead of the
-    right ones. Raises EncodeError for a batch without records or with an unknown magic.
-    """
-    parts: list[bytes] = []
-    for batch in batches:
-        if batch.get("truncated"):
-            continue
-        magic = batch.get("magic", 2)
-        if "records" not in batch or magic not in LEAST_BYTES:
-            raise EncodeError(f"a batch of magic {magic} {'without records' if magic in LEAST_BYTES else ''}".rstrip())
-        try:
-            parts.append((encode_batch if magic == 2 else encode_message)(batch, keep_crc=keep_crc))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise EncodeError(f"a record batch that cannot be encoded: {error!r}") from error
-    return b"".join(parts)

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kwiresniff.export.json_objects import SCHEMA_VERSION, Json, file_name, names_json, of_cluster
+from kwiresniff.export.json_objects import (
+    SCHEMA_VERSION,
+    Json,
+    names_json,
+    of_cluster,
+    packet_json,
+    software_json,
+    span_json,
+)
 from kwiresniff.export.times import rfc3339
-from kwiresniff.model import packet_number
 from kwiresniff.results.clients import ApiUse, AuditFinding, AuditRow, Client
 
 
@@ -29,10 +36,7 @@ def client_json(client: Client, files: Sequence[str] = ()) -> Json:
         "topics": list(client.topics),
         "groups": list(client.groups),
         "transactional_ids": list(client.transactional_ids),
-        "first_time": rfc3339(client.first_ns),
-        "first_timestamp_ns": client.first_ns,
-        "last_time": rfc3339(client.last_ns),
-        "last_timestamp_ns": client.last_ns,
+        **span_json(client.first_ns, client.last_ns),
     }
 
 
@@ -50,7 +54,6 @@ def audit_json(row: AuditRow, target: str, files: Sequence[str] = ()) -> Json:
 
 
 def _identity(client: Client) -> Json:
-    name, version = client.software
     return {
         "role": client.kind,
         "client_id": client.client_id,
@@ -61,7 +64,7 @@ def _identity(client: Client) -> Json:
         **({"broker_names": names_json(client.broker_names)} if client.broker_names else {}),
         **of_cluster(client.cluster),
         **({} if client.proxied is None else {"proxied": client.proxied}),
-        "client_software": None if name is None else {"name": name, "version": version or ""},
+        **software_json(client.software),
         "negotiates": client.negotiates,
         "sasl": client.sasl,
         "tls": client.tls,
@@ -69,18 +72,15 @@ def _identity(client: Client) -> Json:
 
 
 def _use(use: ApiUse, files: Sequence[str]) -> Json:
-    result: Json = {
+    return {
         "api_key": use.api_key,
         "api": use.api,
         "api_version": use.version,
         "count": use.count,
         "errors": use.errors,
+        **packet_json(use.packet, files, "first_packet"),
+        "first_time": rfc3339(use.first_ns),
     }
-    if len(files) > 1:
-        result["file"] = file_name(use.packet, files)
-    result["first_packet"] = packet_number(use.packet)
-    result["first_time"] = rfc3339(use.first_ns)
-    return result
 
 
 def _finding(finding: AuditFinding, files: Sequence[str]) -> Json:

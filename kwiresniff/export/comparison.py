@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from kwiresniff.export.json_objects import SCHEMA_VERSION, Json
-from kwiresniff.export.times import rfc3339
+from kwiresniff.export.json_objects import SCHEMA_VERSION, Json, span_json
 from kwiresniff.results.comparison import Change, Comparison, Side
 
 
@@ -26,10 +25,7 @@ def _side(side: Side) -> Json:
         "name": side.name,
         "files": list(side.files),
         "exchanges": side.exchanges,
-        "first_time": rfc3339(side.first_ns) if side.exchanges else None,
-        "first_timestamp_ns": side.first_ns if side.exchanges else None,
-        "last_time": rfc3339(side.last_ns) if side.exchanges else None,
-        "last_timestamp_ns": side.last_ns if side.exchanges else None,
+        **(span_json(side.first_ns, side.last_ns) if side.exchanges else span_json(None, None)),
     }
 
 

@@ -15,7 +15,7 @@ from typing import Final, final
 from kwiresniff.base.packet_references import PACKET_BITS, PACKET_MASK
 from kwiresniff.export.escaping import escape_cell
 from kwiresniff.export.json_objects import file_name
-from kwiresniff.export.times import TimeTexts
+from kwiresniff.export.times import rfc3339
 from kwiresniff.model import Connection, Exchange, Message
 
 #: Texts of cells that are kept; then all are forgotten.
@@ -47,7 +47,6 @@ class CsvLines:
         self._connections: dict[Connection, str] = {}
         self._texts: dict[str, str] = {}
         self._file_names: dict[int, str] = {}
-        self._times = TimeTexts()
 
     def line(self, exchange: Exchange) -> str:
         """The exchange with a newline at its end. Of a text that is no UTF-8 the surrogates are left as they are."""
@@ -81,7 +80,7 @@ class CsvLines:
         ns = message.first_ns
         file = self._file(message.first_packet >> PACKET_BITS) if len(self._files) > 1 else ""
         first, last = message.first_packet & PACKET_MASK, message.last_packet & PACKET_MASK
-        return f"{self._times.text(ns)},{ns},{file},{first},{last},{message.size_bytes},"
+        return f"{rfc3339(ns) or ''},{ns},{file},{first},{last},{message.size_bytes},"
 
     def _connection(self, connection: Connection) -> str:
         text = self._connections.get(connection)

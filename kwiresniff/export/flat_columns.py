@@ -7,7 +7,7 @@ from typing import Any
 
 from kwiresniff.export.column_buffers import Column, NameColumn, NumberColumn, TextColumn
 from kwiresniff.export.exchange_columns import ExchangeColumns
-from kwiresniff.export.times import TimeTexts
+from kwiresniff.export.times import rfc3339
 from kwiresniff.model import Exchange, Message
 
 
@@ -16,7 +16,6 @@ class FlatColumns:
 
     def __init__(self, files: Sequence[str], encode: Callable[[Any], bytes]) -> None:
         self.exchanges = ExchangeColumns(files if len(files) > 1 else (), encode, "")
-        self._times = TimeTexts()
         self._request_time = TextColumn()
         self._response_time = TextColumn()
         self._errors = NameColumn()
@@ -45,8 +44,8 @@ class FlatColumns:
         self._problems.put(" ".join(dict.fromkeys([one.code for one in problems])) if problems else None)
 
     def _add_time(self, column: TextColumn, message: Message | None) -> None:
-        text = "" if message is None else self._times.text(message.first_ns)
-        if text:
-            column.add(text.encode())
-        else:
+        text = None if message is None else rfc3339(message.first_ns)
+        if text is None:
             column.add_none()
+        else:
+            column.add(text.encode())

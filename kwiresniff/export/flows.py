@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from kwiresniff.export.json_objects import SCHEMA_VERSION, Json, names_json, of_cluster
-from kwiresniff.export.times import rfc3339
+from kwiresniff.export.json_objects import SCHEMA_VERSION, Json, names_json, of_cluster, software_json, span_json
 from kwiresniff.export.topics import flow_json, not_taken_json
 from kwiresniff.results.flows import Flow
 
 
 def record_flow_json(flow: Flow) -> Json:
     """What a client or a group has to do with a topic."""
-    name, version = flow.software
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": "flow",
@@ -20,7 +18,7 @@ def record_flow_json(flow: Flow) -> Json:
         "client_id": flow.client_id,
         "address": flow.address or None,
         **({"names": names_json(flow.names)} if flow.names else {}),
-        "client_software": None if name is None else {"name": name, "version": version or ""},
+        **software_json(flow.software),
         "principal": flow.principal,
         "groups": list(flow.groups),
         **flow_json(flow.records, flow.seconds),
@@ -41,8 +39,5 @@ def record_flow_json(flow: Flow) -> Json:
             for one in flow.brokers
         ],
         "bytes_across_zones": flow.across_zones,
-        "first_time": rfc3339(flow.first_ns),
-        "first_timestamp_ns": flow.first_ns,
-        "last_time": rfc3339(flow.last_ns),
-        "last_timestamp_ns": flow.last_ns,
+        **span_json(flow.first_ns, flow.last_ns),
     }

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kwiresniff.export.json_objects import SCHEMA_VERSION, Json, file_name
+from kwiresniff.export.json_objects import SCHEMA_VERSION, Json, packet_json
 from kwiresniff.export.times import rfc3339
-from kwiresniff.model import packet_number
 from kwiresniff.results.follow import FollowEvent
 
 
 def follow_event_json(event: FollowEvent, before_ns: int | None, files: Sequence[str] = ()) -> Json:
     """One event; ``before_ns`` is the time of the event before, None for the first. ``details`` depend on the event."""
-    result: Json = {
+    return {
         "schema_version": SCHEMA_VERSION,
         "kind": "follow_event",
         "time": rfc3339(event.timestamp_ns),
@@ -23,9 +22,6 @@ def follow_event_json(event: FollowEvent, before_ns: int | None, files: Sequence
         "broker": event.broker,
         "from": "client" if event.from_client else "broker",
         "event": event.event,
+        **packet_json(event.packet, files),
+        "details": event.details,
     }
-    if len(files) > 1:
-        result["file"] = file_name(event.packet, files)
-    result["packet"] = packet_number(event.packet)
-    result["details"] = event.details
-    return result

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kwiresniff.export.json_objects import SCHEMA_VERSION, Json, file_name, of_cluster
+from kwiresniff.export.json_objects import SCHEMA_VERSION, Json, of_cluster, packet_json
 from kwiresniff.export.times import rfc3339
-from kwiresniff.model import packet_number
 from kwiresniff.results.groups import GroupEvent
 
 
 def group_event_json(event: GroupEvent, files: Sequence[str] = ()) -> Json:
     """One event; what depends on its kind stands under ``details``."""
-    result: Json = {
+    return {
         "schema_version": SCHEMA_VERSION,
         "kind": "group_event",
         "group": event.group,
@@ -21,15 +20,12 @@ def group_event_json(event: GroupEvent, files: Sequence[str] = ()) -> Json:
         "event": event.event,
         "time": rfc3339(event.timestamp_ns),
         "timestamp_ns": event.timestamp_ns,
+        **packet_json(event.packet, files),
+        "client_id": event.client_id,
+        "client": event.client,
+        "broker": event.broker,
+        "member_id": event.member_id,
+        "group_instance_id": event.instance_id,
+        "generation": event.generation,
+        "details": event.details,
     }
-    if len(files) > 1:
-        result["file"] = file_name(event.packet, files)
-    result["packet"] = packet_number(event.packet)
-    result["client_id"] = event.client_id
-    result["client"] = event.client
-    result["broker"] = event.broker
-    result["member_id"] = event.member_id
-    result["group_instance_id"] = event.instance_id
-    result["generation"] = event.generation
-    result["details"] = event.details
-    return result

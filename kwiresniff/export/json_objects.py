@@ -138,10 +138,7 @@ def connection_json(connection: Connection) -> Json:
         **proxied_json(connection),
         **_other_view(connection),
         "protocol": connection.protocol,
-        "first_time": rfc3339(connection.first_ns),
-        "first_timestamp_ns": connection.first_ns,
-        "last_time": rfc3339(connection.last_ns),
-        "last_timestamp_ns": connection.last_ns,
+        **span_json(connection.first_ns, connection.last_ns),
         "bytes": _each_way(connection.bytes),
         "packets": _each_way(connection.packets),
         "retransmits": _each_way(connection.retransmits),
@@ -241,12 +238,12 @@ def stat_json(row: StatRow) -> Json:
         "negotiation": row.negotiation,
         "request_bytes": row.request_bytes,
         "response_bytes": row.response_bytes,
-        "latency": None if row.latency is None else latency_json(row.latency),
+        "latency": optional_latency(row.latency),
         "waiting": {reason: latency_json(latency) for reason, latency in row.waiting},
-        "queued": None if row.queued is None else latency_json(row.queued),
-        "held": None if row.held is None else latency_json(row.held),
+        "queued": optional_latency(row.queued),
+        "held": optional_latency(row.held),
         **({} if row.path is None else {"path": latency_json(row.path)}),
-        "broker_time": None if row.broker is None else latency_json(row.broker),
+        "broker_time": optional_latency(row.broker),
         **({} if row.request_records is None else {"request_records": row.request_records}),
         **({} if row.response_records is None else {"response_records": row.response_records}),
     }
@@ -260,6 +257,32 @@ def names_json(names: Sequence[Name]) -> list[Json]:
 def of_cluster(cluster: str | None) -> Json:
     """The member that names a cluster, where there are several."""
     return {} if cluster is None else {"cluster": cluster}
+
+
+def software_json(software: tuple[str | None, str | None]) -> Json:
+    """The member with what a client calls itself."""
+    name, version = software
+    return {"client_software": None if name is None else {"name": name, "version": version or ""}}
+
+
+def span_json(first_ns: int | None, last_ns: int | None) -> Json:
+    """The members that say from when to when something was seen."""
+    return {
+        "first_time": None if first_ns is None else rfc3339(first_ns),
+        "first_timestamp_ns": first_ns,
+        "last_time": None if last_ns is None else rfc3339(last_ns),
+        "last_timestamp_ns": last_ns,
+    }
+
+
+def packet_json(packet: int, files: Sequence[str], name: str = "packet") -> Json:
+    """The members with the number of a packet, and its file where there are several."""
+    return {**({"file": file_name(packet, files)} if len(files) > 1 else {}), name: packet_number(packet)}
+
+
+def optional_latency(latency: LatencySummary | None) -> Json | None:
+    """A latency that may not have been seen."""
+    return None if latency is None else latency_json(latency)
 
 
 def latency_json(latency: LatencySummary) -> Json:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kwiresniff.export.json_objects import SCHEMA_VERSION, Json, of_cluster
+from kwiresniff.export.json_objects import SCHEMA_VERSION, Json, of_cluster, packet_json, span_json
 from kwiresniff.export.times import rfc3339
-from kwiresniff.model import file_index, packet_number
 from kwiresniff.results.producers import Fencing, Producer, Transaction
 
 
@@ -42,10 +41,7 @@ def producer_json(producer: Producer, files: Sequence[str] = ()) -> Json:
         "longest_transaction_ns": producer.longest_ns,
         "transactions": [_transaction(one, files) for one in producer.transactions],
         "fenced": [_fencing(one, files) for one in producer.fencings],
-        "first_time": rfc3339(producer.first_ns),
-        "first_timestamp_ns": producer.first_ns,
-        "last_time": rfc3339(producer.last_ns),
-        "last_timestamp_ns": producer.last_ns,
+        **span_json(producer.first_ns, producer.last_ns),
     }
 
 
@@ -63,7 +59,7 @@ def _transaction(one: Transaction, files: Sequence[str]) -> Json:
         "partitions": list(one.partitions),
         "groups": list(one.groups),
         "records": one.records,
-        **_place(one.packet, files),
+        **packet_json(one.packet, files),
     }
 
 
@@ -76,10 +72,5 @@ def _fencing(one: Fencing, files: Sequence[str]) -> Json:
         "by_client": one.by_client or None,
         "by_producer_epoch": one.by_epoch if one.by_epoch >= 0 else None,
         "error": one.error,
-        **_place(one.packet, files),
+        **packet_json(one.packet, files),
     }
-
-
-def _place(packet: int, files: Sequence[str]) -> Json:
-    file = {"file": files[file_index(packet)]} if len(files) > 1 else {}
-    return {**file, "packet": packet_number(packet)}

@@ -36,30 +36,4 @@ def rfc3339(timestamp_ns: int) -> str | None:
     """``1700000000000000001`` as ``2023-11-14T22:13:20.000000001Z``; None for what lies outside years 1 to 9999."""
     seconds = timestamp_ns // SECOND_NS
     text = _seconds_text(seconds)
-    return None if text is None else f"{text}{_nine_digits(timestamp_ns - seconds * SECOND_NS)}Z"
-
-
-def _nine_digits(fraction: int) -> str:
-    return str(fraction + SECOND_NS)[1:]
-
-
-class TimeTexts:
-    """Times one after another: the text of the second that the last one lay in is kept."""
-
-    def __init__(self) -> None:
-        self._second = 0
-        self._text = ""
-        self._begin(0)
-
-    def text(self, timestamp_ns: int) -> str:
-        """What ``rfc3339`` gives, empty for None."""
-        second = timestamp_ns // SECOND_NS
-        if second != self._second:
-            self._begin(second)
-        if not self._text:
-            return ""
-        return f"{self._text}{_nine_digits(timestamp_ns - second * SECOND_NS)}Z"
-
-    def _begin(self, second: int) -> None:
-        self._second = second
-        self._text = _seconds_text(second) or ""
+    return None if text is None else f"{text}{str(timestamp_ns - seconds * SECOND_NS + SECOND_NS)[1:]}Z"

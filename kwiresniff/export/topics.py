@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from kwiresniff.export.json_objects import SCHEMA_VERSION, Json, latency_json, names_json, of_cluster
+from kwiresniff.export.json_objects import (
+    SCHEMA_VERSION,
+    Json,
+    names_json,
+    of_cluster,
+    optional_latency,
+    software_json,
+    span_json,
+)
 from kwiresniff.export.times import rfc3339
 from kwiresniff.results.topics import Topic, TopicClient, TopicFlow
 
@@ -20,8 +28,8 @@ def topic_json(topic: Topic) -> Json:
         "refused": not_taken_json(topic.refused),
         "repeated": not_taken_json(topic.repeated),
         "lag": topic.lag,
-        "produce_to_consume": None if topic.produce_to_consume is None else latency_json(topic.produce_to_consume),
-        "record_age": None if topic.record_age is None else latency_json(topic.record_age),
+        "produce_to_consume": optional_latency(topic.produce_to_consume),
+        "record_age": optional_latency(topic.record_age),
         "errors": [{"name": name, "count": count} for name, count in topic.errors],
         "partitions": [
             {
@@ -45,10 +53,7 @@ def topic_json(topic: Topic) -> Json:
             }
             for one in topic.groups
         ],
-        "first_time": rfc3339(topic.first_ns),
-        "first_timestamp_ns": topic.first_ns,
-        "last_time": rfc3339(topic.last_ns),
-        "last_timestamp_ns": topic.last_ns,
+        **span_json(topic.first_ns, topic.last_ns),
     }
 
 
@@ -72,10 +77,9 @@ def not_taken_json(flow: TopicFlow) -> Json:
 
 
 def _client(client: TopicClient) -> Json:
-    name, version = client.software
     return {
         "client_id": client.client_id,
-        "client_software": None if name is None else {"name": name, "version": version or ""},
+        **software_json(client.software),
         "principal": client.principal,
         "address": client.address,
         **({"names": names_json(client.names)} if client.names else {}),
@@ -101,12 +105,11 @@ def _producer(client: TopicClient) -> Json:
 
 
 def _consumer(client: TopicClient) -> Json:
-    waits = client.produce_to_consume
     return {
         **_client(client),
         "role": client.role,
         "groups": list(client.groups),
         "lag": client.lag,
-        "produce_to_consume": None if waits is None else latency_json(waits),
-        "record_age": None if client.record_age is None else latency_json(client.record_age),
+        "produce_to_consume": optional_latency(client.produce_to_consume),
+        "record_age": optional_latency(client.record_age),
     }

@@ -12,6 +12,8 @@ from kwiresniff.index.columns import Narrow, NarrowPart
 from kwiresniff.model import OUTCOMES, UNKNOWN_NS, Connection, Exchange, Message
 from kwiresniff.session.delays import LONG_POLL, REBALANCE, THROTTLED
 
+#: Bits of a number that fits a column.
+MASK_63: Final = (1 << 63) - 1
 #: Flags of a row.
 REQUEST: Final = 1
 RESPONSE: Final = 2
@@ -26,6 +28,14 @@ NARROW: Final = (
     "request_ns", "wait_ns", "response_ns", "queued", "held", "path", "request_packets", "response_first",
     "response_packets", "request_bytes", "response_bytes", "connection", "client_id", "names", "errors",
 )  # fmt: skip
+
+
+def number_of(exchange: Exchange) -> int:
+    """A number of an exchange by its first packet and its correlation id, which other readings of the same packets give
+    it, too.
+    """
+    first = exchange.request or exchange.response
+    return ((first.first_packet if first is not None else 0) << 32 | exchange.correlation_id & 0xFFFFFFFF) & MASK_63
 
 
 class IndexPart(NamedTuple):
@@ -159,6 +169,10 @@ class ExchangeIndex:
             return UNKNOWN_NS
         wait_ns = self.wait_ns.get(row)
         return wait_ns if wait_ns >= 0 else UNKNOWN_NS
+
+    def number_of(self, row: int) -> int:
+        """The number of the exchange of a row, as the function of this name has it."""
+        return (self.packets[row] << 32 | self.correlation_ids[row] & 0xFFFFFFFF) & MASK_63
 
     def _narrow(self) -> list[Narrow]:
         return [getattr(self, name) for name in NARROW]

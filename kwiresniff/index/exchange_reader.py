@@ -157,7 +157,8 @@ def _is_same(exchange: Exchange, wanted: Exchange) -> bool:
             return False
         if one is not None and other is not None and _place(one) != _place(other):
             return False
-    return exchange.connection.id == wanted.connection.id
+    there, here = exchange.connection, wanted.connection  # whose numbers differ where the beginning is gone
+    return (there.client, there.broker) == (here.client, here.broker)
 
 
 def _place(message: Message) -> tuple[int, int, int]:

@@ -15,11 +15,10 @@ _LOOKED_AT = 8
 class _Flow:
     """The chosen connections between two ports, one after the other, and which of them is going on."""
 
-    __slots__ = ("by_iss", "current", "is_tls", "looked_at", "unopened")
+    __slots__ = ("by_iss", "current", "is_tls", "looked_at")
 
     def __init__(self) -> None:
         self.by_iss: dict[int, ChosenConnection] = {}
-        self.unopened: ChosenConnection | None = None
         self.current: ChosenConnection | None = None
         self.is_tls = False
         self.looked_at = 0
@@ -46,7 +45,6 @@ class PacketMatcher:
             if chosen.connection.client_iss >= 0:
                 flow.by_iss[chosen.connection.client_iss] = chosen
             else:
-                flow.unopened = chosen
                 flow.begin(chosen)
 
     def _add(self, flow: bytes) -> tuple[_Flow, bool]:

@@ -14,8 +14,7 @@ from kwiresniff.capture.packet_formats import SNAP_BYTES, PacketFormat, PcapForm
 from kwiresniff.capture.packet_records import PacketRecord
 from kwiresniff.capture.pcapng_blocks import Interface
 from kwiresniff.errors import ExportError
-from kwiresniff.export import Output
-from kwiresniff.export.output import refuse_capture, split_name
+from kwiresniff.export.output import Output, refuse_capture, split_name
 from kwiresniff.model import SYN, Segment
 from kwiresniff.packets.anonymous import FrameSpool, Pseudonyms
 from kwiresniff.packets.anonymous.rebuilding import rebuilt

@@ -13,7 +13,7 @@ from kwiresniff.pipeline.entities import Entities
 from kwiresniff.pipeline.exchange_table import ExchangeRows
 from kwiresniff.pipeline.plan import WorkUnit
 from kwiresniff.pipeline.rows import Row, rows_of
-from kwiresniff.pipeline.unit_reader import Reading, Settings, UnitReader
+from kwiresniff.pipeline.unit_reader import Pass, Settings, UnitReader
 
 #: Rows of a batch for Spark. Large bodies end it sooner: a batch is held as rows, as columns and on the way.
 BATCH_ROWS = 4_096
@@ -52,7 +52,7 @@ def table_batches(table: str, unit: WorkUnit, settings: Settings, names: Sequenc
     return event_batches(table, reading, names)
 
 
-def event_batches(table: str, reading: Reading, names: Sequence[str] = ()) -> Iterator[Any]:
+def event_batches(table: str, reading: Pass, names: Sequence[str] = ()) -> Iterator[Any]:
     """The rows of one table that events give; of some columns or of all."""
     if table == "exchanges":
         return _exchange_batches(reading, names)
@@ -67,7 +67,7 @@ def _row_batches(table: str, names: Sequence[str], rows: Iterable[Row]) -> Itera
         yield batch.select(names or schema.names)
 
 
-def _exchange_batches(reading: Reading, names: Sequence[str]) -> Iterator[Any]:
+def _exchange_batches(reading: Pass, names: Sequence[str]) -> Iterator[Any]:
     speaks = not names or not ENTITY_COLUMNS.isdisjoint(names)
     entities = Entities(reading.rows.topic_name)
     table = reading.rows.exchange_table()

@@ -1,4 +1,4 @@
-"""Choice of exchanges: a filter expression, and conditions on columns that a query pushes down."""
+"""Conditions on columns that a query pushes down."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from collections.abc import Callable, Iterable
 from datetime import date
 from typing import Any, NamedTuple
 
-from kwiresniff.analysis.filter import compile_filter
-from kwiresniff.base.needs import Needs
 from kwiresniff.base.time_units import EPOCH_ORDINAL
-from kwiresniff.model import Exchange, TopicNames
+from kwiresniff.model import Exchange
 from kwiresniff.pipeline.exchange_table import NO_DAY, day_of, seen_ns
 
 
@@ -36,61 +34,13 @@ COLUMNS: dict[str, Callable[[Exchange], str | None]] = {
 }
 
 
-class Choice:
-    """The exchanges that are wanted.
-
-    ``connections`` are those that are open and have had an exchange that is wanted. ``decodes`` says that records are
-    read.
-    """
-
-    def __init__(
-        self,
-        where: str | None,
-        conditions: Iterable[Condition],
-        topic_name: TopicNames,
-        always_decoded: frozenset[int] = frozenset(),
-    ) -> None:
-        """The APIs that are ``always_decoded`` may have what plugins learn from. Raises FilterError for an expression
-        that makes no sense.
-        """
-        self._always_decoded = always_decoded
-        self.decodes = False
-        self._filter = None if where is None else compile_filter(where, topic_name)
-        self._conditions = tuple(conditions)
-        self.connections: set[int] = set()
-
-    @property
-    def needs(self) -> Needs:
-        """The needs of ``matches``."""
-        return Needs("headers") if self._filter is None else self._filter.needs
-
-    @property
-    def reads_decoded(self) -> bool:
-        """Whether ``matches`` looks at what plugins make of keys and values."""
-        return self._filter is not None and self._filter.reads_decoded
-
-    @property
-    def chooses(self) -> bool:
-        """Whether there may be exchanges that are not wanted."""
-        return self._filter is not None or bool(self._conditions)
-
-    def header_verdict(self, exchange: Exchange) -> bool | None:
-        """The verdict before any body is decoded; None is a maybe."""
-        fits: bool | None = self._fits(exchange)
-        if fits and self._filter is not None:
-            fits = self._filter.matches_header(exchange)
-        return None if fits is False and exchange.api_key in self._always_decoded else fits
-
-    def matches(self, exchange: Exchange) -> bool:
-        """The verdict, once bodies are decoded as ``needs`` says."""
-        return self._fits(exchange) and (self._filter is None or self._filter.matches(exchange))
-
-    def _fits(self, exchange: Exchange) -> bool:
-        for column, values, between in self._conditions:
-            value = COLUMNS[column](exchange)
-            if value is None or not (values[0] <= value <= values[1] if between else value in values):
-                return False
-        return True
+def fits(conditions: Iterable[Condition], exchange: Exchange) -> bool:
+    """Whether an exchange fulfils all conditions."""
+    for column, values, between in conditions:
+        value = COLUMNS[column](exchange)
+        if value is None or not (values[0] <= value <= values[1] if between else value in values):
+            return False
+    return True
 
 
 def conditions(filters: Iterable[Any]) -> list[Condition]:

@@ -26,7 +26,7 @@ from kwiresniff.pipeline.output_store import Commit, OutputStore, numbered
 from kwiresniff.pipeline.plan import CaptureSeries, File, WorkUnit, plain_name, series_path
 from kwiresniff.pipeline.rows import Rows
 from kwiresniff.pipeline.task import add_totals, write_unit
-from kwiresniff.pipeline.unit_reader import Reading, Settings, counts_of, unreadable
+from kwiresniff.pipeline.unit_reader import Pass, Settings, counts_of, unreadable
 from kwiresniff.session.checkpoint import StateError, dump, load
 
 #: Names of files kept for the messages that began in them. Minutes of a day have 1,440.
@@ -144,7 +144,7 @@ class _Names(Sequence[str]):
         return max(self._names, default=0) + 1
 
 
-class BatchReading(Reading):
+class BatchReading(Pass):
     """One pass over a batch. Iterate ``read`` or ``events`` once; the counts are final when that ends."""
 
     def __init__(
@@ -174,7 +174,7 @@ class BatchReading(Reading):
             settings.name_topics(self._analyzer)
             self._names = {int(index): name for index, name in about["files"].items()}
             self._next = about["next_file"]
-            self._choice.connections.update(about.get("wanted", ()))
+            self._reading.connections.update(about.get("wanted", ()))
         self.rows = Rows(batch.source, _Names(self._names), self._analyzer.topics.name)
         self._counts = counts_of(None)
 
@@ -189,7 +189,7 @@ class BatchReading(Reading):
             "source": self._batch.source,
             "next_file": self._next,
             "files": kept,
-            "wanted": sorted(self._choice.connections),
+            "wanted": sorted(self._reading.connections),
         }
         return about, dump(self._analyzer)
 
@@ -197,10 +197,9 @@ class BatchReading(Reading):
         """Drops the open connections, which cannot be trusted any more: they begin anew, in mid-stream, under new
         numbers.
         """
-        self._choice.connections.clear()
-        anew = self._settings.analyzer(self._choice, text=self._text)
-        anew.connections = self._analyzer.connections
-        self._analyzer = anew
+        connections = self._analyzer.connections
+        self._start()
+        self._analyzer.connections = connections
 
     def _read(self, sink: Sink) -> Iterator[None]:
         for path, size in self._batch.grown:

@@ -7,9 +7,10 @@ from functools import lru_cache
 from typing import Any
 
 from kwiresniff.analysis.body_entities import record_sets
-from kwiresniff.export import connection_json, json_line, json_text, problem_json
 from kwiresniff.export.clients import audit_json, client_json
+from kwiresniff.export.encode import json_line, json_text
 from kwiresniff.export.groups import group_event_json
+from kwiresniff.export.json_objects import connection_json, problem_json
 from kwiresniff.export.producers import producer_json
 from kwiresniff.export.topics import topic_json
 from kwiresniff.model import (

@@ -14,7 +14,7 @@ from kwiresniff.errors import KwiresniffError
 from kwiresniff.model import Problem, Sink
 from kwiresniff.pipeline.output_store import Commit, OutputStore
 from kwiresniff.pipeline.plan import WorkUnit
-from kwiresniff.pipeline.unit_reader import Reading, Settings, UnitReader
+from kwiresniff.pipeline.unit_reader import Pass, Settings, UnitReader
 from kwiresniff.pipeline.unit_tables import UnitTables
 
 
@@ -65,7 +65,7 @@ def run_unit(unit: WorkUnit, settings: Settings, tables: Sequence[str], out: str
 
 
 def write_unit(
-    reading: Reading,
+    reading: Pass,
     store: OutputStore,
     name: str,
     about: dict[str, Any],
@@ -104,7 +104,7 @@ def write_unit(
     return commit
 
 
-def _read_until_failure(reading: Reading, sink: Sink, failed: list[str]) -> None:
+def _read_until_failure(reading: Pass, sink: Sink, failed: list[str]) -> None:
     """Gives a reading to a sink, and a problem in place of whatever ends it early, unless it is the sink that fails."""
     whole = WholeEvents(sink)
     try:

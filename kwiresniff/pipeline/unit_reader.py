@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from kwiresniff.analysis.redact import Redactor
@@ -19,10 +20,10 @@ from kwiresniff.capture.sources import SegmentSource
 from kwiresniff.capture.topic_file import read_topic_file
 from kwiresniff.codec.record_limits import decompress_always
 from kwiresniff.errors import CaptureError, PluginError
-from kwiresniff.export import json_text
+from kwiresniff.export.encode import json_text
 from kwiresniff.identity.clusters import Clusters
 from kwiresniff.model import Event, EventList, Problem, Segment, SegmentSink, Sink, feed_of
-from kwiresniff.pipeline.choice import Choice, Condition
+from kwiresniff.pipeline.choice import Condition, fits
 from kwiresniff.pipeline.deduplication import LeftOut, with_filled, without
 from kwiresniff.pipeline.plan import File, WorkUnit, file_at
 from kwiresniff.pipeline.rows import Rows
@@ -31,8 +32,7 @@ from kwiresniff.pipeline.software import check_software
 from kwiresniff.plugins import Plugins
 from kwiresniff.plugins.hooks import NO_OPTIONS, PluginOptions
 from kwiresniff.plugins.loading import files_of, load_plugins
-from kwiresniff.plugins.sinks import LEARNED_FROM as SCHEMAS_FROM
-from kwiresniff.plugins.sinks import chain_with_plugins
+from kwiresniff.reading import Reading
 from kwiresniff.session import Analyzer, Depth, endpoints
 
 
@@ -69,9 +69,9 @@ class Settings:
         """The settings to fill some tables with: records are decoded only for those that show them."""
         return self if {"exchanges", "records"}.intersection(tables) else replace(self, depth="bodies")
 
-    def analyzer(self, choice: Choice | None = None, *, text: bool = False) -> Analyzer:
-        """What follows the connections; with ``text`` bodies may come as JSON text, if nobody looks into them. What
-        they speak of comes as digests then, and where records are not decoded.
+    def reading(self, *, text: bool = False) -> Reading:
+        """What reads connections; with ``text`` bodies may come as JSON text, if nobody looks into them. What they
+        speak of comes as digests then, and where records are not decoded.
 
         Raises KwiresniffError where not the same software is installed as where the work was planned.
         """
@@ -84,20 +84,9 @@ class Settings:
             text=json_text if text else None,
             digests=text or self.depth == "bodies",
         )
-        if choice is not None:
-            needs |= choice.needs
-        if self.redact_key is not None or self.plugin_names:  # hashes are made of every body, plugins see them
-            needs |= Needs(needs.depth)
-        if choice is not None:
-            choice.decodes = needs.depth == "records"
-        analyzer = Analyzer(
-            needs,
-            exchange_filter=choice.header_verdict if choice is not None and choice.chooses else None,
-            ports=self.ports,
-            tls_secrets=TlsSecrets(),
-        )
-        self.name_topics(analyzer)
-        return analyzer
+        redactor = None if self.redact_key is None else Redactor(self.redact_key)
+        holds = partial(fits, self.pushed) if self.pushed else None
+        return Reading(needs, self.load_plugins(), self.where, holds=holds, redactor=redactor)
 
     def with_plugins(self, paths: Sequence[str], options: PluginOptions) -> Settings:
         """These settings with the plugins at ``paths`` and those of installed packages. Raises PluginError for what
@@ -120,7 +109,6 @@ class Settings:
         if names != self.plugin_names:
             here, there = ", ".join(names) or "none", ", ".join(self.plugin_names)
             raise PluginError(f"plugins here: {here}; where the work was planned: {there}; install the same everywhere")
-        plugins.hides_values = self.redact_key is not None
         return plugins
 
     def name_topics(self, analyzer: Analyzer) -> None:
@@ -129,7 +117,7 @@ class Settings:
             analyzer.topics.add(read_topic_file(self.topics.path))
 
 
-class Reading:
+class Pass:
     """One pass over captures. Iterate ``read`` or ``events`` once; ``counts`` are final when that ends.
 
     ``rows`` makes rows of the events. ``clusters`` are learnt where plugins or tables ask for them.
@@ -140,33 +128,21 @@ class Reading:
     def __init__(self, settings: Settings, *, text: bool = False) -> None:
         """With ``text`` bodies may come as JSON text."""
         self._settings = settings
-        self._text = text
-        self._plugins = settings.load_plugins()
-        always = SCHEMAS_FROM if self._plugins.learners else frozenset()
-        self._choice = Choice(settings.where, settings.pushed, self._topic_name, always)
-        self._analyzer = settings.analyzer(self._choice, text=text)
-        self._redactor = None if settings.redact_key is None else Redactor(settings.redact_key)
+        self._reading = settings.reading(text=text)
+        self._start()
         self.clusters = Clusters()
         self._problems: list[Problem] = []  # of files that cannot be read
         self._skipped = 0
         self._not_read: list[str] = []
 
-    def _topic_name(self, topic_id: str) -> str | None:
-        return self._analyzer.topics.name(topic_id)
+    def _start(self) -> None:
+        """Begins with an analyzer that follows no connection yet."""
+        self._analyzer = self._reading.start(TlsSecrets(), ports=self._settings.ports)
+        self._settings.name_topics(self._analyzer)
 
     def read(self, sink: Sink) -> Iterator[None]:
         """Gives ``sink`` exchanges, ended connections and problems, and returns to the caller after each buffer."""
-        entry = chain_with_plugins(
-            sink,
-            self._plugins,
-            self._topic_name,
-            clusters=self.clusters,
-            decodes=bool(self._plugins.decoders) and self._choice.decodes,
-            decodes_first=self._choice.reads_decoded,
-            matches=self._choice.matches if self._choice.chooses else None,
-            connections=self._choice.connections,
-            redactor=self._redactor,
-        )
+        entry = self._reading.chain(sink, self.clusters)
         self._analyzer.give_to(entry)
         return self._steps(entry, sink)
 
@@ -174,10 +150,9 @@ class Reading:
         """Reads, and then gives ``sink`` what was wrong with plugins."""
         try:
             yield from self._read(entry)
-            for problem in self._plugins.take_problems():
-                sink.on_problem(problem)
+            self._reading.report_problems(sink)
         finally:
-            self._plugins.close()
+            self._reading.plugins.close()
 
     def events(self) -> Iterator[Event]:
         """Exchanges, ended connections and problems, one by one."""
@@ -212,7 +187,7 @@ class Reading:
         return good
 
 
-class UnitReader(Reading):
+class UnitReader(Pass):
     """One pass over a unit. Iterate ``read``, ``events`` or ``segments`` once; the counts are final when that ends.
 
     Files, packets, bytes and what is wrong with the files themselves are reported by the first shard of a source alone.

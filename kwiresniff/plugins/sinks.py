@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from kwiresniff.analysis.body_entities import record_sets
 from kwiresniff.analysis.cluster_evidence import cluster_of
-from kwiresniff.analysis.redact import Redactor
-from kwiresniff.analysis.sinks import chain
 from kwiresniff.base.api_keys import FETCH, PRODUCE
 from kwiresniff.identity import clusters as identity
 from kwiresniff.identity.clusters import Clusters
-from kwiresniff.model import Body, Connection, Direction, Exchange, ForwardingSink, Message, Sink, TopicNames
+from kwiresniff.model import Body, Connection, Direction, Event, Exchange, ForwardingSink, Message, Sink, TopicNames
 from kwiresniff.plugins.misfits import Misfits
 from kwiresniff.plugins.running import Plugins
 
@@ -23,61 +20,29 @@ _WITH_SCHEMAS: Final = frozenset({PRODUCE, FETCH})
 LEARNED_FROM: Final = _WITH_SCHEMAS | identity.LEARNED_FROM
 
 
-def chain_with_plugins(
-    sink: Sink,
-    plugins: Plugins,
-    topic_name: TopicNames,
-    *,
-    clusters: Clusters,
-    decodes: bool,
-    decodes_first: bool = False,
-    matches: Callable[[Exchange], bool] | None = None,
-    connections: set[int] | None = None,
-    redactor: Redactor | None = None,
-    all_views: bool = False,
-) -> Sink:
-    """The sinks in front of ``sink``, see ``kwiresniff.analysis.sinks.chain``, those of plugins among them.
-
-    ``decodes`` says whether records are read and decoders are to be asked, ``decodes_first`` whether that is for
-    ``matches``. Decoders that learn are told which of ``clusters`` records are of. Without plugins there are no such
-    sinks.
-    """
-    if plugins.loaded:
-        sink = AnnotatingSink(sink, plugins)
-    sink = chain(
-        sink,
-        matches=matches,
-        connections=connections,
-        redactor=redactor,
-        all_views=all_views,
-        decoding=(lambda next: DecodingSink(next, plugins, topic_name, clusters)) if decodes else None,
-        decodes_first=decodes_first,
-        redacting=(lambda next: RedactingSink(next, plugins, topic_name)) if plugins.redactors else None,
-    )
-    return LearningSink(sink, plugins, topic_name, clusters) if decodes and plugins.learners else sink
-
-
-class LearningSink(ForwardingSink):
-    """Shows decoders that learn the records with schemas, and learns the clusters that these are of: stands before a
-    filter, which need not want them.
+class SchemaLearner:
+    """Shows decoders that learn the records with schemas, and learns the clusters that these are of: observes all
+    events, whatever a filter wants.
     """
 
-    def __init__(self, next: Sink, plugins: Plugins, topic_name: TopicNames, clusters: Clusters) -> None:
-        super().__init__(next)
+    def __init__(self, plugins: Plugins, topic_name: TopicNames, clusters: Clusters) -> None:
         self._plugins = plugins
         self._topic_name = topic_name
         self._clusters = clusters
 
-    def on_exchange(self, exchange: Exchange) -> None:
-        node = cluster_of(self._clusters, exchange)
-        if exchange.api_key in _WITH_SCHEMAS:
-            self._plugins.enter(node, self._clusters.scope)
-            for message in (exchange.request, exchange.response):
-                if message is not None and message.body is not None:
-                    for topic, _, batches in record_sets(message.body, self._topic_name):
-                        if topic == SCHEMAS_TOPIC and isinstance(batches, list):
-                            self._learn(topic, batches)
-        self.next.on_exchange(exchange)
+    def learn(self, event: Event) -> None:
+        """Takes in an event."""
+        if not isinstance(event, Exchange):
+            return
+        node = cluster_of(self._clusters, event)
+        if event.api_key not in _WITH_SCHEMAS:
+            return
+        self._plugins.enter(node, self._clusters.scope)
+        for message in (event.request, event.response):
+            if message is not None and message.body is not None:
+                for topic, _, batches in record_sets(message.body, self._topic_name):
+                    if topic == SCHEMAS_TOPIC and isinstance(batches, list):
+                        self._learn(topic, batches)
 
     def _learn(self, topic: str, batches: list[Body]) -> None:
         for batch in batches:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, TextIO
+from typing import Final
 
 from kwiresniff.base.placeholders import NO_CLIENT_ID
-from kwiresniff.model import file_index, packet_number
 from kwiresniff.render import format_units
-from kwiresniff.render.blocks import INDENT, BlockWriter, cluster_name
+from kwiresniff.render.blocks import BlockWriter, cluster_name
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk
 from kwiresniff.render.names import name_chunks
+from kwiresniff.render.one_line import Column, cluster_column, name_cell
 from kwiresniff.results.clients import ApiUse, AuditFinding, AuditRow, Client, Setting
 
 #: Names listed of each kind before the rest is only counted; JSON has them all.
@@ -27,33 +27,27 @@ _KINDS: Final = {"client": "", "broker": "node of the cluster", "encrypted": "en
 
 
 class ClientWriter(BlockWriter):
-    """Writes clients and audit rows to ``out``; ``width`` None is a pipe, where no line is broken."""
-
-    def __init__(self, out: TextIO, width: int | None, color: bool, files: Sequence[str] = ()) -> None:
-        super().__init__(out, width, color)
-        self._files = files
+    """Writes clients and audit rows."""
 
     def clients(self, clients: Iterable[Client]) -> None:
         """One block for each, an empty line between two."""
         for index, client in enumerate(clients):
-            if index:
-                self._out.write("\n")
-            self._line("", [*self._who(client), [("dim", _counts(client))]])
+            self._between(index)
+            self._line([*self._who(client), [("dim", _counts(client))]])
             self._facts(_client_facts(client))
 
     def audit(self, rows: Iterable[AuditRow]) -> None:
         """The verdict on each, and what it rests on."""
         for index, row in enumerate(rows):
-            if index:
-                self._out.write("\n")
+            self._between(index)
             kind, mark, plain = _VERDICTS[row.verdict]
             words = mark if self._paint.glyphs.arrow == "→" else plain
-            self._line("", [[(kind, words)], *self._who(row.client)])
+            self._line([[(kind, words)], *self._who(row.client)])
             self._facts(_identity_facts(row.client))
             if not row.findings:
-                self._facts([("", [[("dim", row.reason)]])])
+                self._fact("", [[("dim", row.reason)]])
             for finding in row.findings:
-                self._facts([("breaks" if finding.breaks else "may break", self._finding(finding))])
+                self._fact("breaks" if finding.breaks else "may break", self._finding(finding))
 
     def _who(self, client: Client) -> list[Chunk]:
         name = escape(client.client_id) if client.client_id else NO_CLIENT_ID
@@ -72,13 +66,32 @@ class ClientWriter(BlockWriter):
 
     def _finding(self, finding: AuditFinding) -> list[Chunk]:
         use = finding.use
-        file = f"{self._files[file_index(use.packet)]} " if len(self._files) > 1 else ""
-        where = f"{format_units.count(use.count, 'request')}, first in {escape(file)}packet {packet_number(use.packet)}"
+        where = f"{format_units.count(use.count, 'request')}, first in {self._in_packet(use.packet)}"
         return [[("bad" if finding.breaks else "value", escape(finding.reason))], [("dim", where)]]
 
     def _facts(self, facts: Iterable[tuple[str, list[Chunk]]]) -> None:
         for label, chunks in facts:
-            self._line(label, chunks, INDENT)
+            self._fact(label, chunks)
+
+
+def client_columns(client: Client) -> list[Column]:
+    """A client in a line."""
+    sasl, tls = client.sasl or {}, client.tls or {}
+    return [
+        Column("client", True, "ident", name_cell(client.client_id or "")),
+        Column("address", True, "value", name_cell(client.address)),
+        Column("broker", True, "value", name_cell(client.broker)),
+        Column("software", True, "client", name_cell(" ".join(part for part in client.software if part))),
+        Column("user", True, "value", name_cell(str(sasl.get("principal") or ""))),
+        Column("tls", True, "value", name_cell(str(tls.get("version") or ""))),
+        Column("connections", False, "value", str(client.connections)),
+        Column("exchanges", False, "value", str(client.exchanges)),
+        Column("errors", False, "bad" if client.errors else "dim", str(client.errors)),
+        Column("unanswered", False, "warn" if client.unanswered else "dim", str(client.unanswered)),
+        Column("topics", False, "dim", str(len(client.topics))),
+        Column("groups", False, "dim", str(len(client.groups))),
+        *cluster_column(client.cluster),
+    ]
 
 
 def _counts(client: Client) -> str:

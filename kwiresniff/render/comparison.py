@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final, TextIO
 
 from kwiresniff.render import format_units
+from kwiresniff.render.blocks import BlockWriter
 from kwiresniff.render.escape import escape
-from kwiresniff.render.line_wrapping import Chunk, pad, wrap
-from kwiresniff.render.terminal import glyphs_for, printable
-from kwiresniff.render.theme import SEVERITY_KINDS, Paint, Span
+from kwiresniff.render.line_wrapping import Chunk, pad
+from kwiresniff.render.theme import SEVERITY_KINDS, Span
 from kwiresniff.results.comparison import Change, Comparison, Side
 
 _MARK: Final = 8
@@ -29,31 +29,27 @@ _IN_UNIT: Final[dict[str, Callable[[Any], str]]] = {
 }
 
 
-class ComparisonWriter:
-    """Writes a comparison to ``out``; ``width`` None is a pipe, where no line is broken. With ``doubts`` also the
-    differences that may be chance.
-    """
+class ComparisonWriter(BlockWriter):
+    """Writes a comparison, with ``doubts`` also the differences that may be chance."""
 
     def __init__(self, out: TextIO, width: int | None, color: bool, *, doubts: bool = False) -> None:
-        self._out = out
-        self._width = width
-        self._paint = Paint(color, glyphs_for(out))
+        super().__init__(out, width, color)
         self._doubts = doubts
 
     def write(self, comparison: Comparison) -> None:
         """Both sides, the changes, and how much was compared."""
         for label, side in (("before", comparison.before), ("after", comparison.after)):
-            self._line([("name", pad(label, _MARK))], _side(side))
+            self._line(_side(side), [("name", pad(label, _MARK))])
         for change in comparison.changes:
             self._out.write("\n")
             self._change(change, (SEVERITY_KINDS[change.severity], change.severity))
         if self._doubts and comparison.doubtful:
             self._out.write("\n")
-            self._line([], [[("title", "Too little to tell from chance:")]])
+            self._line([[("title", "Too little to tell from chance:")]])
             for change in comparison.doubtful:
                 self._change(change, ("dim", "maybe"))
         self._out.write("\n")
-        self._line([], [[("" if comparison.changes else "good", self._verdict(comparison))]])
+        self._line([[("" if comparison.changes else "good", self._verdict(comparison))]])
 
     def _verdict(self, comparison: Comparison) -> str:
         counted = [
@@ -81,18 +77,18 @@ class ComparisonWriter:
             head.append([("value", escape(change.measure))])
         head.append([("title", change.what)])
         head.append([("value", self._values(change))])
-        self._line([(mark[0], mark[1]), ("", " " * (_MARK - len(mark[1])))], head)
+        self._line(head, [mark, ("", " " * (_MARK - len(mark[1])))])
         if said := _certainty(change):
-            self._fact([[("dim", said)]])
+            self._below([[("dim", said)]])
         if change.note:
-            self._fact([[("value", escape(change.note))]])
+            self._below([[("value", escape(change.note))]])
         for part in change.parts:
-            self._fact([[("ident", escape(part.subject))], [("value", part.measure)], [("value", self._values(part))]])
+            self._below([[("ident", escape(part.subject))], [("value", part.measure)], [("value", self._values(part))]])
         if change.same:
             names = [[("dim", escape(name))] for name in change.same[:_MAX_LISTED]]
             if len(change.same) > _MAX_LISTED:
                 names.append([("dim", f"and {len(change.same) - _MAX_LISTED:,} more")])
-            self._fact([[("name", "as before:")], *names])
+            self._below([[("name", "as before:")], *names])
 
     def _values(self, change: Change) -> str:
         word = _IN_UNIT[change.unit]
@@ -104,14 +100,8 @@ class ComparisonWriter:
             text += f" ({high / low:,.3g} times)" if change.after > change.before else f" (1/{high / low:,.3g})"
         return text
 
-    def _fact(self, chunks: list[Chunk]) -> None:
-        self._line([("", " " * _MARK)], chunks)
-
-    def _line(self, lead: Sequence[Span], chunks: list[Chunk]) -> None:
-        taken = _MARK if lead else 0
-        for number, line in enumerate(wrap(chunks, None if self._width is None else self._width - taken)):
-            front = list(lead) if not number else [("", " " * taken)]
-            self._out.write(printable(self._paint.spans([*front, *line]), self._out).rstrip() + "\n")
+    def _below(self, chunks: list[Chunk]) -> None:
+        self._line(chunks, [("", " " * _MARK)])
 
 
 def _side(side: Side) -> list[Chunk]:

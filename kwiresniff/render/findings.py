@@ -7,18 +7,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TextIO
 
-from kwiresniff.model import file_index, packet_number
 from kwiresniff.render import format_units
-from kwiresniff.render.blocks import cluster_name
+from kwiresniff.render.blocks import BlockWriter, cluster_name
 from kwiresniff.render.escape import escape
-from kwiresniff.render.line_wrapping import Chunk, pad, wrap
-from kwiresniff.render.terminal import glyphs_for, printable
-from kwiresniff.render.theme import SEVERITY_KINDS, Paint, Span
+from kwiresniff.render.line_wrapping import Chunk, pad
+from kwiresniff.render.theme import SEVERITY_KINDS, Span
 from kwiresniff.results.findings import Finding
 
 #: Names of a list that are printed; JSON has all.
 _MAX_LISTED: Final = 12
-_MARK: Final = 7
+_MARK: Final = 8
 _LABEL: Final = 9
 
 #: Numbers worth a place in the text, and how each is said; JSON has all of them.
@@ -37,35 +35,29 @@ _SAID: Final[dict[str, tuple[str, Callable[[int], str]]]] = {
 _LISTS: Final = {"clients": "clients", "concerns": "concerns", "reasons": "reasons", "users": "users"}
 
 
-class FindingWriter:
-    """Writes findings to ``out``; ``width`` None is a pipe, where no line is broken. With ``reasons`` also what was
-    observed, and what spoke for and against a cause.
-    """
+class FindingWriter(BlockWriter):
+    """Writes findings, with ``reasons`` also what was observed, and what spoke for and against a cause."""
 
     def __init__(
         self, out: TextIO, width: int | None, color: bool, files: Sequence[str] = (), *, reasons: bool = False
     ) -> None:
-        self._out = out
-        self._width = width
-        self._paint = Paint(color, glyphs_for(out))
-        self._files = files
+        super().__init__(out, width, color, files)
         self._reasons = reasons
 
     def write(self, findings: Iterable[Finding]) -> None:
         """One block for each, an empty line between two."""
         for index, finding in enumerate(findings):
-            if index:
-                self._out.write("\n")
+            self._between(index)
             lead: list[Span] = [
                 (SEVERITY_KINDS[finding.severity], finding.severity),
-                ("", " " * _pad(finding.severity)),
+                ("", " " * (_MARK - len(finding.severity))),
             ]
             head: list[Chunk] = [
                 [("ident", escape(finding.subject))],
                 [("value", escape(finding.title))],
                 [("dim", f"{finding.count:,} {self._paint.glyphs.times}")],
             ]
-            self._line(lead, _MARK + 1, head)
+            self._line(head, lead)
             self._facts(finding)
             for symptom in finding.symptoms:
                 self._symptom(symptom)
@@ -74,7 +66,7 @@ class FindingWriter:
         """A line that says that a finding was not seen any more."""
         span = f"{format_units.clock(finding.first_ns, 3)} to {format_units.clock(finding.last_ns, 3)}"
         chunks: list[Chunk] = [[("ident", escape(finding.subject))], [("value", escape(finding.title))]]
-        self._line([("dim", pad("over", _MARK + 1))], _MARK + 1, [*chunks, [("dim", span)]])
+        self._line([*chunks, [("dim", span)]], [("dim", pad("over", _MARK))])
 
     def _facts(self, finding: Finding) -> None:
         if finding.cluster:
@@ -109,7 +101,7 @@ class FindingWriter:
         for one in rejected:
             chunks: list[Chunk] = [[("ident", escape(one.subject))], [("value", escape(one.title))]]
             self._out.write("\n")
-            self._line([("dim", pad("no", _MARK + 1))], _MARK + 1, chunks)
+            self._line(chunks, [("dim", pad("no", _MARK))])
             self._why(one)
 
     def _symptom(self, symptom: Finding) -> None:
@@ -131,17 +123,7 @@ class FindingWriter:
         ]
 
     def _evidence(self, packet: int, ns: int) -> Chunk:
-        file = f" of {escape(self._files[file_index(packet)])}" if len(self._files) > 1 else ""
-        return [("value", f"packet {packet_number(packet)}{file}"), ("dim", f" {format_units.clock(ns, 3)}")]
+        return [("value", self._packet_of(packet)), ("dim", f" {format_units.clock(ns, 3)}")]
 
     def _fact(self, label: str, chunks: list[Chunk]) -> None:
-        self._line([("", " " * (_MARK + 1)), ("name", pad(label, _LABEL))], _MARK + 1 + _LABEL, chunks)
-
-    def _line(self, lead: list[Span], taken: int, chunks: list[Chunk]) -> None:
-        for number, line in enumerate(wrap(chunks, None if self._width is None else self._width - taken)):
-            front = lead if not number else [("", " " * taken)]
-            self._out.write(printable(self._paint.spans([*front, *line]), self._out).rstrip() + "\n")
-
-
-def _pad(severity: str) -> int:
-    return _MARK + 1 - len(severity)
+        self._line(chunks, [("", " " * _MARK), ("name", pad(label, _LABEL))])

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, TextIO
 
-from kwiresniff.model import file_index, packet_number
 from kwiresniff.render import format_units
+from kwiresniff.render.blocks import BlockWriter
 from kwiresniff.render.escape import escape
-from kwiresniff.render.line_wrapping import Chunk, pad, pad_left, wrap
-from kwiresniff.render.terminal import glyphs_for, printable
-from kwiresniff.render.theme import OUTCOME_STYLE, OUTCOME_WORDS, Paint, Span
+from kwiresniff.render.line_wrapping import Chunk, pad, pad_left
+from kwiresniff.render.theme import OUTCOME_STYLE, OUTCOME_WORDS, Span
 from kwiresniff.results.follow import FollowEvent
 
 #: What is said of TCP's events, and how it looks.
@@ -30,14 +29,11 @@ _DELTA: Final = 9
 _CONNECTION: Final = 4
 
 
-class FollowWriter:
-    """Writes events to ``out``; ``width`` None is a pipe, where no line is broken."""
+class FollowWriter(BlockWriter):
+    """Writes events."""
 
     def __init__(self, out: TextIO, width: int | None, color: bool, files: Sequence[str] = ()) -> None:
-        self._out = out
-        self._width = width
-        self._paint = Paint(color, glyphs_for(out))
-        self._files = files
+        super().__init__(out, width, color, files)
         self._arrows = ("→", "←") if self._paint.glyphs.arrow == "→" else ("->", "<-")
 
     def write(self, events: Iterable[FollowEvent]) -> None:
@@ -48,11 +44,11 @@ class FollowWriter:
         for event in events:
             if format_units.date(event.timestamp_ns) != day:
                 day = format_units.date(event.timestamp_ns)
-                self._line([], [[("heading", f"{day}Z")]])
+                self._line([[("heading", f"{day}Z")]])
             if event.connection not in known:
                 known.add(event.connection)
                 ends = f"{event.client} {self._arrows[0]} {event.broker}"
-                self._line([], [[("dim", f"#{event.connection} is {ends}")]])
+                self._line([[("dim", f"#{event.connection} is {ends}")]])
             delta = "" if before_ns is None else f"+{self._duration(event.timestamp_ns - before_ns)}"
             before_ns = event.timestamp_ns
             front: list[Span] = [
@@ -60,7 +56,7 @@ class FollowWriter:
                 ("dim", pad(f"#{event.connection}", _CONNECTION)),
                 ("ident", f" {self._arrows[0 if event.from_client else 1]} "),
             ]
-            self._line(front, [*self._what(event), self._packet(event)])
+            self._line([*self._what(event), [("dim", self._packet_of(event.packet))]], front)
 
     def _what(self, event: FollowEvent) -> list[Chunk]:
         details = event.details
@@ -101,19 +97,5 @@ class FollowWriter:
         chunks += [[("value", escape(fact))] for fact in details["facts"]]
         return chunks
 
-    def _packet(self, event: FollowEvent) -> Chunk:
-        number = f"packet {packet_number(event.packet)}"
-        if len(self._files) > 1:
-            number += f" of {escape(self._files[file_index(event.packet)])}"
-        return [("dim", number)]
-
     def _duration(self, ns: int) -> str:
         return format_units.duration(ns, micro=self._paint.glyphs.micro)
-
-    def _line(self, front: list[Span], chunks: list[Chunk]) -> None:
-        """A line, whose continuations stand below its first chunk."""
-        indent = sum(len(text) for _, text in front)
-        room = None if self._width is None else self._width - indent
-        for number, line in enumerate(wrap(chunks, room)):
-            spans = [*(front if not number else [("", " " * indent)]), *line]
-            self._out.write(printable(self._paint.spans(spans) + "\n", self._out))

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
-from typing import Any, Final, TextIO
+from collections.abc import Iterable
+from typing import Any, Final
 
-from kwiresniff.model import file_index, packet_number
 from kwiresniff.render import format_units
-from kwiresniff.render.blocks import cluster_name
+from kwiresniff.render.blocks import BlockWriter, cluster_name
 from kwiresniff.render.escape import escape
-from kwiresniff.render.line_wrapping import Chunk, pad, wrap
-from kwiresniff.render.terminal import glyphs_for, printable
-from kwiresniff.render.theme import Paint, Span
+from kwiresniff.render.line_wrapping import Chunk, pad
 from kwiresniff.results.groups import GroupEvent
 
 #: Partitions of one commit that are shown; JSON has more.
@@ -31,14 +28,8 @@ _KINDS: Final = {
 _EVENT: Final = 8
 
 
-class GroupWriter:
-    """Writes group events to ``out``; ``width`` None is a pipe, where no line is broken."""
-
-    def __init__(self, out: TextIO, width: int | None, color: bool, files: Sequence[str] = ()) -> None:
-        self._out = out
-        self._width = width
-        self._paint = Paint(color, glyphs_for(out))
-        self._files = files
+class GroupWriter(BlockWriter):
+    """Writes group events."""
 
     def write(self, events: Iterable[GroupEvent]) -> None:
         """Events in the order of their groups."""
@@ -55,15 +46,13 @@ class GroupWriter:
         """The line above the events of a group, of which this is the first."""
         start = format_units.instant(event.timestamp_ns, 3)
         where: list[Chunk] = [[("dim", cluster_name(event.cluster))]] if event.cluster else []
-        self._line([], [[("heading", escape(event.group) or '""')], *where, [("dim", f"from {start}")]])
+        self._line([[("heading", escape(event.group) or '""')], *where, [("dim", f"from {start}")]])
 
     def event(self, event: GroupEvent) -> None:
         """One event."""
         clock = format_units.clock(event.timestamp_ns, 3)
-        self._line(
-            [("dim", f"  {clock}  "), (_KINDS[event.event], pad(event.event, _EVENT)), ("", "  ")],
-            [self._who(event), *self.details(event)],
-        )
+        lead = [("dim", f"  {clock}  "), (_KINDS[event.event], pad(event.event, _EVENT)), ("", "  ")]
+        self._line([self._who(event), *self.details(event)], lead)
 
     def _who(self, event: GroupEvent) -> Chunk:
         member = event.instance_id or event.member_id
@@ -92,10 +81,7 @@ class GroupWriter:
             chunks.append([("dim", f"from {details['from']}")])
         else:
             chunks += self._membership(event, details)
-        number = f"packet {packet_number(event.packet)}"
-        if len(self._files) > 1:
-            number += f" of {escape(self._files[file_index(event.packet)])}"
-        chunks.append([("dim", number)])
+        chunks.append([("dim", self._packet_of(event.packet))])
         return chunks
 
     def _membership(self, event: GroupEvent, details: dict[str, Any]) -> list[Chunk]:
@@ -144,12 +130,6 @@ class GroupWriter:
         for name, count in details["errors"].items():
             chunks.append([("bad", f"{escape(name)} {self._paint.glyphs.times}{count}")])
         return chunks
-
-    def _line(self, lead: list[Span], chunks: list[Chunk]) -> None:
-        taken = sum(len(text) for _, text in lead)
-        for number, line in enumerate(wrap(chunks, None if self._width is None else self._width - taken)):
-            front = lead if not number else [("", " " * taken)]
-            self._out.write(printable(self._paint.spans([*front, *line]), self._out).rstrip() + "\n")
 
 
 def event_text(event: GroupEvent) -> str:

@@ -24,7 +24,7 @@ _PIECE = 4096
 
 
 #: Characters of ours that stand in nearly every line, one column each: they need nobody who knows all of Unicode.
-_OWN = str.maketrans("µ→…✓✗¿", "u>.+x<")
+_OWN = str.maketrans("µ→…✓✗¿▁▂▃▄▅▆▇█", "u>.+x<########")
 
 
 def cells(text: str) -> int:

@@ -14,79 +14,30 @@ from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import cells, fit, pad, pad_left
 from kwiresniff.render.terminal import glyphs_for, printable
 from kwiresniff.render.theme import Paint, Span
-from kwiresniff.results.clients import Client
-from kwiresniff.results.topics import Topic
 
 #: What stands where there is nothing to say; a column that is empty would shift the others.
 NOTHING: Final = "-"
-#: The narrowest that a column of names gets.
+#: The narrowest that a column of names gets, and what it has before dearer columns are left out.
 _LEAST: Final = 8
+_WANTED: Final = 22
 _GAP: Final = 2
 
 Row = TypeVar("Row")
 
 
 class Column(NamedTuple):
-    """A column: its title, whether it is of names (else of numbers, to the right), its kind of paint, and its text."""
+    """A cell of a column: the title, whether it is of names (else of numbers, to the right), the kind of paint, the
+    text; and how dear the column is: where there is no room, the highest rank is left out first, 0 never.
+    """
 
     title: str
     named: bool
     kind: str
     cell: str
+    rank: int = 0
 
 
-def topic_columns(
-    topic: Topic, in_per_second: float | None = None, out_per_second: float | None = None
-) -> list[Column]:
-    """A topic in a line; the rates are those given, else over the whole time."""
-    seconds = topic.seconds
-    if in_per_second is None:
-        in_per_second = topic.produced.records / seconds if seconds >= 1 else None
-    if out_per_second is None:
-        out_per_second = topic.consumed.records / seconds if seconds >= 1 else None
-    delay = topic.produce_to_consume
-    errors = sum(count for _, count in topic.errors)
-    consumers = sum(one.role != "replica" for one in topic.consumers)
-    return [
-        Column("topic", True, "ident", name_cell(topic.name)),
-        Column("partitions", False, "dim", str(len(topic.partitions))),
-        Column("producers", False, "value", str(len(topic.producers))),
-        Column("records_in", False, "value", str(topic.produced.records)),
-        Column("bytes_in", False, "value", str(topic.produced.size_bytes)),
-        Column("in/s", False, "value", _rate(in_per_second)),
-        Column("consumers", False, "value", str(consumers)),
-        Column("records_out", False, "value", str(topic.consumed.records)),
-        Column("bytes_out", False, "value", str(topic.consumed.size_bytes)),
-        Column("out/s", False, "value", _rate(out_per_second)),
-        Column("groups", False, "dim", str(len(topic.groups))),
-        Column("lag", False, "warn" if topic.lag else "value", NOTHING if topic.lag is None else str(topic.lag)),
-        Column("delay_p99", False, "value", NOTHING if delay is None else duration_cell(delay.p99_ns)),
-        Column("errors", False, "bad" if errors else "dim", str(errors)),
-        *_cluster(topic.cluster),
-    ]
-
-
-def client_columns(client: Client) -> list[Column]:
-    """A client in a line."""
-    sasl, tls = client.sasl or {}, client.tls or {}
-    return [
-        Column("client", True, "ident", name_cell(client.client_id or "")),
-        Column("address", True, "value", name_cell(client.address)),
-        Column("broker", True, "value", name_cell(client.broker)),
-        Column("software", True, "client", name_cell(" ".join(part for part in client.software if part))),
-        Column("user", True, "value", name_cell(str(sasl.get("principal") or ""))),
-        Column("tls", True, "value", name_cell(str(tls.get("version") or ""))),
-        Column("connections", False, "value", str(client.connections)),
-        Column("exchanges", False, "value", str(client.exchanges)),
-        Column("errors", False, "bad" if client.errors else "dim", str(client.errors)),
-        Column("unanswered", False, "warn" if client.unanswered else "dim", str(client.unanswered)),
-        Column("topics", False, "dim", str(len(client.topics))),
-        Column("groups", False, "dim", str(len(client.groups))),
-        *_cluster(client.cluster),
-    ]
-
-
-def _cluster(cluster: str | None) -> list[Column]:
+def cluster_column(cluster: str | None) -> list[Column]:
     """A column that is there where there are several clusters; then every row has one."""
     return [] if cluster is None else [Column("cluster", True, "dim", name_cell(cluster))]
 
@@ -95,18 +46,19 @@ def aligned(rows: Sequence[Sequence[Column]], width: int | None, ellipsis: str =
     """A head and the rows below it; ``width`` None cuts nothing."""
     if not rows:
         return []
-    wide = [max(cells(title.title), *(cells(row[at].cell) for row in rows)) for at, title in enumerate(rows[0])]
+    head = rows[0]
+    wide = [max(cells(one.title), *(cells(row[at].cell) for row in rows)) for at, one in enumerate(head)]
+    shown = list(range(len(head)))
     if width is not None:
-        _narrow(wide, [column.named for column in rows[0]], width)
-    head = [("title", column.title) for column in rows[0]]
-    lines = [head, *([(column.kind, column.cell) for column in row] for row in rows)]
+        _leave_out(shown, wide, head, width)
+        _narrow(shown, wide, head, width)
+    lines = [[("title", one.title) for one in head], *([(one.kind, one.cell) for one in row] for row in rows)]
     found = []
     for line in lines:
         spans: list[Span] = []
-        for at, (kind, text) in enumerate(line):
-            text = fit(text, wide[at], ellipsis)
-            spans.append((kind, (pad if rows[0][at].named else pad_left)(text, wide[at])))
-            spans.append(("", " " * _GAP))
+        for at in shown:
+            kind, text = line[at][0], fit(line[at][1], wide[at], ellipsis)
+            spans += [(kind, (pad if head[at].named else pad_left)(text, wide[at])), ("", " " * _GAP)]
         found.append(spans[:-1])
     return found
 
@@ -120,11 +72,20 @@ def write_lines(
         out.write(printable(paint.spans(line), out).rstrip() + "\n")
 
 
-def _narrow(wide: list[int], named: list[bool], width: int) -> None:
-    """Take from the widest columns of names what there is no room for."""
-    over = sum(wide) + _GAP * (len(wide) - 1) - width
+def _leave_out(shown: list[int], wide: list[int], head: Sequence[Column], width: int) -> None:
+    """Leaves out dear columns rather than cutting names below what they want."""
+    while (rank := max(head[at].rank for at in shown)) > 0:
+        wanted = [min(wide[at], _WANTED) if head[at].named else wide[at] for at in shown]
+        if sum(wanted) + _GAP * (len(shown) - 1) <= width:
+            break
+        shown.remove(next(at for at in shown if head[at].rank == rank))
+
+
+def _narrow(shown: list[int], wide: list[int], head: Sequence[Column], width: int) -> None:
+    """Takes from the widest columns of names what there is no room for, so that short ones stay whole."""
+    over = sum(wide[at] for at in shown) + _GAP * (len(shown) - 1) - width
     while over > 0:
-        at = max((at for at in range(len(wide)) if named[at]), key=lambda at: wide[at])
+        at = max((at for at in shown if head[at].named), key=lambda at: wide[at])
         if wide[at] <= _LEAST:
             return
         wide[at] -= 1
@@ -134,10 +95,6 @@ def _narrow(wide: list[int], named: list[bool], width: int) -> None:
 def name_cell(text: str) -> str:
     """A name as one word: spaces are written ``_``."""
     return escape(text).replace(" ", "_") or NOTHING
-
-
-def _rate(per_second: float | None) -> str:
-    return NOTHING if per_second is None else f"{per_second:.1f}"
 
 
 def duration_cell(ns: int) -> str:

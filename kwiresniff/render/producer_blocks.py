@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, TextIO
+from typing import Final
 
-from kwiresniff.model import file_index, packet_number
 from kwiresniff.render import format_units
-from kwiresniff.render.blocks import INDENT, BlockWriter, cluster_name
+from kwiresniff.render.blocks import BlockWriter, cluster_name
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk
 from kwiresniff.results.producers import Fencing, Producer, Transaction
@@ -19,25 +18,18 @@ _KINDS: Final = {"committed": "good", "aborted": "warn", "fenced": "bad", "open"
 
 
 class ProducerWriter(BlockWriter):
-    """Writes producers to ``out``; ``width`` None is a pipe, where no line is broken."""
-
-    def __init__(self, out: TextIO, width: int | None, color: bool, files: Sequence[str] = ()) -> None:
-        super().__init__(out, width, color)
-        self._files = files
-        self._until_ns = 0
+    """Writes producers."""
 
     def producers(self, producers: Iterable[Producer], until_ns: int = 0) -> None:
         """One block for each, an empty line between two. ``until_ns`` is the end of the capture: transactions that do
         not end in it are open until then."""
-        self._until_ns = until_ns
         for index, producer in enumerate(producers):
-            if index:
-                self._out.write("\n")
-            self._line("", list(_headline(producer)))
-            for label, chunks in self._facts(producer):
-                self._line(label, chunks, INDENT)
+            self._between(index)
+            self._line(list(_headline(producer)))
+            for label, chunks in self._facts(producer, until_ns):
+                self._fact(label, chunks)
 
-    def _facts(self, producer: Producer) -> Iterator[tuple[str, list[Chunk]]]:
+    def _facts(self, producer: Producer, until_ns: int) -> Iterator[tuple[str, list[Chunk]]]:
         if producer.errors:
             yield "errors", [[("bad", f"{escape(name)} {count:,}")] for name, count in producer.errors]
         for flaw in producer.flaws[:ROWS_SHOWN]:
@@ -59,17 +51,17 @@ class ProducerWriter(BlockWriter):
         if ended > len(shown):
             yield "", [[("dim", f"{ended - len(shown):,} transactions before these")]]
         for one in shown:
-            yield one.state, list(self._transaction(producer, one))
+            yield one.state, list(self._transaction(one, max(producer.last_ns, until_ns)))
         for fencing in producer.fencings[:ROWS_SHOWN]:
             yield "fenced", list(self._fencing(fencing))
 
-    def _transaction(self, producer: Producer, one: Transaction) -> Iterator[Chunk]:
+    def _transaction(self, one: Transaction, until_ns: int) -> Iterator[Chunk]:
         if one.begin_ns is None:
             yield [("dim", "from before the capture")]
         else:
             yield [("value", format_units.clock(one.begin_ns, 3))]
         if one.begin_ns is not None:
-            end_ns = one.end_ns if one.end_ns is not None else max(producer.last_ns, self._until_ns)
+            end_ns = one.end_ns if one.end_ns is not None else until_ns
             lasted = end_ns - one.begin_ns
             words = "" if one.end_ns is not None else " at least"
             yield [(_KINDS.get(one.state, "value"), f"{format_units.duration(lasted)}{words}")]
@@ -82,7 +74,7 @@ class ProducerWriter(BlockWriter):
             yield [("value", _listed(one.partitions))]
         for group in one.groups[:NAMES_SHOWN]:
             yield [("value", f"offsets of group {escape(group)}")]
-        yield [("dim", self._place(one.packet))]
+        yield [("dim", self._in_packet(one.packet))]
 
     def _fencing(self, one: Fencing) -> Iterator[Chunk]:
         yield [("value", format_units.clock(one.timestamp_ns, 3))]
@@ -90,11 +82,7 @@ class ProducerWriter(BlockWriter):
         yield [("ident", escape(one.client)), ("dim", f" epoch {one.epoch}")]
         if one.by_epoch >= 0:
             yield [("value", f"by {escape(one.by_client)}"), ("dim", f" epoch {one.by_epoch}")]
-        yield [("dim", self._place(one.packet))]
-
-    def _place(self, packet: int) -> str:
-        file = f"{escape(self._files[file_index(packet)])} " if len(self._files) > 1 else ""
-        return f"{file}packet {packet_number(packet)}"
+        yield [("dim", self._in_packet(one.packet))]
 
 
 def _headline(producer: Producer) -> Iterator[Chunk]:

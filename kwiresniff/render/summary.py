@@ -76,8 +76,8 @@ def columns(width: int | None) -> list[tuple[str, int]]:
 class SummaryWriter:
     """Writes exchanges as one line each to ``out``.
 
-    ``width`` is the terminal's columns or None for a pipe. ``topic_name`` gives names to topic ids. With ``legend`` the
-    number of a connection is told once with the addresses that it stands for, on a line of its own.
+    ``width`` is the terminal's columns or None for a pipe. ``topic_name`` gives names to topic ids. The number of
+    a connection is told once with the addresses that it stands for, on a line of its own.
     """
 
     def __init__(
@@ -88,7 +88,6 @@ class SummaryWriter:
         *,
         files: Sequence[str] = (),
         topic_name: TopicNames | None = None,
-        legend: bool = True,
     ) -> None:
         self._out = out
         self._is_cut = width is not None
@@ -99,7 +98,7 @@ class SummaryWriter:
         self._columns = columns(width)
         self._widths = dict(self._columns)
         self._names = [name for name, _ in self._columns[:-1]]
-        self._has_legend = legend and "connection" in self._widths
+        self._has_legend = "connection" in self._widths
         self._titles_day = ""
         self._told: set[int] = set()  # connections whose ends have been told
         self._second = -1

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.histogram import latency_range, sparkline
-from kwiresniff.render.line_wrapping import cells, fit, pad
-from kwiresniff.render.theme import ASCII, STYLES, UNICODE, Glyphs, Paint
+from kwiresniff.render.line_wrapping import cells
+from kwiresniff.render.one_line import Column, aligned
+from kwiresniff.render.theme import ASCII, UNICODE, Glyphs, Paint
 from kwiresniff.results.stats import LatencySummary, StatRow
 
 if TYPE_CHECKING:
@@ -64,10 +65,6 @@ _GAP: Final = 2
 #: Bars of a histogram.
 _BARS: Final = 12
 
-#: Columns are left out rather than squeezing a key below the first, and keys are cut no shorter than the second.
-_KEY_WANTED: Final = 22
-_KEY_LEAST: Final = 8
-
 #: Characters that may share a place on the screen: a letter and the marks on it.
 _CHARS_PER_CELL: Final = 4
 
@@ -109,27 +106,13 @@ def stats_table(
     if len(rows) > 1 and _SEVERAL.isdisjoint(by):
         # An exchange about two topics is in two rows: the sum would be wrong.
         total = [_Line(("total", *[""] * (len(by) - 1)), _totals(rows), "ident")]
-    shown, key_widths = _layout(by, [*lines, *total], width)
-    full = sum(key_widths) + sum(shown.values()) + _GAP * (len(key_widths) + len(shown) - 1)
-
-    def drawn(line: _Line) -> str:
-        parts = [
-            paint.text(line.kind, pad(fit(key, room, glyphs.ellipsis), room))
-            for key, room in zip(line.keys, key_widths, strict=True)
-        ]
-        for title, room in shown.items():
-            text = line.cells.get(title, "")
-            text = text.ljust(room) if title == "histogram" else text.rjust(room)
-            parts.append(paint.text(_KINDS.get(title, line.kind) if line.kind != "title" else "title", text))
-        return (" " * _GAP).join(parts)
-
-    drawn_lines = [
-        drawn(_Line(tuple(by), {title: title for title in shown}, "title")),
-        paint.text("dim", glyphs.rule * full),
-        *map(drawn, lines),
-    ]
+    drawn = aligned(_columns(by, [*lines, *total] or [_Line(("",) * len(by), {})]), width, glyphs.ellipsis)
+    full = sum([cells(text) for _, text in drawn[0]])
+    shown = {text.strip() for _, text in drawn[0]}
+    drawn_lines = [paint.spans(line) for line in drawn[: 1 + len(lines) + len(total)]]
+    drawn_lines.insert(1, paint.text("dim", glyphs.rule * full))
     if total:
-        drawn_lines += [" " * full, *map(drawn, total)]
+        drawn_lines.insert(-1, " " * full)
     caption = [part for line in [*_caption(rows, shown, glyphs, scale), *notes] for part in _wrapped(line, full)]
     return drawn_lines + [paint.text("dim", line.ljust(full)) for line in caption]
 
@@ -235,26 +218,20 @@ def _latency_cells(latency: LatencySummary | None, glyphs: Glyphs, scale: tuple[
     return cell
 
 
-def _layout(by: Sequence[str], lines: Sequence[_Line], width: int) -> tuple[dict[str, int], list[int]]:
-    """The columns that fit with their widths, and the widths of the key columns."""
-    keys = [max([len(title), *[cells(line.keys[at]) for line in lines]]) for at, title in enumerate(by)]
-    # A column in which no line has anything to say is not worth its place.
+def _columns(by: Sequence[str], lines: Sequence[_Line]) -> list[list[Column]]:
+    """The keys, and what else any line has something to say of."""
     said = {title for line in lines for title, text in line.cells.items() if text}
-    columns = {
-        title: max([len(title), *[len(line.cells.get(title, "")) for line in lines]])
-        for title, rank in _RANKS.items()
-        if rank == 0 or title in said
-    }
-    while True:
-        room = width - sum(columns.values()) - _GAP * (len(columns) + len(by) - 1)
-        last = max(columns, key=lambda title: _RANKS[title])
-        if _RANKS[last] == 0 or room >= sum([min(key, _KEY_WANTED) for key in keys]):
-            break
-        del columns[last]
-    while sum(keys) > room and max(keys) > _KEY_LEAST:
-        # The widest key gives way first, so that short ones stay whole.
-        keys[keys.index(max(keys))] -= 1
-    return columns, keys
+    titles = [title for title, rank in _RANKS.items() if rank == 0 or title in said]
+    bars = max([len("histogram"), *[len(line.cells.get("histogram", "")) for line in lines]])
+    rows = []
+    for line in lines:
+        row = [Column(title, True, line.kind, key) for title, key in zip(by, line.keys, strict=True)]
+        for title in titles:
+            room = bars if title == "histogram" else 0
+            text = line.cells.get(title, "").ljust(room)
+            row.append(Column(title.ljust(room), False, _KINDS.get(title, line.kind), text, _RANKS[title]))
+        rows.append(row)
+    return rows
 
 
 def _caption(rows: Sequence[StatRow], shown: Container[str], glyphs: Glyphs, scale: tuple[int, ...]) -> list[str]:
@@ -284,29 +261,19 @@ def _wrapped(line: str, width: int) -> list[str]:
     return textwrap.wrap(line, width)
 
 
-def plain_table(
-    titles: Sequence[str],
-    rows: Iterable[Sequence[object]],
-    *,
-    right: Iterable[str] = (),
-    styles: dict[str, str] | None = None,
-    color: bool = True,
-) -> Table:
+def plain_table(titles: Sequence[str], rows: Iterable[Sequence[object]], *, right: Iterable[str] = ()) -> Table:
     """Any list: one column per title, those in ``right`` right-aligned; long cells fold.
 
-    A cell is a rich ``Text``, or anything whose text is escaped here; None is shown as ``-``. ``styles`` gives a kind
-    of ``theme.STYLES`` per title.
+    A cell is a rich ``Text``, or anything whose text is escaped here; None is shown as ``-``.
     """
     from rich.text import Text
 
     aligned = frozenset(right)
-    kinds = styles or {}
     table = _table()
     for title in titles:
         table.add_column(
             title,
             justify="right" if title in aligned else "left",
-            style=STYLES[kinds.get(title, "")] if color else "",
             overflow="fold",
             no_wrap=title in aligned,
         )

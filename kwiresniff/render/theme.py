@@ -22,7 +22,6 @@ STYLES: Final[dict[str, str]] = {
     "meaning": "green",
     "name": "dim",
     "heading": "bold underline",
-    "selected": "reverse",
     "title": "bold",
     "value": "",
     "wait": "magenta",
@@ -36,7 +35,6 @@ _SGR: Final = {
     "bold": "1",
     "dim": "2",
     "underline": "4",
-    "reverse": "7",
     "black": "30",
     "red": "31",
     "green": "32",
@@ -69,7 +67,6 @@ class Glyphs(NamedTuple):
     ellipsis: str
     micro: str
     times: str
-    pointer: str
     marks: dict[str, str]
     bars: str
     rule: str
@@ -84,7 +81,6 @@ UNICODE: Final = Glyphs(
     ellipsis="…",
     micro="µ",
     times="×",  # noqa: RUF001 - the multiplication sign is meant
-    pointer="▸ ",
     marks={
         "ok": "✓",
         "error": "✗",
@@ -106,7 +102,6 @@ ASCII: Final = Glyphs(
     ellipsis="...",
     micro="u",
     times="x",
-    pointer="> ",
     marks={
         "ok": "+",
         "error": "x",

@@ -7,10 +7,11 @@ from typing import Final
 
 from kwiresniff.base.placeholders import NO_CLIENT_ID
 from kwiresniff.render import format_units
-from kwiresniff.render.blocks import INDENT, BlockWriter, cluster_name
+from kwiresniff.render.blocks import BlockWriter, cluster_name
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk
 from kwiresniff.render.names import name_chunks
+from kwiresniff.render.one_line import NOTHING, Column, cluster_column, duration_cell, name_cell
 from kwiresniff.results.stats import LatencySummary
 from kwiresniff.results.topics import Topic, TopicClient, TopicFlow, TopicGroup
 
@@ -25,16 +26,46 @@ _ACKS: Final = {-1: "acks all", 0: "acks 0", 1: "acks 1"}
 
 
 class TopicWriter(BlockWriter):
-    """Writes topics to ``out``; ``width`` None is a pipe, where no line is broken."""
+    """Writes topics."""
 
     def topics(self, topics: Iterable[Topic]) -> None:
         """One block for each, an empty line between two."""
         for index, topic in enumerate(topics):
-            if index:
-                self._out.write("\n")
-            self._line("", [[("ident", escape(topic.name))], *_headline(topic)])
+            self._between(index)
+            self._line([[("ident", escape(topic.name))], *_headline(topic)])
             for label, chunks in _facts(topic):
-                self._line(label, chunks, INDENT)
+                self._fact(label, chunks)
+
+
+def topic_columns(topic: Topic) -> list[Column]:
+    """A topic in a line; rates are over the whole time."""
+    seconds = topic.seconds
+    in_per_second = topic.produced.records / seconds if seconds >= 1 else None
+    out_per_second = topic.consumed.records / seconds if seconds >= 1 else None
+    delay = topic.produce_to_consume
+    errors = sum(count for _, count in topic.errors)
+    consumers = sum(one.role != "replica" for one in topic.consumers)
+    return [
+        Column("topic", True, "ident", name_cell(topic.name)),
+        Column("partitions", False, "dim", str(len(topic.partitions))),
+        Column("producers", False, "value", str(len(topic.producers))),
+        Column("records_in", False, "value", str(topic.produced.records)),
+        Column("bytes_in", False, "value", str(topic.produced.size_bytes)),
+        Column("in/s", False, "value", _per_second(in_per_second)),
+        Column("consumers", False, "value", str(consumers)),
+        Column("records_out", False, "value", str(topic.consumed.records)),
+        Column("bytes_out", False, "value", str(topic.consumed.size_bytes)),
+        Column("out/s", False, "value", _per_second(out_per_second)),
+        Column("groups", False, "dim", str(len(topic.groups))),
+        Column("lag", False, "warn" if topic.lag else "value", NOTHING if topic.lag is None else str(topic.lag)),
+        Column("delay_p99", False, "value", NOTHING if delay is None else duration_cell(delay.p99_ns)),
+        Column("errors", False, "bad" if errors else "dim", str(errors)),
+        *cluster_column(topic.cluster),
+    ]
+
+
+def _per_second(per_second: float | None) -> str:
+    return NOTHING if per_second is None else f"{per_second:.1f}"
 
 
 def _headline(topic: Topic) -> Iterator[Chunk]:

@@ -1,6 +1,6 @@
 """The one table of wire types: everything that is made of a message's definition takes from here what a type is.
 
-The definition language, the importer of Kafka's definitions, the readers and writers that are generated, the dissector,
+The definition language, the importer of Kafka's definitions, the readers that are generated, the dissector,
 the plan of the text writers: a type that is added to the table is known to all of them. Those that are compiled and
 know only some types by number refuse the others by name (``kwiresniff.codec.plan``), and the decoders do their
 work. All numbers are big-endian. Sources: the protocol guide's "Protocol Primitive Types"; KIP-482 for compact forms.
@@ -27,8 +27,8 @@ class WireType(NamedTuple):
     is what Kafka's definitions have for a default: ``boolean``, ``integer``, ``number`` or ``text``. ``zero`` is what a
     field holds when its definition gives no default. ``layout`` is the value itself when ``is_fixed``, else the length
     that leads it, unless that is compact. ``nullable_name`` says that the guide has a name of its own for the type when
-    it may be null. ``reader`` names what makes the value of what ``struct`` gives, ``writer`` the reverse
-    (``kwiresniff.codec.primitives``); without them it is the value already.
+    it may be null. ``reader`` names what makes the value of what ``struct`` gives
+    (``kwiresniff.codec.primitives``); without it that is the value already.
     """
 
     definition: str
@@ -39,7 +39,6 @@ class WireType(NamedTuple):
     is_fixed: bool = True
     nullable_name: bool = False
     reader: str = ""
-    writer: str = ""
 
     @property
     def range(self) -> tuple[int, int]:
@@ -56,8 +55,8 @@ WIRE_TYPES = (
     WireType("int32", "INT32", "integer", 0, Fixed("i", 4)),
     WireType("uint32", "UINT32", "integer", 0, Fixed("I", 4)),
     WireType("int64", "INT64", "integer", 0, Fixed("q", 8)),
-    WireType("float64", "FLOAT64", "number", 0.0, Fixed("d", 8), reader="float_value", writer="float"),
-    WireType("uuid", "UUID", "text", ZERO_UUID, Fixed("16s", 16), reader="uuid_text", writer="uuid_bytes"),
+    WireType("float64", "FLOAT64", "number", 0.0, Fixed("d", 8), reader="float_value"),
+    WireType("uuid", "UUID", "text", ZERO_UUID, Fixed("16s", 16), reader="uuid_text"),
     WireType("string", "STRING", "text", "", Fixed("h", 2), is_fixed=False, nullable_name=True),
     WireType("bytes", "BYTES", "text", b"", Fixed("i", 4), is_fixed=False, nullable_name=True),
     WireType("records", "RECORDS", "text", b"", Fixed("i", 4), is_fixed=False),

@@ -3,8 +3,7 @@
 from kwiresniff.base.depths import Depth
 from kwiresniff.base.flows import endpoints
 from kwiresniff.session.analyzer import Analyzer, analyze
-from kwiresniff.session.annotation import dissect_message
 from kwiresniff.session.decode import BodyDecoder
 from kwiresniff.session.topic_ids import TopicNameTable
 
-__all__ = ["Analyzer", "BodyDecoder", "Depth", "TopicNameTable", "analyze", "dissect_message", "endpoints"]
+__all__ = ["Analyzer", "BodyDecoder", "Depth", "TopicNameTable", "analyze", "endpoints"]

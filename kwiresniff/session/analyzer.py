@@ -261,6 +261,17 @@ class Analyzer(ConnectionServices):
         """End the attempts at connections that nobody has answered for ``idle_ns``; they are among the next events."""
         self.table.end_attempts(idle_ns)
 
+    def in_flight(self) -> tuple[int, int]:
+        """How many requests have no response yet, and when the oldest of them was sent, in nanoseconds since 1970."""
+        count, oldest_ns = 0, 0
+        for one in self.table.connections():
+            inner = one.carried if one.carried is not None else one
+            if inner.started and inner.in_flight.by_id:
+                count += len(inner.in_flight.by_id) + inner.in_flight.reused
+                sent_ns = inner.in_flight.oldest_ns()
+                oldest_ns = min(oldest_ns, sent_ns) if oldest_ns else sent_ns
+        return count, oldest_ns
+
     def close(self) -> None:
         """Ends every connection that is still open, and reports the traffic that was not Kafka.
 

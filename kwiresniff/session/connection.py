@@ -272,9 +272,7 @@ class ConnectionAnalyzer(TlsPhase):
 
     def decrypted(self, half: HalfStream, packet: int, ns: int, seq: int, buffer: bytes, start: int, end: int) -> None:
         """Take ``buffer[start:end]``, what TLS carries on ``half`` from the byte ``seq`` of its plaintext on."""
-        carried = self.carried
-        if carried is None:
-            carried = self.carried = self._decrypted_connection()
+        carried = self._carried()
         if not carried.closed:
             one = carried.client if half.flow == carried.client.flow else carried.broker
             one.last_ns = ns
@@ -283,9 +281,7 @@ class ConnectionAnalyzer(TlsPhase):
 
     def carry(self, half: HalfStream, packet: i64, ns: int, data: bytes, start: i64, end: i64) -> None:
         """Gives ``data[start:end]``, the next that ``half`` carries, to the connection inside."""
-        carried = self.carried
-        if carried is None:
-            carried = self.carried = self._decrypted_connection()
+        carried = self._carried()
         if not carried.closed:
             one = carried.client if half.flow == carried.client.flow else carried.broker
             one.last_ns = ns
@@ -294,16 +290,18 @@ class ConnectionAnalyzer(TlsPhase):
 
     def carry_gap(self, half: HalfStream, packet: i64, ns: int, lost: i64, span: i64, code: str) -> None:
         """Tells the connection inside that ``lost`` bytes are lost, -1 for an unknown part of ``span``."""
-        carried = self.carried
-        if carried is None:
-            carried = self.carried = self._decrypted_connection()
+        carried = self._carried()
         if not carried.closed:
             one = carried.client if half.flow == carried.client.flow else carried.broker
             one.lose(carried, packet, ns, lost if lost > 0 else span, code, lost > 0)
 
-    def _decrypted_connection(self) -> ConnectionAnalyzer:
+    def _carried(self) -> ConnectionAnalyzer:
         """The decrypted connection inside this TLS connection; it begins with the first byte of each direction."""
-        carried = ConnectionAnalyzer(self.services, self.client.flow, self.broker.flow, 0, self.life.first_ns)
+        if self.carried is not None:
+            return self.carried
+        carried = self.carried = ConnectionAnalyzer(
+            self.services, self.client.flow, self.broker.flow, 0, self.life.first_ns
+        )
         carried.carrier = self.connection
         carried.start()
         carried.on_syn(carried.client, -1)

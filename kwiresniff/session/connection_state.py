@@ -200,10 +200,12 @@ class ConnectionState(FrameHandler):
         connection.recovered = [client.recovered, broker.recovered]
         connection.retransmits = [client.retransmits, broker.retransmits]
         connection.captured_twice = client.captured_twice + broker.captured_twice
+        connection.copies = client.copies, broker.copies
         twice = [half.has_copies() for half in (client, broker) if half.bytes]
         if twice and all(twice):
             connection.is_twice = True
             connection.captured_twice = client.came_soon + broker.came_soon
+            connection.copies = 0, 0
             connection.retransmits = [half.retransmits - half.came_soon for half in (client, broker)]
             connection.bytes = [half.bytes - half.soon_bytes for half in (client, broker)]
         for side, half, peer in ((0, client, broker), (1, broker, client)):

@@ -58,7 +58,7 @@ class BodyDecoder:
         self._digests = None
         if digests and (records == "headers" or self._writer is not None):
             self._digests = codec.digest_reader(self._is_internal)
-        # Whether bodies may be written or digested straight from their bytes; nothing is where nothing is compiled.
+        # Whether bodies may be written or digested straight from their bytes.
         self._writes = self._writer is not None or self._digests is not None
         self._digested = None if digests is True or digests is False else digests  # APIs, None for all
         self._records: RecordsMode = records

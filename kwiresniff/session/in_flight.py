@@ -56,6 +56,14 @@ class InFlightRequests:
         self.bytes: i64 = 0
         self.reused = 0  # requests beyond the first of each id
 
+    def oldest_ns(self) -> int:
+        """When the first byte of the oldest request came, in nanoseconds since 1970; 0 where there is none."""
+        if not self.by_id:
+            return 0
+        found = next(iter(self.by_id.values()))
+        oldest = found[0] if isinstance(found, deque) else found
+        return 0 if oldest.request is None else oldest.request.first_ns
+
     def add_reused(self, exchange: Exchange) -> None:
         """Adds a request whose correlation id is in flight already."""
         older = self.by_id[exchange.correlation_id]

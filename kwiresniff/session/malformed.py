@@ -1,7 +1,4 @@
-"""Bodies that do not decode cleanly: what is wrong with them, and as much of them as can be read.
-
-Few captures have any: whoever reads bodies imports this, and the dissector with it, when the first one comes.
-"""
+"""Bodies that do not decode cleanly: what is wrong with them, and as much of them as can be read."""
 
 from __future__ import annotations
 

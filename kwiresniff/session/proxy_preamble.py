@@ -47,7 +47,6 @@ _V2_HEADER_BYTES: Final = 16
 #: Address family and protocol of v2 -> the length of two addresses and ports. Of the others no address is a client's.
 _V2_ADDRESSES: Final = {0x11: 12, 0x12: 12, 0x21: 36, 0x22: 36}
 _CONNECT_BEGIN: Final = b"CONNECT "
-_MAX_NAME_BYTES: Final = 255
 #: Method selection of SOCKS5 (RFC 1928, section 3).
 _NO_AUTHENTICATION: Final = 0
 _PASSWORD: Final = 2

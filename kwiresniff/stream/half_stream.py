@@ -151,6 +151,7 @@ class HalfStream(Reassembler):
             self.soon_bytes = soon_bytes
         else:
             length: i64 = end - start + missing
+            self.copies += ns - before_ns < COPY_NS and self.distance((seq + length) & SEQ_MASK) == 0
             if self._is_twice_until(seq + length):
                 handler.on_copy(self.side, packet, ns, seq, length)
 
@@ -181,8 +182,9 @@ class HalfStream(Reassembler):
         """Take the data of a segment in whatever order it comes; a segment without data marks the end of the stream."""
         piece = self.arrange(packet, ns, seq, buffer, start, end, missing)
         if piece is not None:
-            if self.queue is not None and start < end and ns - self.queue.segments[0][2] >= COPY_NS:
-                self.recovered += 1
+            if self.queue is not None and start < end:
+                self.filled, self.filled_late = seq, ns - self.queue.segments[0][2] >= COPY_NS
+                self.recovered += self.filled_late
             self._deliver_piece(handler, piece)
             if self.queue is not None:
                 self.deliver_queued(handler)

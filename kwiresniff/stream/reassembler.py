@@ -31,17 +31,19 @@ class Reassembler:
     which does not wrap. It means something only while anything waits, so what is read on a short way is not counted.
     ``largest`` is the largest number of bytes in one segment. ``captured_twice`` counts those of the ``retransmits``
     that came too soon to be any, ``came_soon`` those that came before a timeout of the sender could have sent them
-    again, ``soon_bytes`` their payload that was there before. ``late_seq`` is ``next_seq`` when a segment last came
-    again later than that, -1 if none did. ``recovered`` counts segments that came so long after what follows them that
-    they had been lost before the capture point.
-    ``resent`` is the last segment that was sent again: its sequence number, its bytes, how often, in which packet and
-    when first.
+    again, ``soon_bytes`` their payload that was there before. ``copies`` counts those that nobody sent again because of
+    a loss: they followed themselves at once, with nothing of their direction in between, so that the network or the
+    capture made two of one; or they are the late ones themselves after another had filled their place, ``filled``,
+    which is none of the ``recovered`` then, if it was (``filled_late``). ``late_seq`` is ``next_seq`` when a segment
+    last came again later than that, -1 if none did. ``recovered`` counts segments that came so long after what follows
+    them that they had been lost before the capture point. ``resent`` is the last segment that was sent again: its
+    sequence number, its bytes, how often, in which packet and when first.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
-        "ack", "budget", "bytes", "came_soon", "captured_twice", "closed", "fin", "flow", "largest", "last_ns",
-        "late_seq", "next_seq", "packets", "queue", "recovered", "resent", "retransmits", "soon_bytes", "stream_offset",
-        "syn_seq",
+        "ack", "budget", "bytes", "came_soon", "captured_twice", "closed", "copies", "filled", "filled_late", "fin",
+        "flow", "largest", "last_ns", "late_seq", "next_seq", "packets", "queue", "recovered", "resent", "retransmits",
+        "soon_bytes", "stream_offset", "syn_seq",
     )  # fmt: skip
     __slots__ = STATE
 
@@ -59,6 +61,9 @@ class Reassembler:
         self.retransmits: i64 = 0
         self.captured_twice: i64 = 0
         self.came_soon: i64 = 0
+        self.copies: i64 = 0
+        self.filled: i64 = -1
+        self.filled_late = False
         self.soon_bytes: i64 = 0
         self.late_seq: i64 = -1
         self.recovered: i64 = 0
@@ -102,6 +107,10 @@ class Reassembler:
             if length <= 1 and behind == 1:
                 return None  # keep-alive probe: one byte before the window, RFC 9293 section 3.8.4
             self.retransmits += 1
+            if seq == self.filled:
+                self.filled = -1
+                self.copies += 1
+                self.recovered -= self.filled_late
             self.soon_bytes += min(end - start, behind)
             again, size, times, first_packet, first_ns = self.resent
             self.resent = (

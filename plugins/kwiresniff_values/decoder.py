@@ -118,7 +118,7 @@ class ValueDecoder:
         elif (window := windows.windowed(topic, data)) is not None:
             return self._windowed(window, headers)
         found = _json(data)
-        if found is None and not self._reported:
+        if found is None and not self._reported and not (topic or "").startswith("__"):  # Kafka's own begin so
             self._tell_unknown(topic, part, data, headers)
         return found
 

@@ -52,3 +52,19 @@ def test_asking_again_and_again_for_what_is_denied_is_no_other_trouble() -> None
     (found,) = findings(*many(30, SECOND // 10, lambda **more: exchange("Metadata", 3, 12, **refused, **more)))
     assert found.code == "topic_authorization_failed"
     assert [one.code for one in found.symptoms] == ["metadata_storm"]
+
+
+def test_followers_that_may_not_fetch_are_one_cause_of_what_their_leaders_refuse() -> None:
+    """Two followers are denied a topic; the write that is refused meanwhile is a symptom."""
+    refused = failed("TOPIC_AUTHORIZATION_FAILED", 29, "orders")
+    followers = [
+        exchange("Fetch", 1, 12, **refused, request={"replica_id": node}, client_id=f"broker-{node}-fetcher-0")
+        for node in (2, 3)
+    ]
+    written = exchange("Produce", 0, 9, **failed("NOT_ENOUGH_REPLICAS", 19, "orders"), start_ns=START_NS + SECOND)
+    (found,) = findings(*followers, written)
+    assert (found.code, found.severity, found.subject, found.count) == (
+        "replication_denied", "error", "replication", 2,
+    )  # fmt: skip
+    assert "orders" in found.title and "ClusterAction" in found.remedy
+    assert [one.code for one in found.symptoms] == ["not_enough_replicas"]

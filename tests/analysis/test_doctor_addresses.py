@@ -81,6 +81,19 @@ def test_a_broker_that_served_in_between_was_away_twice() -> None:
         assert all(("then is back" in one.title) == (one.severity == "info") for one in found)
 
 
+@pytest.mark.parametrize(("until_s", "is_way"), [(12, True), (4, False)])
+def test_a_broker_that_other_hosts_work_with_is_not_the_one_that_is_away(until_s: int, is_way: bool) -> None:
+    """For ten seconds SYNs of one host are not answered, while another host has a connection, on which the broker
+    answers for most of that time, or less."""
+    refused = [attempt(BROKER, at * SECOND, number=at) for at in range(2, 13)]
+    there = Connection(7, "10.0.0.6:50000", BROKER)
+    there.first_ns, there.last_ns, there.bytes = START_NS + SECOND, START_NS + 12 * SECOND, [100, 100]
+    (found,) = findings(metadata(on=there), *refused, metadata(on=there, at_ns=until_s * SECOND), there)
+    assert found.code == "broker_unreachable"
+    assert ("does not answer SYNs of 10.0.0.5" in found.title) == is_way
+    assert ("while 10.0.0.6 works with it" in found.title) == is_way == ("firewall, a security" in found.remedy)
+
+
 def test_what_is_no_broker_is_not_told() -> None:
     """Other servers refuse connections too."""
     assert findings(*[attempt("10.0.0.50:5432", at * SECOND, refused=True, number=at) for at in range(40)]) == []

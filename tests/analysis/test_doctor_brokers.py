@@ -100,6 +100,31 @@ def test_a_client_that_never_learns_has_stale_metadata() -> None:
     assert "orders-0, which node 3 (10.0.0.3:9092) leads" in found["stale_metadata"].title
 
 
+@pytest.mark.parametrize(
+    ("leader", "served", "code"),
+    [
+        (2, False, "wrong_address"),
+        (-1, False, "wrong_address"),
+        (3, False, "stale_metadata"),
+        (2, True, "not_leader_or_follower"),
+    ],
+)
+def test_an_address_that_denies_what_its_node_leads_is_another_brokers(leader: int, served: bool, code: str) -> None:
+    """Metadata names node 2 as the leader, and so do answers of newer versions. A broker that names another leader, or
+    that serves other partitions, is in its place."""
+    events: list[Event] = [metadata(partition(0, 2, 4))]
+    events += [not_leader(at * SECOND, leader=leader, epoch=5) for at in range(12)]
+    if served:
+        events.insert(7, produce(5 * SECOND, 1, on=connection(2, f"{CLIENT}:2", "10.0.0.2:9092")))
+    found = findings(*events)[0]
+    assert found.code == code
+    if code == "wrong_address":
+        assert (found.severity, found.subject, found.count) == ("error", "10.0.0.2:9092", 12)
+        assert "10.0.0.2:9092 is not node 2" in found.title
+        assert [one.code for one in found.symptoms] == ["not_leader_or_follower"]
+        assert any("cut off from its controller" in one for one in found.details) == (leader == -1)
+
+
 def test_too_few_replicas_name_the_broker_that_left() -> None:
     """By elimination: the others answer. What the producer waited for in vain is its symptom."""
     replicas = {"replica_nodes": [1, 2, 3], "isr_nodes": [1, 2, 3]}

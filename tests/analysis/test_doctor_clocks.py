@@ -45,6 +45,19 @@ def test_a_clock_that_is_not_that_of_the_others_is_told(ages_s: list[float], tol
     assert all(told in one.title and "till 10.0.0.5" in one.title for one in found if one.code == "clock_skew")
 
 
+def test_records_that_are_refused_for_their_age_are_an_error_of_their_producer() -> None:
+    """It may be the clock, or the application that copies what is a day old."""
+    refused = wrote("backfill", [86_400] * 30)
+    for one in refused:
+        one.errors = [("responses[0].partition_responses[0].error_code", 32, "INVALID_TIMESTAMP", False)]
+        one.outcome = "error"
+    (found,) = findings(*refused, *wrote("till", [0.01] * 30))
+    assert (found.code, found.severity) == ("clock_skew", "error")
+    assert "or its application sets them" not in found.title, "another program on this machine has the right time"
+    assert "brokers refuse them, 30 times" in found.title and "message.timestamp.before.max.ms" in found.remedy
+    assert [one.code for one in found.symptoms] == ["invalid_timestamp"]
+
+
 def test_a_clock_with_nothing_to_be_held_against_may_be_that_of_the_capture() -> None:
     """The only producer of a capture that was shifted in time looks the same."""
     assert codes(*wrote("sensor", [-SECOND / 1e9 * 60] * 30)) == [("clock_skew", "info")]

@@ -9,12 +9,12 @@ import pytest
 from kwiresniff.analysis.doctor import Cause
 from kwiresniff.analysis.doctor.examine import CAUSES, OBSERVERS
 from kwiresniff.analysis.doctor.troubles.errors import answered_with_error
-from kwiresniff.cli.doctor_page import page, paragraphs_on_codes
+from tests.analysis.doctor_page import page, paragraphs_on_codes
 from tests.support.paths import ROOT
 
 
 def test_the_page_is_that_of_the_classes() -> None:
-    """Else: python -m kwiresniff.cli.doctor_page > docs/doctor.md."""
+    """Else: python -m tests.analysis.doctor_page > docs/doctor.md."""
     assert (ROOT / "docs" / "doctor.md").read_text(encoding="utf-8") == page()
 
 

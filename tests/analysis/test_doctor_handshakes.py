@@ -8,7 +8,7 @@ import pytest
 
 from kwiresniff.model import Connection, Event
 from tests.support.exchanges import START_NS, connection, exchange
-from tests.support.incidents import SECOND, closed, codes, findings, lost
+from tests.support.incidents import CLIENT, SECOND, closed, codes, findings, lost
 
 
 def test_tls_on_a_plaintext_port_and_the_reverse_are_named() -> None:
@@ -157,6 +157,17 @@ def hidden(number: int, by: str = "broker", at_ns: int = SECOND, **more: Any) ->
 )
 def test_encrypted_connections_that_a_broker_closes_soon(events: list[Event], expected: list[tuple[str, str]]) -> None:
     assert codes(*events) == expected
+
+
+def test_a_host_that_closes_what_it_opens_to_several_brokers_is_told_once() -> None:
+    """It gets the addresses of the others when it works; of one broker it may be refused each time."""
+    opened = [hidden(number, "client", broker=f"10.0.0.{number % 3 + 1}:9092") for number in range(33)]
+    (found,) = findings(*opened)
+    assert (found.code, found.severity, found.subject, found.count) == ("tls_closed", "warning", CLIENT, 33)
+    assert "a client for each message" in found.title and "10.0.0.3:9092" in found.title
+    for one in opened[:3]:
+        one.closed_by = "broker"
+    assert all("→" in one.subject for one in findings(*opened) if one.code == "tls_closed")
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,20 @@ def test_syns_sent_again_are_told_by_broker() -> None:
 
 
 def test_few_packets_sent_twice_may_be_probes() -> None:
-    """Of 2,000 packets 1.4 % are good to know, 3 % are a bad network."""
-    for again, severity in ((28, "info"), (60, "warning")):
-        on = closed(1, "client", bytes=[9, 9], packets=[1000, 1000], retransmits=[again, 0])
-        assert codes(on) == [("retransmits", severity)]
+    """Of 2,000 packets 1.4 % are good to know, 3 % are a bad network, 2 % if some are sent again in each direction."""
+    for again, severity in (([28, 0], "info"), ([60, 0], "warning"), ([50, 0], "info"), ([25, 25], "warning")):
+        on = closed(1, "client", bytes=[9, 9], packets=[1000, 1000], retransmits=again)
+        (found,) = findings(on)
+        assert (found.code, found.severity, found.count) == ("retransmits", severity, sum(again))
+
+
+def test_what_the_network_doubles_is_not_lost() -> None:
+    """All that came again are copies, or nearly all."""
+    doubled = closed(1, "client", bytes=[9, 9], packets=[1000, 1000], retransmits=[60, 60], copies=(60, 60))
+    assert findings(doubled) == []
+    doubled.copies = (50, 50)
+    doubled.retransmits = [80, 80]
+    assert findings(doubled)[0].title.startswith("3.0% of the packets are sent twice (30 to the broker, 30 to the")
 
 
 def test_a_long_way_is_no_time_of_the_broker() -> None:
@@ -137,6 +147,25 @@ def test_requests_that_take_long_to_be_sent_are_told_by_their_direction() -> Non
     assert (found.code, found.severity, found.subject) == ("slow_transfer", "warning", f"uploader {CLIENT}")
     assert found.numbers["direction"] == "request" and "send a request to" in found.title
     assert f"from {CLIENT} takes no more" in found.remedy
+
+
+@pytest.mark.parametrize(("free_s", "expected"), [(0, ["slow_transfer"]), (5.5, [])])
+def test_a_request_that_waits_in_the_sockets_behind_another_has_no_narrow_path(
+    free_s: float, expected: list[str]
+) -> None:
+    """It begins to be sent at once, and the broker reads it when it has answered the one before: after 0 or 5.5 s."""
+    on = closed(1, "client", 60 * SECOND, bytes=[9, 9])
+    events: list[Event] = []
+    for number in range(3):
+        start_ns = START_NS + number * 10 * SECOND
+        before = exchange("Produce", 0, 9, request={}, response={}, on=on, start_ns=start_ns - SECOND)
+        behind = exchange("Produce", 0, 9, request={}, response={}, request_bytes=300_000, on=on, start_ns=start_ns)
+        assert before.response is not None and behind.request is not None and behind.response is not None
+        before.response.first_ns = before.response.last_ns = start_ns + int(free_s * SECOND)
+        behind.request.last_ns += 6 * SECOND
+        behind.response.first_ns = behind.response.last_ns = behind.request.last_ns + SECOND // 100
+        events += [before, behind]
+    assert [one.code for one in findings(*events, on) if one.code == "slow_transfer"] == expected
 
 
 def test_an_answer_that_was_still_coming_is_not_unanswered() -> None:

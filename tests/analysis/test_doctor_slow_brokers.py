@@ -112,6 +112,67 @@ def test_a_broker_that_keeps_up_as_a_replica_is_slow_as_a_leader() -> None:
     assert one is not None and "its disk takes what it gets" in one.remedy
 
 
+def test_a_leader_whose_topics_are_all_late_is_slow_though_it_copies_in_time() -> None:
+    """All three nodes store everything: what node 2 leads is late, what it copies is not."""
+    other = topic("other", 2, 2, 1, 3)
+    late = [*writes("led", 2, 700 * MILLISECOND), *writes("other", 2, 700 * MILLISECOND)]
+    one = found("slow_broker", LED, other, FOLLOWED, *late, *writes("followed", 1, count=60))
+    assert one is not None and (one.numbers["node"], one.numbers["leads"]) == (2, ["led", "other"])
+    assert "its disk takes what it gets" in one.remedy
+    assert found("slow_broker", LED, other, FOLLOWED, *late, *writes("followed", 1, 600 * MILLISECOND)) is None
+
+
+def test_a_leader_that_is_late_most_of_all_is_told_with_the_doubt() -> None:
+    """It copies what the other one leads, which is late now and then, too."""
+    other, beside = topic("other", 2, 2, 1, 3), topic("beside", 1, 1, 2, 3)
+    late = [*writes("led", 2, 700 * MILLISECOND), *writes("other", 2, 700 * MILLISECOND)]
+    prompt = [*writes("followed", 1, count=60), *writes("beside", 1, count=60)]
+    some = [*writes("followed", 1, 700 * MILLISECOND, count=10), *writes("beside", 1, 700 * MILLISECOND, count=10)]
+    one = found("slow_broker", LED, other, FOLLOWED, beside, *late, *prompt, *some)
+    assert one is not None and one.numbers["node"] == 2
+    assert "what others lead is late, too, but not as much" in one.details[0]
+
+
+PAIR = [topic("there", 1, 1, 2), topic("back", 2, 2, 1), topic("third", 3, 3, 1, 2)]
+
+
+def test_the_way_between_two_nodes_is_slow_where_both_are_prompt_with_others() -> None:
+    """Node 3 leads a topic that both of the two copy."""
+    slow = 700 * MILLISECOND
+    one = found("slow_replication", *PAIR, *writes("there", 1, slow), *writes("back", 2, slow), *writes("third", 3))
+    assert one is not None and (one.severity, one.numbers["nodes"]) == ("warning", [1, 2])
+    assert one.subject == "node 1 (10.0.0.1:9092), node 2 (10.0.0.2:9092)" and "network between" in one.remedy
+    assert found("slow_broker", *PAIR, *writes("there", 1, slow), *writes("back", 2, slow), *writes("third", 3)) is None
+
+
+@pytest.mark.parametrize(
+    ("there", "back", "third"),
+    [
+        pytest.param(700, 4, 4, id="one direction only"),
+        pytest.param(700, 700, 600, id="and with others"),
+    ],
+)
+def test_the_way_between_two_nodes_is_not_blamed_for(there: int, back: int, third: int) -> None:
+    events = [
+        *writes("there", 1, there * MILLISECOND),
+        *writes("back", 2, back * MILLISECOND),
+        *writes("third", 3, third * MILLISECOND),
+    ]
+    assert found("slow_replication", *PAIR, *events) is None
+
+
+def test_writes_of_one_host_that_are_late_alone_are_not_their_brokers() -> None:
+    """Another host writes to the same topic in time."""
+    events = [LED, APART, *writes("led", 2, 700 * MILLISECOND), *writes("apart", 3)]
+    assert found("slow_broker", *events) is not None
+    other = writes("led", 2)
+    for one in other:
+        one.connection = connection(40, "10.0.0.6:40", "10.0.0.2:9092")
+    assert found("slow_broker", *events, *other) is None
+    left = found("late_writes", *events, *other)
+    assert left is not None and "30 of 30 writes of 10.0.0.5 to led" in left.title
+
+
 def test_a_topic_alone_that_is_late_is_not_its_broker() -> None:
     """The same broker takes another topic, which the same nodes store, in time."""
     same = topic("same", 2, 2, 1, 3)

@@ -55,17 +55,6 @@ def test_a_row_by_topic_goes_by_the_name_that_came_later() -> None:
     assert row.queued.max_ns == 4_000
 
 
-def test_live_tables_rename_what_they_show() -> None:
-    """Together with another dimension too."""
-    names: dict[str, str] = {}
-    table = StatsTable(["api", "topic"], names.get)
-    table.add(fetch())
-    assert list(table.counts()) == [("Fetch", ID)]
-    names[ID] = "orders"
-    assert list(table.counts()) == [("Fetch", "orders")]
-    assert [key for key, _ in table.top(5, lambda key, row: row.count)] == [("Fetch", "orders")]
-
-
 def test_a_client_has_a_topic_once() -> None:
     """By its name, though the first fetch knew only the id."""
     names: dict[str, str] = {}

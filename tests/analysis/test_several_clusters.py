@@ -19,9 +19,8 @@ from kwiresniff.export.topics import topic_json
 from kwiresniff.model import Exchange
 from kwiresniff.render.clients import ClientWriter
 from kwiresniff.render.groups import GroupWriter
-from kwiresniff.render.one_line import topic_columns
 from kwiresniff.render.producer_blocks import ProducerWriter
-from kwiresniff.render.topic_blocks import TopicWriter
+from kwiresniff.render.topic_blocks import TopicWriter, topic_columns
 from tests.support.brokers import A, C, metadata, on
 from tests.support.exchanges import START_NS
 

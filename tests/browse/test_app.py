@@ -14,6 +14,7 @@ from kwiresniff.cli.options import ReadOptions
 from tests.support.browsing import Browsing, browse
 from tests.support.capture_files import metadata_v0, save
 from tests.support.command import Run
+from tests.support.conversation import Wire, heartbeat, heartbeat_response
 from tests.support.paths import CAPTURES
 
 INCIDENTS = CAPTURES / "incidents"
@@ -286,3 +287,24 @@ def test_a_capture_without_a_readable_exchange_says_what_it_has_instead() -> Non
         assert user.text("#tree").endswith("name its key log with --keylog FILE")
 
     browse(CAPTURES / "kcat-tls.pcap", script, size=(80, 24))
+
+
+def test_the_columns_of_the_list_scroll_and_no_file_is_called_standard_output(tmp_path: Path) -> None:
+    """A long client id is whole then; a hyphen in the box of a file name writes nothing."""
+    wire = Wire().open()
+    for number in range(1, 4):
+        wire.up(heartbeat(number, "a-client-whose-name-is-longer-than-others")).down(heartbeat_response(number))
+    path = save(tmp_path / "long.pcap", wire.close())
+
+    async def script(user: Browsing) -> None:
+        await user.read()
+        assert "a-client-whose-name-is-longer-than-others" not in user.listed()[0]
+        await user.press(*["right"] * 6)
+        assert "a-client-whose-name-is-longer-than-others" in user.listed()[0]
+        assert user.lines("#list")[0].split()[:3] == ["broker", "conn", "client"]
+        await user.press(*["left"] * 6, "s", *["backspace"] * len("exchanges.jsonl"), "minus", "enter")
+        await user.until(lambda: any("standard output" in note for note in user.notes()))
+        assert user.lines("#list")[0].split()[0].startswith("time")
+
+    browse(path, script)
+    assert not Path("-").exists()

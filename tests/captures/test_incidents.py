@@ -284,6 +284,18 @@ FIRST = {
     "clock-behind": (
         "clock_skew", "warning", ["sensor 10.9.0.2", "readings", "300 s behind", "till 10.9.0.2 have the right time"],
     ),
+    "addresses-swapped": (
+        "wrong_address", "error",
+        ["10.9.0.1:9094 is not node 3", "10.9.0.1:9096 is not node 2", "swapped", "shop 10.9.0.2", "not_coordinator"],
+    ),
+    "one-host-shut-out": (
+        "broker_unreachable", "warning",
+        ["10.9.0.3 to 10.9.0.1:9094 (node 2)", "while 10.9.0.2 works with it", "between 10.9.0.3 and it"],
+    ),
+    "followers-denied": (
+        "replication_denied", "error",
+        ["10.9.0.1:9192", "10.9.0.1:9194", "10.9.0.1:9196", "orders", "ClusterAction", "Produce was not answered"],
+    ),
     "partitions-added": (
         "records_skipped", "warning",
         ["group mail", "mailer 10.9.0.2", "after ops 10.9.0.2 added them", "orders-2, orders-3", "up to 35 records"],

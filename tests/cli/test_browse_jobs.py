@@ -43,7 +43,7 @@ def rows_of(path: Path, expression: str) -> list[int]:
     sent: list[Any] = []
     filter_captures(sent.append, [str(path)], ReadOptions(), expression)
     assert all(isinstance(one, Matches) for one in sent) and sent[-1].done
-    return [row for one in sent for row in array("I", one.rows)]
+    return [row for one in sent for row in array("q", one.numbers)]
 
 
 @pytest.mark.parametrize("path", mostly_slow(RECORDINGS, every=3), ids=lambda path: path.name)
@@ -64,10 +64,23 @@ def test_what_the_tabs_show_can_be_sent_to_another_process() -> None:
     import pickle
 
     sent: list[Any] = []
-    report_captures(sent.append, [str(RECORDINGS[0])], ReadOptions())
+    report_captures(sent.append, [str(RECORDINGS[0])], ReadOptions(), [("api",)], "")
     (message,) = pickle.loads(pickle.dumps(sent))
     assert isinstance(message, Reported)
-    assert [one.severity for one in message.report.findings] == ["error", "info", "info"]
+    assert [one.severity for one in message.findings] == ["error", "info", "info"]
+
+
+def test_a_filter_chooses_what_is_counted_and_not_what_is_found(kwiresniff: Run) -> None:
+    """The counts are those of stats, topics and groups with -Y; findings are about all there is."""
+    path, expression = str(RECORDINGS[0]), "api == Produce or api == Fetch"
+    sent: list[Any] = []
+    report_captures(sent.append, [path], ReadOptions(), [("api",), ("api", "client")], expression)
+    (message,) = sent
+    wanted = json.loads(kwiresniff("stats", path, "-Y", expression, "-o", "json", "--by", "api").out)
+    assert {row.key[0]: row.count for row in message.stats["api"]} == {one["api"]: one["count"] for one in wanted}
+    assert all(len(row.key) == 2 for row in message.stats["api+client"]) and message.stats["api+client"]
+    assert [one.severity for one in message.findings] == ["error", "info", "info"]
+    assert message.expression == expression and message.done
 
 
 def test_saved_rows_are_the_lines_of_read(tmp_path: Path, kwiresniff: Run) -> None:
@@ -77,7 +90,7 @@ def test_saved_rows_are_the_lines_of_read(tmp_path: Path, kwiresniff: Run) -> No
     exchanges = [one for one in read if one["kind"] == "exchange"]
     rows = [row for row, one in enumerate(exchanges) if one["api"] == "Produce"]
     sent: list[Any] = []
-    save_exchanges(sent.append, [str(path)], ReadOptions(), array("I", rows).tobytes(), str(out))
+    save_exchanges(sent.append, [str(path)], ReadOptions(), array("q", rows).tobytes(), str(out))
     saved = [json.loads(line) for line in out.read_text().splitlines()]
     assert saved == [exchanges[row] for row in rows] != []
 
@@ -87,7 +100,7 @@ def test_saved_packets_are_those_that_read_writes(tmp_path: Path, kwiresniff: Ru
     path, out, wanted = RECORDINGS[0], tmp_path / "saved.pcapng", tmp_path / "read.pcapng"
     told = kwiresniff("read", str(path), "-Y", "api == Produce", "-w", str(wanted)).err
     sent: list[Any] = []
-    rows = array("I", rows_of(path, "api == Produce")).tobytes()
+    rows = array("q", rows_of(path, "api == Produce")).tobytes()
     save_packets(sent.append, [str(path)], ReadOptions(), rows, str(out))
     assert out.read_bytes() == wanted.read_bytes()
     assert out.stat().st_mode & 0o777 == 0o600
@@ -102,13 +115,13 @@ def test_nothing_is_saved_into_a_capture_that_is_browsed(tmp_path: Path) -> None
     path.write_bytes(RECORDINGS[0].read_bytes())
     for save in (save_exchanges, save_packets):
         with pytest.raises(ExportError, match="one of the captures"):
-            save(print, [str(path)], ReadOptions(), array("I", [0]).tobytes(), str(path))
+            save(print, [str(path)], ReadOptions(), array("q", [0]).tobytes(), str(path))
     assert path.read_bytes() == RECORDINGS[0].read_bytes()
 
 
 def test_a_file_that_cannot_be_written_is_told_without_the_place_in_the_code(tmp_path: Path) -> None:
     """The folder is missing: what to do about it is all that is of use."""
-    path, rows = str(tmp_path / "missing" / "out.jsonl"), array("I", [0]).tobytes()
+    path, rows = str(tmp_path / "missing" / "out.jsonl"), array("q", [0]).tobytes()
     saving = Background(save_exchanges, [str(CAPTURES / "first-look.pcap")], ReadOptions(), rows, path)
     told = saving.receive()
     with pytest.raises(EOFError):

@@ -12,7 +12,7 @@ import click
 import pytest
 
 from kwiresniff.cli.main import COMMANDS, group
-from kwiresniff.cli.manual import manual, roff
+from tests.cli.manual import manual, roff
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "kwiresniff.1").read_text(encoding="utf-8")
@@ -32,7 +32,7 @@ def options(command: click.Command, context: click.Context) -> Iterator[str]:
 
 @pytest.mark.parametrize("name", list(COMMANDS))
 def test_the_page_has_every_command_with_its_options(name: str) -> None:
-    """Made anew with ``python -m kwiresniff.cli.manual > docs/kwiresniff.1`` where it has not."""
+    """Made anew with ``python -m tests.cli.manual > docs/kwiresniff.1`` where it has not."""
     context = click.Context(group, info_name="kwiresniff", **group.context_settings)
     command = group.get_command(context, name)
     assert command is not None

@@ -21,7 +21,6 @@ import pytest
 from pyarrow import parquet
 
 from kwiresniff import schema
-from kwiresniff.codec import encoder
 from kwiresniff.codec.batch_libraries import crc32c
 from kwiresniff.export.table_columns import READABLE
 from kwiresniff.model import Direction
@@ -31,6 +30,7 @@ from kwiresniff.pipeline.unit_reader import Settings
 from tests.support.capture_files import save
 from tests.support.command import Run
 from tests.support.conversation import Wire, api_versions_v0, api_versions_v0_response, request, response
+from tests.support.encoding import encoder
 from tests.support.secret_messages import body
 
 RECORD = "QxRECORDxQ"

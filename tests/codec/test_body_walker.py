@@ -15,7 +15,6 @@ from kwiresniff.codec.dissector import dissect
 from kwiresniff.codec.field_layout import MAX_ENTRIES
 from kwiresniff.codec.node_values import plain
 from kwiresniff.codec.plan import leaf_plan
-from kwiresniff.codec.primitives import write_uvarint
 from kwiresniff.errors import DecodeError
 from kwiresniff.schema.types import MessageVersion
 from tests.support.definitions import (
@@ -27,6 +26,8 @@ from tests.support.definitions import (
     field,
     message,
 )
+from tests.support.encoding import encoder
+from tests.support.encoding.primitives import write_uvarint
 from tests.support.error_codes import error_codes
 from tests.support.kafka_vectors import entries
 
@@ -176,7 +177,7 @@ def test_the_codes_that_are_not_zero_come_in_order(codes: list[int]) -> None:
     ]  # fmt: skip
     body = {"responses": [{"name": "orders", "partition_responses": partitions}], "throttle_time_ms": 0}
     scanner, errors = codec.scanner(0, 8, "response", frozenset({"error_code"})), [("left over", 1)]
-    assert scanner.scan(b"head" + codec.encoder(0, 8, "response")(body), 4, 0, errors)
+    assert scanner.scan(b"head" + encoder(0, 8, "response")(body), 4, 0, errors)
     place = "responses[0].partition_responses[{}].error_code"
     assert errors == [(place.format(at), code) for at, code in enumerate(codes) if code]
 
@@ -217,7 +218,7 @@ def test_the_sizes_of_record_sets_are_weighed() -> None:
         "throttle_time_ms": 0,
         "responses": [{"topic": "t", "partitions": [{**partition, "records": None}, {**partition, "records": []}]}],
     }
-    raw = codec.encoder(1, 4, "response")(body)
+    raw = encoder(1, 4, "response")(body)
     at = raw.rindex(bytes(4))
     weigher = codec.record_weigher(1, 4)
     assert weigher.scan(raw, 0) and weigher.found == []

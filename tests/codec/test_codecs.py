@@ -5,6 +5,7 @@ import pytest
 from kwiresniff import codec
 from kwiresniff.codec.node_values import plain
 from kwiresniff.errors import DecodeError, SchemaError
+from tests.support.encoding import data_encoder, encoder
 
 API_VERSIONS_V3 = bytes.fromhex("08 6c69627264 6b61 06 322e332e30 00".replace(" ", ""))
 
@@ -14,7 +15,7 @@ def test_a_decoder_is_made_once_for_an_api_version_and_direction() -> None:
     body, end = codec.decoder(18, 3, "request")(API_VERSIONS_V3, 0, [])
     assert body == {"client_software_name": "librdka", "client_software_version": "2.3.0"}
     assert end == len(API_VERSIONS_V3)
-    assert codec.encoder(18, 3, "request")(body) == API_VERSIONS_V3
+    assert encoder(18, 3, "request")(body) == API_VERSIONS_V3
 
 
 def test_messages_inside_messages_have_decoders_by_name() -> None:
@@ -22,13 +23,13 @@ def test_messages_inside_messages_have_decoders_by_name() -> None:
     raw = bytes.fromhex("00000002 0001 61 0001 62 ffffffff 00000000")
     body, _ = codec.data_decoder("ConsumerProtocolSubscription", 1)(raw, 0, [])
     assert body == {"topics": ["a", "b"], "user_data": None, "owned_partitions": []}
-    assert codec.data_encoder("ConsumerProtocolSubscription", 1)(body) == raw
+    assert data_encoder("ConsumerProtocolSubscription", 1)(body) == raw
 
 
 def test_what_nobody_knows_is_a_schema_error() -> None:
     for look_up in (
         lambda: codec.decoder(9999, 0, "request"),
-        lambda: codec.encoder(18, 99, "request"),
+        lambda: encoder(18, 99, "request"),
         lambda: codec.data_decoder("NoSuchThing", 0),
         lambda: codec.scanner(9999, 0, "request", frozenset()),
     ):

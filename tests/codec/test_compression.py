@@ -11,11 +11,11 @@ from functools import cache
 import cramjam
 import pytest
 
-from kwiresniff.codec.compression import GZIP, LZ4, SNAPPY, ZSTD, compress, decompress
+from kwiresniff.codec.compression import GZIP, LZ4, SNAPPY, ZSTD, decompress
 from kwiresniff.codec.record_dissector import dissect_record_set
-from kwiresniff.codec.records import encode_record_set
-from kwiresniff.errors import DecodeError, EncodeError
+from kwiresniff.errors import DecodeError
 from kwiresniff.model import Problem
+from tests.support.encoding import EncodeError, compress, encode_record_set
 from tests.support.record_sets import decoded_batches
 from tests.support.record_vectors import vector
 from tests.support.sample import sampled

@@ -11,11 +11,9 @@ from hypothesis import strategies as st
 from kwiresniff.codec.body_walker import BodyScanner
 from kwiresniff.codec.decoder_gen import compile_decoder
 from kwiresniff.codec.dissector import dissect
-from kwiresniff.codec.encoder_gen import compile_encoder
 from kwiresniff.codec.field_layout import LARGE_BYTES, MAX_ENTRIES, MAX_NESTING, MAX_TAGS
 from kwiresniff.codec.node_values import plain
 from kwiresniff.codec.plan import leaf_plan
-from kwiresniff.codec.primitives import write_uvarint
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.schema.types import MessageVersion, WireField
 from tests.support.definitions import (
@@ -29,6 +27,8 @@ from tests.support.definitions import (
     field,
     message,
 )
+from tests.support.encoding import compile_encoder
+from tests.support.encoding.primitives import write_uvarint
 
 CASES = [
     pytest.param(PRODUCE_RESPONSE_V8, PRODUCE_RESPONSE_V8_BYTES, PRODUCE_RESPONSE_V8_BODY, id="produce-response-v8"),

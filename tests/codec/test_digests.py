@@ -12,7 +12,7 @@ import pytest
 from kwiresniff import codec, schema
 from kwiresniff.analysis.body_entities import groups_of, partitions_of, topics_of, transactional_ids_of
 from kwiresniff.analysis.topic_parts import parts_of
-from kwiresniff.base.api_keys import FETCH, PRODUCE
+from kwiresniff.base.api_keys import FETCH, PRODUCE, SHARE_FETCH
 from kwiresniff.codec import digests
 from kwiresniff.codec.digests import DigestReader
 from kwiresniff.codec.field_layout import MAX_ENTRIES
@@ -20,6 +20,7 @@ from kwiresniff.digest import Digest
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Direction, Problem
 from kwiresniff.schema.index import Api
+from tests.support.encoding import encoder
 from tests.support.error_codes import error_codes
 from tests.support.random_bodies import random_body, usual_body
 from tests.support.record_vectors import vectors
@@ -61,7 +62,7 @@ def test_it_names_what_the_decoded_body_names(api: Api, direction: Direction) ->
         rng = random.Random(f"{api.name} {direction} {version} digests")
         for _ in range(ROUNDS):
             body = usual_body(definition, rng)
-            raw = codec.encoder(api.key, version, direction)(body)
+            raw = encoder(api.key, version, direction)(body)
             digest = read.digest(steps, b"head" + raw, 4)
             assert digest is not None, body
             assert named(digest) == (topics_of(body), groups_of(body), transactional_ids_of(body)), body
@@ -87,9 +88,7 @@ def test_there_is_none_of_a_body_of_which_something_has_to_be_told(api: Api) -> 
         if steps is None:
             continue
         rng = random.Random(f"{api.name} {version} odd digests")
-        raw = codec.encoder(api.key, version, "response")(
-            random_body(schema.message(api.key, version, "response"), rng)
-        )
+        raw = encoder(api.key, version, "response")(random_body(schema.message(api.key, version, "response"), rng))
         odd = [raw, rng.randbytes(rng.randrange(90))]
         for _ in range(4 * bool(raw)):
             damaged = bytearray(raw)
@@ -130,7 +129,7 @@ def fetched(wire: bytes, topic: str = "orders") -> bytes:
     }  # fmt: skip
     responses = [{"topic": topic, "partitions": [partition]}]
     body = {"throttle_time_ms": 0, "error_code": 0, "session_id": 1, "responses": responses}
-    return codec.encoder(FETCH, 11, "response")(body)[:-4] + len(wire).to_bytes(4, "big") + wire
+    return encoder(FETCH, 11, "response")(body)[:-4] + len(wire).to_bytes(4, "big") + wire
 
 
 @pytest.mark.parametrize("row", sampled(vectors()), ids=lambda row: row["name"])
@@ -172,6 +171,28 @@ def test_batches_are_counted_as_the_decoder_counts_them(row: dict[str, Any]) -> 
         assert partition.oldest_ms == parts_of(body)[0].partitions[0].oldest_ms
         assert (partition.first_offset, partition.crc) == (whole[0]["base_offset"], whole[0]["crc"])
         assert partition.end_offset == whole[-1]["base_offset"] + whole[-1]["last_offset_delta"] + 1
+
+
+def test_records_of_a_share_fetch_do_not_count_in_the_partition_of_the_fetch_before() -> None:
+    """Whoever holds the digest of the Fetch back would find records in it that came to somebody else."""
+    wire, read = next(row["wire"] for row in vectors() if row["wire"][16] == 2), reader()
+    steps, shared = read.steps(FETCH, 11, "response"), read.steps(SHARE_FETCH, 1, "response")
+    assert steps is not None and shared is not None
+    part = {
+        "partition_index": 0, "error_code": 0, "error_message": None, "acknowledge_error_code": 0,
+        "acknowledge_error_message": None, "current_leader": {"leader_id": 0, "leader_epoch": 0}, "records": wire,
+        "acquired_records": [],
+    }  # fmt: skip
+    body = {
+        "throttle_time_ms": 0, "error_code": 0, "error_message": None, "acquisition_lock_timeout_ms": 1,
+        "responses": [{"topic_id": "AAAAAAAAAAAAAAAAAAAAAg", "partitions": [part]}], "node_endpoints": [],
+    }  # fmt: skip
+    held = read.digest(steps, fetched(b""), 0)
+    assert held is not None and held.parts is not None
+    given = read.digest(shared, encoder(SHARE_FETCH, 1, "response")(body), 0)
+    assert given is not None and given.batches == 1
+    (partition,) = held.parts[0].partitions
+    assert (partition.batches, partition.records, partition.all_bytes, partition.first_offset) == (0, 0, 0, -1)
 
 
 def test_offsets_stay_within_64_bits() -> None:
@@ -218,7 +239,7 @@ def test_records_of_kafkas_own_topics_are_for_the_decoder() -> None:
     for topic_id in (INTERNAL_ID, "ABEiM0RVZneImaq7zN3u_w"):
         body = {"transactional_id": None, "acks": -1, "timeout_ms": 1, "topic_data": [
             {"topic_id": topic_id, "partition_data": [{"index": 0, "records": []}]}]}  # fmt: skip
-        digest = read.digest(by_id, codec.encoder(PRODUCE, 13, "request")(body), 0)
+        digest = read.digest(by_id, encoder(PRODUCE, 13, "request")(body), 0)
         assert (digest is None) == (topic_id == INTERNAL_ID)
 
 
@@ -253,7 +274,7 @@ def test_a_forgotten_topic_does_not_take_the_place_of_a_fetched_one() -> None:
              "partition_max_bytes": 1}]}],
         "forgotten_topics_data": [{"topic": "b", "partitions": [1]}],
     }  # fmt: skip
-    digest = read.digest(steps, codec.encoder(FETCH, 11, "request")(body), 0)
+    digest = read.digest(steps, encoder(FETCH, 11, "request")(body), 0)
     assert digest is not None
     assert digest.topics == ["a", "b"]
     assert digest.parts is not None
@@ -279,7 +300,7 @@ def test_the_ids_that_are_remembered_are_forgotten_in_time() -> None:
     read = reader()
     steps = read.steps(FETCH, 13, "request")
     assert steps is not None
-    frame = codec.encoder(FETCH, 13, "request")(
+    frame = encoder(FETCH, 13, "request")(
         {"replica_id": -1, "max_wait_ms": 1, "min_bytes": 1, "max_bytes": 1, "isolation_level": 0, "session_id": 0,
          "session_epoch": 0, "rack_id": "", "forgotten_topics_data": [],
          "topics": [{"topic_id": f"{at:020}AA", "partitions": []} for at in range(digests.MAX_IDS + 50)]}

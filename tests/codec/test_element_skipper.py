@@ -12,6 +12,7 @@ from kwiresniff.codec.plan import element_plan
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Direction
 from kwiresniff.schema.types import WireField
+from tests.support.encoding import encoder
 from tests.support.random_bodies import random_body
 
 FLEXIBLE = WireField(
@@ -104,7 +105,7 @@ def test_a_message_is_passed_over_where_it_can_be_decoded_and_nowhere_else() -> 
         for version, direction in {(version, way) for version in schema.version_range(api_key) for way in DIRECTIONS}:
             message = schema.message(api_key, version, direction)
             skipper, decode = MessageSkipper(message), codec.decoder(api_key, version, direction, "skip")
-            raw = codec.encoder(api_key, version, direction)(random_body(message, rng))
+            raw = encoder(api_key, version, direction)(random_body(message, rng))
             for _ in range(12):
                 damaged = bytearray(raw[: rng.randint(0, len(raw))] if rng.random() < 0.2 else raw)
                 for _ in range(rng.randint(0, 2) if damaged else 0):

@@ -6,8 +6,6 @@ from typing import Any
 import pytest
 
 from kwiresniff.codec.decoder_gen import compile_decoder
-from kwiresniff.codec.encoder_gen import compile_encoder
-from kwiresniff.errors import EncodeError
 from kwiresniff.schema.types import MessageVersion
 from tests.support.definitions import (
     EVERYTHING,
@@ -20,6 +18,7 @@ from tests.support.definitions import (
     field,
     message,
 )
+from tests.support.encoding import EncodeError, compile_encoder
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any
 import google_crc32c
 import pytest
 
-from kwiresniff import codec, schema
+from kwiresniff import schema
 from kwiresniff.base.tree_sizes import ELEMENTS_SHOWN, RANGES_SHOWN
 from kwiresniff.codec import batch_nodes, dissector, folding
 from kwiresniff.codec.dissector import MessageBytes, dissect
@@ -20,6 +20,7 @@ from kwiresniff.codec.node_values import plain
 from kwiresniff.model import Dissection, Exchange, Message, Node
 from kwiresniff.render.tree import TreeWriter
 from kwiresniff.schema.types import MessageVersion
+from tests.support.encoding import encoder
 from tests.support.exchanges import exchange
 from tests.support.sample import sampled
 
@@ -35,7 +36,7 @@ def body(count: int, *, wrong: frozenset[int] = frozenset()) -> bytes:
         }
         for index in range(count)
     ]
-    return bytes(codec.encoder(21, 2, "response")({"throttle_time_ms": 0, "topics": topics}))
+    return bytes(encoder(21, 2, "response")({"throttle_time_ms": 0, "topics": topics}))
 
 
 def distinct(root: Node) -> int:
@@ -189,7 +190,7 @@ def test_elements_with_bytes_are_kept_for_who_opens_them_but_not_all(monkeypatch
     message = schema.message("SyncGroup", 3, "request")
     assignments = [{"member_id": "m", "assignment": b"x"} for _ in range(100)]
     request = {"group_id": "g", "generation_id": 1, "member_id": "", "group_instance_id": None}
-    frame = codec.encoder(14, 3, "request")({**request, "assignments": assignments})
+    frame = encoder(14, 3, "request")({**request, "assignments": assignments})
     for opened, kept in ((True, ELEMENTS_SHOWN + 20), (False, ELEMENTS_SHOWN)):
         found = dissect_shown(message, frame, 0, opened=opened)
         (array,) = (node for node in found.root.children if node.name == "assignments")
@@ -220,5 +221,5 @@ def features(count: int, garbled: bool = False) -> bytes:
     supported = [{"name": f"f{index:05}", "min_version": 1, "max_version": 3} for index in range(count)]
     plain_body = {"error_code": 0, "api_keys": [], "throttle_time_ms": 0, "supported_features": supported}
     rest = {"finalized_features_epoch": -1, "finalized_features": [], "zk_migration_ready": False}
-    frame = bytes(codec.encoder(18, 3, "response")({**plain_body, **rest}))
+    frame = bytes(encoder(18, 3, "response")({**plain_body, **rest}))
     return frame.replace(b"f%05d" % (count - 2), b"f\xff0000") if garbled else frame

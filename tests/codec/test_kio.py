@@ -14,12 +14,12 @@ from kwiresniff import schema
 from kwiresniff.codec.body_walker import BodyScanner
 from kwiresniff.codec.decoder_gen import compile_decoder
 from kwiresniff.codec.dissector import dissect
-from kwiresniff.codec.encoder_gen import compile_encoder
 from kwiresniff.codec.node_values import plain
 from kwiresniff.codec.plan import leaf_plan
 from kwiresniff.errors import DecodeError
 from kwiresniff.schema.types import MessageVersion
 from tests.support import kio_reference as kio
+from tests.support.encoding import compile_encoder
 from tests.support.error_codes import error_codes
 from tests.support.sample import sampled
 

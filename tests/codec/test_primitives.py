@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from kwiresniff.codec import primitives, record
 from kwiresniff.errors import DecodeError
+from tests.support.encoding.primitives import uuid_bytes, write_uvarint
 
 # The worked examples of the Protocol Buffers encoding guide, which the protocol guide refers to, and the limits.
 UVARINTS = {
@@ -36,7 +37,7 @@ def read_varlong(raw: bytes, position: int) -> tuple[int, int]:
 
 
 KINDS = [
-    pytest.param(primitives.read_uvarint, primitives.write_uvarint, UVARINTS, "truncated", id="uvarint"),
+    pytest.param(primitives.read_uvarint, write_uvarint, UVARINTS, "truncated", id="uvarint"),
     pytest.param(read_varint, primitives.write_varlong, VARINTS, "bad_record", id="varint"),
     pytest.param(read_varlong, primitives.write_varlong, VARLONGS, "bad_record", id="varlong"),
 ]
@@ -87,8 +88,8 @@ def test_a_varint_with_needless_zero_groups_is_read() -> None:
 @pytest.mark.parametrize(
     ("write", "value"),
     [
-        (primitives.write_uvarint, -1),
-        (primitives.write_uvarint, 2**32),
+        (write_uvarint, -1),
+        (write_uvarint, 2**32),
         (primitives.write_varlong, -(2**63) - 1),
     ],
 )
@@ -105,7 +106,7 @@ def test_uuids_print_as_kafka_prints_them() -> None:
 
 @given(st.binary(min_size=16, max_size=16))
 def test_uuids_come_back_from_their_text(raw: bytes) -> None:
-    assert primitives.uuid_bytes(primitives.uuid_text(raw)) == raw
+    assert uuid_bytes(primitives.uuid_text(raw)) == raw
 
 
 @pytest.mark.parametrize(
@@ -113,7 +114,7 @@ def test_uuids_come_back_from_their_text(raw: bytes) -> None:
 )
 def test_what_is_no_uuid_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="not a UUID"):
-        primitives.uuid_bytes(text)
+        uuid_bytes(text)
 
 
 def test_tag_sections_are_read_whole_and_bounded() -> None:

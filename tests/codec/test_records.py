@@ -11,16 +11,10 @@ from kwiresniff.codec import decoder, dissect, record_limits
 from kwiresniff.codec.dissector import count_nodes
 from kwiresniff.codec.node_values import plain
 from kwiresniff.codec.record_limits import RecordBudget
-from kwiresniff.codec.records import (
-    decode_record_set,
-    decode_sound,
-    dissect_record_set,
-    encode_record_set,
-    plain_batches,
-)
-from kwiresniff.errors import EncodeError
+from kwiresniff.codec.records import decode_record_set, decode_sound, dissect_record_set, plain_batches
 from kwiresniff.model import Problem
 from kwiresniff.schema import message
+from tests.support.encoding import EncodeError, encode_record_set
 from tests.support.record_sets import decoded_batches
 from tests.support.record_vectors import all_records, vector, vectors
 from tests.support.sample import sampled

@@ -9,9 +9,10 @@ import pytest
 
 from kwiresniff.base.tree_sizes import BATCHES_SHOWN, HEADERS_SHOWN, RECORDS_SHOWN
 from kwiresniff.codec.record_limits import RecordBudget
-from kwiresniff.codec.records import decode_record_set, encode_record_set
+from kwiresniff.codec.records import decode_record_set
 from kwiresniff.codec.shown_records import decode_shown
 from kwiresniff.model import Problem
+from tests.support.encoding import encode_record_set
 from tests.support.record_vectors import vectors
 
 

@@ -13,22 +13,22 @@ from librt.strings import BytesWriter
 
 from kwiresniff import codec, schema
 from kwiresniff.base.batch_layout import CONTROL
-from kwiresniff.base.json_text import write_number, write_padded, write_text
+from kwiresniff.base.json_text import write_number, write_text
 from kwiresniff.base.needs import Needs
 from kwiresniff.capture import open_captures
 from kwiresniff.codec.batch_reader import BatchReader
-from kwiresniff.codec.compression import compress
 from kwiresniff.codec.field_layout import default_value
 from kwiresniff.codec.record import decode_records
 from kwiresniff.codec.record_limits import MAX_DECOMPRESSED_BYTES, RecordBudget
-from kwiresniff.codec.records import encode_record_set
 from kwiresniff.codec.text.json_bodies import BodyWriter
 from kwiresniff.codec.text.json_records import PIECE_BYTES, RecordWriter
 from kwiresniff.errors import DecodeError
-from kwiresniff.export import event_json, json_line, json_text
+from kwiresniff.export.encode import json_line, json_text
+from kwiresniff.export.json_objects import event_json
 from kwiresniff.model import Connection, Exchange
 from kwiresniff.schema.types import WireField
 from kwiresniff.session import Analyzer
+from tests.support.encoding import compress, encode_record_set, encoder
 from tests.support.error_codes import error_codes
 from tests.support.random_bodies import random_body, usual_body
 from tests.support.record_vectors import vectors
@@ -68,7 +68,7 @@ def test_every_message_at_every_version_is_written_as_its_decoded_body(api: Any,
         if codec.text_steps(api.key, version, direction) is None:
             assert "FLOAT64" in repr(definition)
             continue
-        encode = codec.encoder(api.key, version, direction)
+        encode = encoder(api.key, version, direction)
         for _ in range(4):
             frame = encode(random_body(definition, rng))
             assert text_of(api.key, version, direction, frame) in (None, decoded(api.key, version, direction, frame))
@@ -116,7 +116,7 @@ def test_error_codes_are_told_beside_the_text(api: Any) -> None:
         for _ in range(4):
             if steps is None:
                 continue
-            frame = codec.encoder(api.key, version, "response")(with_errors(definition.fields, rng))
+            frame = encoder(api.key, version, "response")(with_errors(definition.fields, rng))
             errors: list[tuple[str, int]] = [("left over", 1)]
             pieces = BodyWriter(ENCODE, INTERNAL_ID.__eq__).text(steps, frame, 0, errors)
             assert pieces is not None
@@ -146,7 +146,7 @@ def fetch_response(records: bytes, *, topic: str = "orders", error_code: int = 0
                  "preferred_read_replica": -1, "records": []}  # fmt: skip
     body = {"throttle_time_ms": 0, "error_code": 0, "session_id": 1,
             "responses": [{"topic": topic, "partitions": [partition]}]}  # fmt: skip
-    frame: bytes = codec.encoder(FETCH, 11, "response")(body)
+    frame: bytes = encoder(FETCH, 11, "response")(body)
     assert frame.endswith(bytes(4))
     return frame[:-4] + len(records).to_bytes(4, "big") + records
 
@@ -227,10 +227,10 @@ def test_a_batch_that_decompresses_to_too_much_has_no_text(codec_number: int) ->
 def test_an_internal_topic_is_known_by_its_id() -> None:
     body = {"throttle_time_ms": 0, "error_code": 0, "session_id": 1, "node_endpoints": [],
             "responses": [{"topic_id": INTERNAL_ID, "partitions": []}]}  # fmt: skip
-    frame = codec.encoder(FETCH, 17, "response")(body)
+    frame = encoder(FETCH, 17, "response")(body)
     assert text_of(FETCH, 17, "response", frame) is None
     body["responses"][0]["topic_id"] = "ABEiM0RVZneImaq7zN3u_w"  # type: ignore[index]
-    assert text_of(FETCH, 17, "response", codec.encoder(FETCH, 17, "response")(body)) is not None
+    assert text_of(FETCH, 17, "response", encoder(FETCH, 17, "response")(body)) is not None
 
 
 def written_records(data: bytes, batch: dict[str, Any], append_time: int | None = None) -> bytes | None:
@@ -286,14 +286,6 @@ def test_numbers_are_written_in_decimal() -> None:
         out = BytesWriter()
         write_number(out, number)
         assert out.getvalue() == b"%d" % number
-
-
-def test_padded_numbers_have_all_their_digits() -> None:
-    for width in range(1, 9):
-        for number in (0, 1, 9, 10**width // 7, 10**width - 1):
-            out = BytesWriter()
-            write_padded(out, number, width)
-            assert out.getvalue() == str(number).rjust(width, "0").encode()
 
 
 def test_ascii_is_written_as_json_wherever_it_stands() -> None:

@@ -16,12 +16,12 @@ from kwiresniff import schema
 from kwiresniff.base.fastint import COMPILED
 from kwiresniff.base.needs import Needs
 from kwiresniff.codec.folding import dissect_shown
-from kwiresniff.codec.primitives import write_uvarint
-from kwiresniff.codec.records import encode_record_set
 from kwiresniff.session import Analyzer
 from tests.support.capture_files import save
 from tests.support.command import Run
 from tests.support.conversation import Wire, heartbeat, heartbeat_response, request, response
+from tests.support.encoding import encode_record_set
+from tests.support.encoding.primitives import write_uvarint
 from tests.support.made_up_bodies import batch
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not COMPILED, reason="interpreted, nothing of it is quick")]

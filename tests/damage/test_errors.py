@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from kwiresniff import codec
 from kwiresniff.base.depths import Depth
 from kwiresniff.base.needs import Needs
 from kwiresniff.capture import open_captures
@@ -16,6 +15,7 @@ from kwiresniff.model import Exchange, Segment
 from kwiresniff.session import Analyzer, analyze
 from tests.support.conversation import Wire, request, response
 from tests.support.damages import SNAP_LENGTHS, dropped, snapped, thinned
+from tests.support.encoding import encoder
 from tests.support.sample import mostly_slow
 
 CAPTURES = Path(__file__).parents[2] / "captures"
@@ -85,11 +85,11 @@ def test_a_fetch_response_whose_record_sets_are_passed_over_loses_no_code_before
     ]  # fmt: skip
     body = {"throttle_time_ms": 0, "error_code": 0, "session_id": 0,
             "responses": [{"topic": "orders", "partitions": partitions}]}  # fmt: skip
-    raw = codec.encoder(1, 11, "response")(body)
+    raw = encoder(1, 11, "response")(body)
     batch = bytes(5_000)
     raw = raw.replace(b"\xff\xff\xff\xff" + bytes(4), b"\xff\xff\xff\xff" + len(batch).to_bytes(4, "big") + batch)
     assert len(raw) > 60_000
-    asked = codec.encoder(1, 11, "request")(
+    asked = encoder(1, 11, "request")(
         {"replica_id": -1, "max_wait_ms": 0, "min_bytes": 1, "max_bytes": 1 << 20, "isolation_level": 0,
          "session_id": 0, "session_epoch": -1, "topics": [], "forgotten_topics_data": [], "rack_id": ""}
     )  # fmt: skip
@@ -97,7 +97,7 @@ def test_a_fetch_response_whose_record_sets_are_passed_over_loses_no_code_before
     wire = Wire().open().up(request(1, 11, 1, asked))
     for start in range(0, len(answer), 1400):
         wire.down(answer[start : start + 1400])
-    wire.up(request(1, 11, 2, asked)).down(response(2, codec.encoder(1, 11, "response")(body | {"responses": []})))
+    wire.up(request(1, 11, 2, asked)).down(response(2, encoder(1, 11, "response")(body | {"responses": []})))
     first = next(at for at, segment in enumerate(wire.segments) if segment[8] - segment[7] == 1400)
     seen = set()
     for at in range(first + 1, first + len(answer) // 1400):

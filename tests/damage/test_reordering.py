@@ -16,7 +16,7 @@ import pytest
 
 from kwiresniff.base.depths import Depth
 from kwiresniff.capture import open_captures
-from kwiresniff.export import exchange_json
+from kwiresniff.export.json_objects import exchange_json
 from kwiresniff.model import FIN, Connection, Exchange, Problem, Segment
 from kwiresniff.session import Analyzer, analyze
 from tests.support.capture_files import save

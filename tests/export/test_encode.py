@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kwiresniff.export import json_line
+from kwiresniff.export.encode import json_line
 
 
 def written(value: Any) -> Any:

@@ -9,7 +9,7 @@ import unicodedata
 
 import pytest
 
-from kwiresniff.export import json_line
+from kwiresniff.export.encode import json_line
 from kwiresniff.export.flat import CsvWriter
 from tests.support.exchanges import exchange
 

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.export import JsonArrayWriter, JsonLinesWriter, exchange_json, json_line, json_text
+from kwiresniff.export.encode import json_line, json_text
 from kwiresniff.export.fast_json_lines import MAX_KEPT, ExchangeLines
+from kwiresniff.export.json_objects import exchange_json
+from kwiresniff.export.writers import JsonArrayWriter, JsonLinesWriter
 from kwiresniff.model import Exchange
 from tests.support.exchanges import START_NS, connection, exchange
 from tests.support.odd_exchanges import EXCHANGES, FILES, with_text

@@ -13,10 +13,12 @@ import pytest
 
 from kwiresniff.base.needs import Needs
 from kwiresniff.capture import open_captures
-from kwiresniff.export import WRITERS, exchange_json, json_text
 from kwiresniff.export.csv_lines import MAX_KEPT
+from kwiresniff.export.encode import json_text
 from kwiresniff.export.escaping import escape_cell
 from kwiresniff.export.flat import COLUMNS
+from kwiresniff.export.json_objects import exchange_json
+from kwiresniff.export.writers import WRITERS
 from kwiresniff.model import Exchange
 from kwiresniff.session import Analyzer
 from tests.support.exported import recorded

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kwiresniff.base.packet_references import PACKET_BITS
-from kwiresniff.export import connection_json, exchange_json, problem_json, stat_json
+from kwiresniff.export.json_objects import connection_json, exchange_json, problem_json, stat_json
 from kwiresniff.model import Message, Problem
 from kwiresniff.results.stats import LatencySummary, StatRow
 from tests.support.exchanges import START_NS, connection, exchange

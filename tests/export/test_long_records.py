@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.codec.records import encode_record_set
 from kwiresniff.export.column_buffers import LARGE_TEXT
 from kwiresniff.export.parquet import ParquetWriter
 from kwiresniff.model import Connection, Exchange, Message
 from tests.support.capture_files import save
 from tests.support.conversation import Wire, heartbeat, heartbeat_response, request, response
+from tests.support.encoding import encode_record_set
 from tests.support.made_up_bodies import batch
 from tests.support.resident import resident
 

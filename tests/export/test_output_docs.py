@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kwiresniff.export import connection_json, exchange_json, stat_json
 from kwiresniff.export.flat import COLUMNS
+from kwiresniff.export.json_objects import connection_json, exchange_json, stat_json
 from kwiresniff.export.parquet import BODY_COLUMNS
 from kwiresniff.results.stats import LatencySummary, StatRow
 from tests.support.exchanges import connection, exchange

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from kwiresniff.export import rfc3339
+from kwiresniff.export.times import rfc3339
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,10 @@ import pytest
 import zstandard
 
 from kwiresniff.errors import ExportError
-from kwiresniff.export import WRITERS, JsonArrayWriter, Output, format_of
 from kwiresniff.export.flat import COLUMNS
+from kwiresniff.export.output import Output
 from kwiresniff.export.parquet import ROW_GROUP_BYTES, ROW_GROUP_ROWS
+from kwiresniff.export.writers import WRITERS, JsonArrayWriter, format_of
 from kwiresniff.model import Event, Problem
 from tests.support.exchanges import connection, exchange
 
@@ -117,7 +118,7 @@ def test_parquet_row_groups_are_bounded_by_their_texts(tmp_path: Path) -> None:
 def test_parquet_without_pyarrow_says_what_to_install(tmp_path: Path) -> None:
     program = (
         "import sys; sys.modules['pyarrow'] = None\n"
-        "from kwiresniff.export import WRITERS\n"
+        "from kwiresniff.export.writers import WRITERS\n"
         "import io\n"
         "try: WRITERS['parquet'](io.BytesIO(), ())\n"
         "except Exception as error: print(type(error).__name__, error)\n"

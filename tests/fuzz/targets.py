@@ -20,21 +20,26 @@ from kwiresniff import codec, schema
 from kwiresniff.analysis.filter import compile_filter
 from kwiresniff.base.needs import Needs
 from kwiresniff.capture import open_captures
-from kwiresniff.codec.compression import compress, decompress
+from kwiresniff.codec.compression import decompress
 from kwiresniff.codec.node_values import plain
 from kwiresniff.codec.records import decode_record_set, dissect_record_set
 from kwiresniff.errors import CaptureError, DecodeError, FilterError, SchemaError
-from kwiresniff.export import WRITERS, event_json, json_text
+from kwiresniff.export.encode import json_text
+from kwiresniff.export.json_objects import event_json
+from kwiresniff.export.writers import WRITERS
 from kwiresniff.model import Direction, Dissection, Exchange, Problem, Segment
-from kwiresniff.render import SummaryWriter, TreeWriter
+from kwiresniff.render.summary import SummaryWriter
+from kwiresniff.render.tree import TreeWriter
 from kwiresniff.render.tree_row import Row
-from kwiresniff.session import Analyzer, dissect_message
+from kwiresniff.session import Analyzer
+from kwiresniff.session.annotation import dissect_message
 from kwiresniff.session.sasl_tokens import read_token
 from kwiresniff.session.standalone import decode_message
 from kwiresniff.session.x509 import certificate_names
 from tests.fuzz.mutations import Place, mutated, places_of, with_evil_fields
 from tests.support.analyses import text_of_analyses
 from tests.support.conversation import Wire, api_versions_v0, api_versions_v0_response, request, response
+from tests.support.encoding import compress, encoder
 from tests.support.harmful_text import UNSAFE, UNSAFE_JSON, WRITTEN_BY_PYTHON
 from tests.support.kafka_vectors import Entry, entries
 from tests.support.odd_bodies import body
@@ -76,7 +81,7 @@ def message_seeds() -> tuple[bytes, ...]:
         for number, entry in enumerate(messages())
         if (entry.kind, entry.api_key, entry.version) == ("response", 1, 11)
     )
-    front = codec.encoder(1, 11, "response")({
+    front = encoder(1, 11, "response")({
         "throttle_time_ms": 0, "error_code": 0, "session_id": 1,
         "responses": [{"topic": "orders", "partitions": [{
             "partition_index": 0, "error_code": 0, "high_watermark": 9, "last_stable_offset": 9, "log_start_offset": 0,

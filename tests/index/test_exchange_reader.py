@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from kwiresniff.capture import open_captures, with_decryption
-from kwiresniff.export import json_text
+from kwiresniff.export.encode import json_text
 from kwiresniff.export.json_objects import exchange_json
 from kwiresniff.model import Exchange
 from kwiresniff.session import analyze

@@ -10,11 +10,11 @@ import pytest
 from kwiresniff import schema
 from kwiresniff.codec.decoder_gen import compile_decoder
 from kwiresniff.codec.dissector import dissect
-from kwiresniff.codec.encoder_gen import compile_encoder
 from kwiresniff.codec.node_values import plain
 from kwiresniff.codec.records import decode_record_set
 from kwiresniff.schema.types import WireField
 from tests.oracle.coverage import known, missing, table
+from tests.support.encoding import compile_encoder
 from tests.support.kafka_vectors import Entry, entries
 from tests.support.sample import sampled
 

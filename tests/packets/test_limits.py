@@ -142,8 +142,8 @@ def test_pseudonyms_that_are_forgotten_come_again(monkeypatch: pytest.MonkeyPatc
 
 def test_a_batch_that_grows_too_large_is_zeros(monkeypatch: pytest.MonkeyPatch) -> None:
     """It keeps its header, and the number of its records."""
-    from kwiresniff.codec.record_batch_encoder import encode_batch
     from kwiresniff.packets.anonymous import record_sets
+    from tests.support.encoding import encode_batch
 
     records: list[dict[str, Any]] = [{"offset": 0, "timestamp": 0, "key": None, "value": bytes(5000), "headers": []}]
     batch = encode_batch({"records": records, "compression": "gzip"})

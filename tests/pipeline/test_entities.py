@@ -13,11 +13,12 @@ from kwiresniff.analysis.body_entities import groups_of, partitions_of, session_
 from kwiresniff.base.needs import Needs
 from kwiresniff.capture import open_captures
 from kwiresniff.codec.digests import DigestReader
-from kwiresniff.export import json_text
+from kwiresniff.export.encode import json_text
 from kwiresniff.model import Exchange, Message
 from kwiresniff.pipeline.entities import MAX_OF_SESSION, MAX_SESSION_CHARS, Entities
 from kwiresniff.session import Analyzer
 from kwiresniff.session.fetch_sessions import FetchSession
+from tests.support.encoding import encoder
 from tests.support.exchanges import exchange
 from tests.support.exported import recorded
 from tests.support.random_bodies import usual_body
@@ -70,7 +71,7 @@ def test_digests_of_every_message_at_every_version_say_what_the_body_says(api: A
         steps = reader.steps(api.key, version, direction)
         for _ in range(3):
             value = usual_body(definition, rng)
-            frame = codec.encoder(api.key, version, direction)(value)
+            frame = encoder(api.key, version, direction)(value)
             body, end = codec.decoder(api.key, version, direction, "skip")(b"xx" + frame, 2, [])
             assert end == len(frame) + 2
             message = Message(1, 0, 1, 0, len(frame), b"xx" + frame)

@@ -74,7 +74,7 @@ def test_a_decoder_that_takes_too_long_is_interrupted_named_and_in_the_end_switc
 
 
 @pytest.mark.usefixtures("impatient")
-def test_one_that_catches_everything_is_interrupted_again(tmp_path: Path) -> None:
+def test_one_that_catches_everything_is_interrupted_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The alarm comes until the function has returned."""
     code = """
 class Stubborn:
@@ -89,6 +89,7 @@ class Stubborn:
 def register(hooks):
     hooks.value_decoder(Stubborn())
 """
+    monkeypatch.setattr("kwiresniff.plugins.timing.WAIT_MS", 60_000)  # two timers at once would end it
     plugins = loaded(tmp_path, code)
     assert plugins.decode("t", "value", b"x", []) == ("mine", "at last")
     assert [problem.code for problem in plugins.take_problems()] == ["plugin_too_slow"]

@@ -279,7 +279,8 @@ def test_an_entry_point_that_cannot_be_loaded_is_only_a_problem(
 
 
 def test_notes_reach_the_json(tmp_path: Path) -> None:
-    from kwiresniff.export import exchange_json, json_line
+    from kwiresniff.export.encode import json_line
+    from kwiresniff.export.json_objects import exchange_json
 
     given = exchange()
     loaded(lambda hooks: hooks.annotator(lambda _: {"raw": b"\xff"})).annotate(given)

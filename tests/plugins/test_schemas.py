@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from kwiresniff.analysis.body_entities import record_sets
+from kwiresniff.analysis.sinks import Observed
 from kwiresniff.identity.clusters import Clusters
 from kwiresniff.model import Exchange, Sink
 from kwiresniff.plugins import Decoded, DoesNotFit, Hooks, Plugin, Plugins
 from kwiresniff.plugins.answers import MAX_REASON_CHARS
 from kwiresniff.plugins.misfits import MAX_MISFIT_PROBLEMS
-from kwiresniff.plugins.sinks import DecodingSink, LearningSink
+from kwiresniff.plugins.sinks import DecodingSink, SchemaLearner
 from tests.support.command import Done
 from tests.support.exchanges import exchange
 
@@ -152,7 +153,8 @@ def test_schemas_are_learned_from_the_records_of_their_topic() -> None:
     registry = Registry()
     plugins = loaded(lambda hooks: hooks.value_decoder(registry))
     clusters = Clusters()
-    sink = LearningSink(DecodingSink(Sink(), plugins, no_name, clusters), plugins, no_name, clusters)
+    learner = SchemaLearner(plugins, no_name, clusters)
+    sink = Observed(DecodingSink(Sink(), plugins, no_name, clusters), learner.learn)
     payload = b"\x00\x00\x00\x00\x07hello"
     before, after = produce(payload), produce(payload)
     sink.on_exchange(before)

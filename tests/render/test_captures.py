@@ -9,9 +9,11 @@ import pytest
 
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Exchange
-from kwiresniff.render import SummaryWriter, TreeWriter
 from kwiresniff.render.line_wrapping import cells
-from kwiresniff.session import analyze, dissect_message
+from kwiresniff.render.summary import SummaryWriter
+from kwiresniff.render.tree import TreeWriter
+from kwiresniff.session import analyze
+from kwiresniff.session.annotation import dissect_message
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 CHOSEN = ["first-look.pcap", "java-transactions.pcap", "java-fetch.pcapng", "old-java-0.8-produce.pcap"]

@@ -15,10 +15,11 @@ from kwiresniff.base.api_keys import PRODUCE
 from kwiresniff.base.needs import Needs
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Connection, Exchange, Message
-from kwiresniff.render import SummaryWriter
 from kwiresniff.render.digest_facts import digest_facts
 from kwiresniff.render.info_column import facts
+from kwiresniff.render.summary import SummaryWriter
 from kwiresniff.session import Analyzer
+from tests.support.encoding import encoder
 from tests.support.exchanges import exchange
 from tests.support.random_bodies import usual_body
 from tests.support.record_vectors import vectors
@@ -63,7 +64,7 @@ def test_random_messages_are_about_what_their_bodies_are_about() -> None:
                 exchange.api = digested.api = api
                 for which in ("request", "response"):
                     definition = schema.message(api_key, version, which)
-                    encode = codec.encoder(api_key, version, which)
+                    encode = encoder(api_key, version, which)
                     frame = encode(usual_body(definition, rng))
                     steps = reader.steps(api_key, version, which)
                     assert steps is not None
@@ -96,7 +97,7 @@ def test_records_are_counted_as_the_decoder_counts_them(row: dict[str, Any]) -> 
         }  # fmt: skip
         body = {"throttle_time_ms": 0, "error_code": 0, "session_id": 1,
                 "responses": [{"topic": "orders", "partitions": [partition]}]}  # fmt: skip
-        frame = codec.encoder(1, 11, "response")(body)[:-4] + len(wire).to_bytes(4, "big") + wire
+        frame = encoder(1, 11, "response")(body)[:-4] + len(wire).to_bytes(4, "big") + wire
         steps = reader.steps(1, 11, "response")
         assert steps is not None
         issues: list[Any] = []
@@ -119,7 +120,7 @@ def test_records_are_counted_as_the_decoder_counts_them(row: dict[str, Any]) -> 
 
 def test_a_topic_whose_name_comes_late_goes_by_its_name_with_and_without_bodies() -> None:
     """An exchange that was complete before the name was known is written when it is."""
-    frame = codec.encoder(PRODUCE, 13, "request")(
+    frame = encoder(PRODUCE, 13, "request")(
         {"transactional_id": None, "acks": 1, "timeout_ms": 5, "topic_data": [
             {"topic_id": "ABEiM0RVZneImaq7zN3u_w", "partition_data": [{"index": 4, "records": []}]}]}
     )  # fmt: skip

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import sys
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from kwiresniff.render.line_wrapping import cells, fit, join, pad, pad_left, split, wrap
+from kwiresniff.render.theme import UNICODE
 
 
 def texts(chunks: list[list[tuple[str, str]]], width: int | None) -> list[str]:
@@ -65,3 +69,9 @@ def test_no_line_is_too_wide_and_nothing_but_spaces_is_lost(chunks: list[list[tu
     assert all(cells(line) <= width for line in lines)
     whole = "".join(text for _, text in join(chunks))
     assert "".join(lines).replace(" ", "") == whole.replace(" ", "")
+
+
+def test_bars_of_histograms_need_nobody_who_knows_all_of_unicode(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To import its table would take a tenth of a run of ``stats`` on a small capture."""
+    monkeypatch.setitem(sys.modules, "rich.cells", None)
+    assert cells(UNICODE.bars) == len(UNICODE.bars)

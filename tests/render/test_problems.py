@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from kwiresniff.model import Problem
-from kwiresniff.render import problem_line
+from kwiresniff.render.problems import problem_line
 
 
 def test_a_problem_is_one_line_with_its_place() -> None:

@@ -6,8 +6,9 @@ import io
 
 from kwiresniff.analysis.clients import Inventory
 from kwiresniff.model import Exchange
-from kwiresniff.render import SummaryWriter, TreeWriter
 from kwiresniff.render.clients import ClientWriter
+from kwiresniff.render.summary import SummaryWriter
+from kwiresniff.render.tree import TreeWriter
 from tests.support.exchanges import connection, exchange
 
 PATH = "203.0.113.7:51515 -> 10.0.0.5:50000 -> 10.0.0.1:9092 -> kafka-1"

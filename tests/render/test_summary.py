@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from kwiresniff.render import SummaryWriter
 from kwiresniff.render.line_wrapping import cells
+from kwiresniff.render.summary import SummaryWriter
 from tests.support import annotated_samples
 
 Golden = Callable[[str, str], None]

@@ -6,9 +6,9 @@ from collections.abc import Callable
 import pytest
 from rich.console import Console, RenderableType
 
-from kwiresniff.render import plain_table, stats_table
 from kwiresniff.render.histogram import latency_range, sparkline
 from kwiresniff.render.line_wrapping import cells
+from kwiresniff.render.tables import plain_table, stats_table
 from kwiresniff.results.stats import LatencySummary, StatRow
 
 Golden = Callable[[str, str], None]

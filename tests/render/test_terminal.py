@@ -5,8 +5,7 @@ import os
 
 import pytest
 
-from kwiresniff.render import console, is_unicode, use_color, width_of
-from kwiresniff.render.terminal import printable
+from kwiresniff.render.terminal import console, is_unicode, printable, use_color, width_of
 
 
 class Terminal(io.StringIO):

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from kwiresniff.model import Dissection, Node, Problem
-from kwiresniff.render import TreeWriter
 from kwiresniff.render.line_wrapping import cells
+from kwiresniff.render.tree import TreeWriter
 from tests.support import annotated_samples, frame_builder
 
 Golden = Callable[[str, str], None]

@@ -10,14 +10,16 @@ from typing import Any
 
 import pytest
 
-from kwiresniff import codec, schema
+from kwiresniff import schema
 from kwiresniff.base.needs import Needs
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Connection, Dissection, Exchange
-from kwiresniff.render import TreeWriter
+from kwiresniff.render.tree import TreeWriter
 from kwiresniff.render.tree_row import Row
-from kwiresniff.session import Analyzer, dissect_message
+from kwiresniff.session import Analyzer
+from kwiresniff.session.annotation import dissect_message
 from tests.support.conversation import Wire, heartbeat, heartbeat_response, request, response
+from tests.support.encoding import encoder
 from tests.support.random_bodies import drawable_body
 from tests.support.sample import mostly_slow
 
@@ -65,8 +67,8 @@ def described(**said: Any) -> Wire:
     results = [{"error_code": 0, "error_message": None, "resource_type": 2, "resource_name": "t", "configs": [config]}]
     answered = {"throttle_time_ms": 0, "results": results}
     wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1))
-    wire.up(request(DESCRIBE_CONFIGS, 1, 2, codec.encoder(DESCRIBE_CONFIGS, 1, "request")(asked)))
-    return wire.down(response(2, codec.encoder(DESCRIBE_CONFIGS, 1, "response")(answered)))
+    wire.up(request(DESCRIBE_CONFIGS, 1, 2, encoder(DESCRIBE_CONFIGS, 1, "request")(asked)))
+    return wire.down(response(2, encoder(DESCRIBE_CONFIGS, 1, "response")(answered)))
 
 
 @pytest.mark.parametrize(
@@ -125,7 +127,7 @@ def test_what_is_withheld_in_rows_is_what_is_withheld_in_nodes(
         for which in ("request", "response"):
             definition = schema.message(api_key, version, which)
             body = with_configs(drawable_body(definition, rng), rng)
-            frames.append(codec.encoder(api_key, version, which)(body))
+            frames.append(encoder(api_key, version, which)(body))
         tags = [b"\0" if is_tagged else b"" for is_tagged in (
             schema.request_header_version(api_key, version) > 1, schema.response_header_version(api_key, version) > 0
         )]  # fmt: skip
@@ -149,9 +151,9 @@ def created(value: str, *, sensitive: bool, cut: int = 0) -> Wire:
         {"name": "t", "error_code": 0, "error_message": None, "num_partitions": 1, "replication_factor": 1,
          "configs": [told], "topic_config_error_code": 0}]}  # fmt: skip
     wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1))
-    body = codec.encoder(CREATE_TOPICS, 5, "request")(asked)
+    body = encoder(CREATE_TOPICS, 5, "request")(asked)
     wire.up(request(CREATE_TOPICS, 5, 2, body[: len(body) - cut], "c", b"\0"))
-    return wire.down(response(2, codec.encoder(CREATE_TOPICS, 5, "response")(answered), b"\0"))
+    return wire.down(response(2, encoder(CREATE_TOPICS, 5, "response")(answered), b"\0"))
 
 
 def test_a_request_that_breaks_off_is_concealed_once_more_without_an_error() -> None:

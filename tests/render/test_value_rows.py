@@ -13,11 +13,11 @@ from kwiresniff import codec, schema
 from kwiresniff.base.body_members import UNKNOWN_TAGS
 from kwiresniff.base.tree_sizes import RANGES_SHOWN
 from kwiresniff.codec.dissector import dissect
-from kwiresniff.codec.records import encode_record_set
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Connection, Dissection, Exchange, Message, Problem
-from kwiresniff.render import TreeWriter
+from kwiresniff.render.tree import TreeWriter
 from kwiresniff.render.tree_row import Row
+from tests.support.encoding import encode_record_set, encoder
 from tests.support.random_bodies import drawable_body, random_body
 from tests.support.record_vectors import vectors
 from tests.support.sample import sampled
@@ -85,7 +85,7 @@ def test_every_message_at_every_version_is_drawn_as_the_walker_reads_it(api: Any
     rng = random.Random(f"{api.name} {direction}")
     for version in range(first, last + 1):
         definition = schema.message(api.key, version, direction)
-        encode = codec.encoder(api.key, version, direction)
+        encode = encoder(api.key, version, direction)
         which = (api.key, version, direction)
         for both in boths:
             frame = encode(drawable_body(definition, rng, lambda: rng.choice(codes)))
@@ -107,7 +107,7 @@ def fetch_response(records: bytes, **changes: Any) -> bytes:
                  "records": []} | changes  # fmt: skip
     topic = {"topic": changes.pop("topic", "orders"), "partitions": [partition]}
     body = {"throttle_time_ms": 0, "error_code": 0, "session_id": 1, "responses": [topic]}
-    frame: bytes = codec.encoder(FETCH, 11, "response")(body)
+    frame: bytes = encoder(FETCH, 11, "response")(body)
     assert frame.endswith(bytes(4))
     return frame[:-4] + len(records).to_bytes(4, "big") + records
 
@@ -198,13 +198,13 @@ def test_many_elements_are_drawn_as_the_first_ones_and_how_many_there_are(both: 
             failed = [
                 {"name": f"t{index}", "error_code": code, "error_message": None} for index, code in enumerate(codes)
             ]
-            frame = codec.encoder(CREATE_TOPICS, 1, "response")({"topics": failed})
+            frame = encoder(CREATE_TOPICS, 1, "response")({"topics": failed})
             assert both.written(CREATE_TOPICS, 1, "response", frame) == both.dissected(
                 CREATE_TOPICS, 1, "response", frame
             )
         partitions = [{"partition_index": index, "replicas": list(range(count))} for index in range(count)]
         topics = [{"name": f"topic-{index}", "partitions": partitions} for index in range(count)]
-        frame = codec.encoder(REASSIGN, 0, "request")({"timeout_ms": 60_000, "topics": topics})
+        frame = encoder(REASSIGN, 0, "request")({"timeout_ms": 60_000, "topics": topics})
         assert both.written(REASSIGN, 0, "request", frame) == both.dissected(REASSIGN, 0, "request", frame)
 
 
@@ -212,7 +212,7 @@ def test_many_elements_are_drawn_as_the_first_ones_and_how_many_there_are(both: 
 def test_version_ranges_are_drawn_on_one_row_up_to_a_number(count: int, both: Both) -> None:
     """Kafka has a hundred APIs; what answers with more of them is no broker."""
     keys = [{"api_key": key, "min_version": 0, "max_version": 3} for key in range(count)]
-    frame = codec.encoder(18, 0, "response")({"error_code": 0, "api_keys": keys})
+    frame = encoder(18, 0, "response")({"error_code": 0, "api_keys": keys})
     written = both.written(18, 0, "response", frame)
     assert written == both.dissected(18, 0, "response", frame)
     assert written is not None and ("more of 257" in written) == (count > RANGES_SHOWN)

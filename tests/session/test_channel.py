@@ -7,7 +7,6 @@ from typing import Self
 
 import pytest
 
-from kwiresniff.codec import encoder
 from kwiresniff.model import ACK, SYN, Exchange, Message
 from kwiresniff.session.apis import api_facts
 from kwiresniff.session.delays import OWN_NS
@@ -23,6 +22,7 @@ from tests.support.conversation import (
     response,
     string,
 )
+from tests.support.encoding import encoder
 
 MS = 1_000_000
 

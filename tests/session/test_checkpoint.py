@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kwiresniff.capture import open_captures
-from kwiresniff.export import event_json
+from kwiresniff.export.json_objects import event_json
 from kwiresniff.model import Event, Segment
 from kwiresniff.session import Analyzer
 from kwiresniff.session.checkpoint import EMPTY, StateError, dump, load, state_of

@@ -164,6 +164,36 @@ def test_copies_of_packets_are_told_from_those_sent_again() -> None:
         assert (sum(connection.retransmits), connection.captured_twice) == ((0, 4) if copies else (4, 0))
 
 
+@pytest.mark.parametrize(
+    ("again", "copies"),
+    [
+        pytest.param([(2, 300_000)], 1, id="the last segment at once: doubled by the network"),
+        pytest.param([(2, 300_000_000)], 0, id="the last segment later: sent again"),
+        pytest.param([(0, 300_000)], 0, id="an earlier one at once: its acknowledgement says that it is missing"),
+    ],
+)
+def test_what_follows_itself_at_once_was_not_sent_again(again: list[tuple[int, int]], copies: int) -> None:
+    """Of three segments of a response one comes twice."""
+    answer = heartbeat_response(1)
+    wire = Wire().open().up(heartbeat(1)).down(answer[:3]).down(answer[3:6]).down(answer[6:])
+    three = wire.segments[-3:]
+    more = [(one[0], three[-1][1] + after_ns, *one[2:]) for place, after_ns in again for one in (three[place],)]
+    (connection,) = (event for event in Analyzer().analyze([*wire.segments, *more]) if isinstance(event, Connection))
+    assert (connection.retransmits, connection.copies) == ([0, 1], (0, copies))
+
+
+def test_what_comes_after_all_when_it_was_sent_again_was_not_lost() -> None:
+    """The second of three segments is overtaken, sent again after 2 ms, and comes itself 2 ms later."""
+    answer = heartbeat_response(1)
+    wire = Wire().open().up(heartbeat(1)).down(answer[:4]).down(answer[4:9]).down(answer[9:])
+    *before, second, third = wire.segments
+    again, late = ((second[0], third[1] + ns, *second[2:]) for ns in (2_000_000, 4_000_000))
+    (connection,) = (
+        event for event in Analyzer().analyze([*before, third, again, late]) if isinstance(event, Connection)
+    )
+    assert (connection.recovered, connection.retransmits, connection.copies) == ([0, 0], [0, 1], (0, 1))
+
+
 def test_a_segment_that_comes_late_was_lost_before_the_capture_point() -> None:
     """Of three segments of a response the second comes last: at once it was overtaken, 200 ms later sent again."""
     answer = heartbeat_response(1)

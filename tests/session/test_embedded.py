@@ -13,8 +13,10 @@ from kwiresniff.capture import open_captures
 from kwiresniff.codec.embedded import OPENERS, BodyView
 from kwiresniff.codec.node_view import NodeView
 from kwiresniff.model import Body, Connection, Direction, Exchange, Problem
-from kwiresniff.session import analyze, dissect_message
+from kwiresniff.session import analyze
+from kwiresniff.session.annotation import dissect_message
 from tests.support.embedded_vectors import VECTORS
+from tests.support.encoding import encoder
 from tests.support.made_up_bodies import batch, body_of, conversation, inner
 from tests.support.paths import CAPTURES
 
@@ -145,7 +147,7 @@ def test_whatever_is_in_the_bytes_nothing_is_raised_and_the_bytes_stay(api_key: 
         version = chance.randint(low, high)
         fields = schema.message(api_key, version, direction).fields
         body = filled(fields, content, chance)
-        raw = codec.encoder(api_key, version, direction)(body)
+        raw = encoder(api_key, version, direction)(body)
         read, _ = codec.decoder(api_key, version, direction)(raw, 0, [])
         dissected = codec.dissect(schema.message(api_key, version, direction), raw, 0)
         before, exchange = repr(read), Exchange(CONNECTION, api_key, version, 1, None, None, None)

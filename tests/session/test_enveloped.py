@@ -6,20 +6,21 @@ from io import StringIO
 
 import pytest
 
-from kwiresniff import codec, schema
+from kwiresniff import schema
 from kwiresniff.model import Body, Direction, Exchange, Node
-from kwiresniff.render import TreeWriter
-from kwiresniff.session import dissect_message
+from kwiresniff.render.tree import TreeWriter
+from kwiresniff.session.annotation import dissect_message
 from tests.support.conversation import (
     request,
     response,
 )
+from tests.support.encoding import encoder
 from tests.support.made_up_bodies import body_of, conversation, inner
 
 
 def enveloped(api_key: int, version: int, asked: Body, answered: Body) -> tuple[Exchange, str]:
-    raw = request(api_key, version, 7, codec.encoder(api_key, version, "request")(asked), tags=b"\0")[4:]
-    back = response(7, codec.encoder(api_key, version, "response")(answered), tags=b"\0")[4:]
+    raw = request(api_key, version, 7, encoder(api_key, version, "request")(asked), tags=b"\0")[4:]
+    back = response(7, encoder(api_key, version, "response")(answered), tags=b"\0")[4:]
     outer = {"request_data": raw, "request_principal": b"\0\0\5User\6alice\0\0", "client_host_address": b"\x7f\0\0\1"}
     exchange, topics = conversation(58, 0, outer, {"response_data": back, "error_code": 0})
     assert exchange.problems == []
@@ -71,7 +72,7 @@ BOTH: tuple[Direction, Direction] = ("request", "response")
 
 
 def asked_with(api_key: int, version: int) -> bytes:
-    body = codec.encoder(api_key, version, "request")(body_of(schema.message(api_key, version, "request").fields))
+    body = encoder(api_key, version, "request")(body_of(schema.message(api_key, version, "request").fields))
     return request(api_key, version, 7, body, tags=b"\0")[4:]
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from kwiresniff import codec
 from kwiresniff.analysis.filter import compile_filter
 from kwiresniff.analysis.stats import StatsTable
 from kwiresniff.base.needs import Needs
@@ -17,6 +16,7 @@ from kwiresniff.model import Event, Exchange, FetchedTopics
 from kwiresniff.session import checkpoint, fetch_sessions
 from kwiresniff.session.analyzer import Analyzer
 from tests.support.conversation import Wire, events, exchanges, heartbeat, heartbeat_response, request, response
+from tests.support.encoding import encoder
 
 SESSION = 77
 BEFORE = "(session from before the capture)"
@@ -45,7 +45,7 @@ def fetch(correlation_id: int, epoch: int, *topics: Any, session: int = SESSION,
         "session_id": session, "session_epoch": epoch, "topics": list(topics), "forgotten_topics_data": list(forgets),
         "rack_id": "",
     }  # fmt: skip
-    return request(1, 12, correlation_id, codec.encoder(1, 12, "request")(body), tags=b"\x00")
+    return request(1, 12, correlation_id, encoder(1, 12, "request")(body), tags=b"\x00")
 
 
 def fetched(correlation_id: int, *topics: Any, session: int = SESSION, error: int = 0) -> bytes:
@@ -64,7 +64,7 @@ def fetched(correlation_id: int, *topics: Any, session: int = SESSION, error: in
         for name, *partitions in topics
     ]  # fmt: skip
     body = {"throttle_time_ms": 0, "error_code": error, "session_id": session, "responses": answers}
-    return response(correlation_id, codec.encoder(1, 12, "response")(body), tags=b"\x00")
+    return response(correlation_id, encoder(1, 12, "response")(body), tags=b"\x00")
 
 
 def conversation(*turns: tuple[bytes, bytes], wire: Wire | None = None) -> Wire:
@@ -222,7 +222,7 @@ def share_fetch(correlation_id: int, epoch: int, *names: str) -> bytes:
                    for name in names],
         "forgotten_topics_data": [],
     }  # fmt: skip
-    return request(78, 1, correlation_id, codec.encoder(78, 1, "request")(body), tags=b"\x00")
+    return request(78, 1, correlation_id, encoder(78, 1, "request")(body), tags=b"\x00")
 
 
 def share_fetched(correlation_id: int) -> bytes:
@@ -230,7 +230,7 @@ def share_fetched(correlation_id: int) -> bytes:
         "throttle_time_ms": 0, "error_code": 0, "error_message": None, "acquisition_lock_timeout_ms": 30_000,
         "responses": [], "node_endpoints": [],
     }  # fmt: skip
-    return response(correlation_id, codec.encoder(78, 1, "response")(body), tags=b"\x00")
+    return response(correlation_id, encoder(78, 1, "response")(body), tags=b"\x00")
 
 
 def test_share_sessions_are_known_by_group_and_member() -> None:

@@ -8,11 +8,12 @@ import pytest
 
 from kwiresniff import schema
 from kwiresniff.capture import open_captures
-from kwiresniff.codec.records import encode_record_set
 from kwiresniff.model import Body, Exchange, Node
-from kwiresniff.render import TreeWriter
-from kwiresniff.session import analyze, dissect_message
+from kwiresniff.render.tree import TreeWriter
+from kwiresniff.session import analyze
+from kwiresniff.session.annotation import dissect_message
 from tests.support.embedded_vectors import VECTORS
+from tests.support.encoding import encode_record_set
 from tests.support.made_up_bodies import batch, body_of, conversation, inner
 from tests.support.paths import CAPTURES
 

@@ -16,15 +16,16 @@ import pytest
 from kwiresniff import schema
 from kwiresniff.analysis.body_entities import message_topics
 from kwiresniff.base.needs import Needs
-from kwiresniff.codec import encoder
 from kwiresniff.export.json_objects import event_json
 from kwiresniff.model import Direction, Event, Exchange
 from kwiresniff.render.tree import TreeWriter
 from kwiresniff.schema.types import WireField
-from kwiresniff.session import Analyzer, dissect_message
+from kwiresniff.session import Analyzer
+from kwiresniff.session.annotation import dissect_message
 from kwiresniff.session.peek import SECRET_REQUESTS
 from kwiresniff.session.secrets import may_hide
 from tests.support.conversation import Wire, api_versions_v0, api_versions_v0_response, request, response
+from tests.support.encoding import encoder
 from tests.support.sample import sampled
 
 SECRET = "abcdefghijklmnopqrstuvwxyz0123"

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.codec import decoder, encoder
+from kwiresniff.codec import decoder
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Connection, Exchange, Message
 from kwiresniff.session.apis import api_facts
 from kwiresniff.session.peek import acks_of_produce, software_of
+from tests.support.encoding import encoder
 
 PRODUCE = 0
 API_VERSIONS = 18

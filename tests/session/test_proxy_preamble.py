@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.export import event_json
+from kwiresniff.export.json_objects import event_json
 from kwiresniff.model import Connection, Event, Exchange, Outcome
 from kwiresniff.session import Analyzer, proxy_preamble
 from kwiresniff.session.checkpoint import _FIELDS, dump, load

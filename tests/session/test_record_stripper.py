@@ -16,7 +16,7 @@ from kwiresniff import schema
 from kwiresniff.base.needs import Needs
 from kwiresniff.capture import open_captures
 from kwiresniff.codec import scanner, stripping_plan
-from kwiresniff.export import event_json
+from kwiresniff.export.json_objects import event_json
 from kwiresniff.model import Segment
 from kwiresniff.session import Analyzer, record_stripper
 from kwiresniff.session.checkpoint import StateError, dump

@@ -16,7 +16,7 @@ import pytest
 
 from kwiresniff.base.depths import Depth
 from kwiresniff.capture import open_captures
-from kwiresniff.export import event_json
+from kwiresniff.export.json_objects import event_json
 from kwiresniff.model import Connection, Exchange
 from kwiresniff.session import analyze
 from kwiresniff.session.sasl import MAX_AUTHENTICATIONS, Sasl

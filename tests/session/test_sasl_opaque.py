@@ -6,7 +6,7 @@ from struct import pack
 
 import pytest
 
-from kwiresniff.export import event_json
+from kwiresniff.export.json_objects import event_json
 from kwiresniff.model import ACK, FIN
 from kwiresniff.session.apis import known_versions
 from kwiresniff.session.sasl_opaque import OpaqueTokens, is_request, token_mechanism

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from kwiresniff import codec
 from kwiresniff.model import Connection, Exchange, Message
 from kwiresniff.schema.apis import read_data
 from kwiresniff.schema.password_configs import FILE
@@ -20,6 +19,7 @@ from kwiresniff.session.secret_configs import is_secret_config, is_secret_name
 from kwiresniff.session.secrets import conceal
 from kwiresniff.session.sensitive_names import SensitiveNames
 from kwiresniff.session.topic_ids import TopicNameTable
+from tests.support.encoding import encoder
 
 #: ConfigDef.Type.
 TYPES = {"BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST", "CLASS", "PASSWORD"}
@@ -288,13 +288,13 @@ def test_a_config_that_the_answer_calls_sensitive_is_withheld_from_an_enveloped_
                "configs": [{"name": "plugin.door", "value": "hunter2", "read_only": False, "config_source": 1,
                             "is_sensitive": True}]}  # fmt: skip
     answered = {"throttle_time_ms": 0, "topics": [created]}
-    inner_request = b"\0\x13\0\7\0\0\0\1\0\1c\0" + codec.encoder(19, 7, "request")(asked)
-    inner_response = b"\0\0\0\1\0" + codec.encoder(19, 7, "response")(answered)
+    inner_request = b"\0\x13\0\7\0\0\0\1\0\1c\0" + encoder(19, 7, "request")(asked)
+    inner_response = b"\0\0\0\1\0" + encoder(19, 7, "response")(answered)
     envelope = {"request_data": inner_request, "request_principal": b"", "client_host_address": b"\x7f\0\0\1"}
     reply = {"response_data": inner_response, "error_code": 0}
     one = Exchange(
         Connection(1, "a:1", "b:2"), 58, 0, 1, None,
-        _message(codec.encoder(58, 0, "request")(envelope)), _message(codec.encoder(58, 0, "response")(reply)),
+        _message(encoder(58, 0, "request")(envelope)), _message(encoder(58, 0, "response")(reply)),
     )  # fmt: skip
     BodyDecoder("full", TopicNameTable()).decode(one)
     assert one.request is not None and one.request.body is not None and one.response is not None

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.codec import dissect, encoder
+from kwiresniff.codec import dissect
 from kwiresniff.codec.node_values import plain
 from kwiresniff.model import Body, Message
 from kwiresniff.schema import message
 from kwiresniff.session.secrets import MAX_COMPARED_BYTES, MAX_EXPLANATION_CHARS, conceal, conceal_dissection
 from kwiresniff.session.withheld import all_nodes
+from tests.support.encoding import encoder
 
 METADATA_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 SECRET = b"not-to-be-seen"

@@ -13,20 +13,21 @@ from kwiresniff.analysis.producer_ledger import ProducerLedger
 from kwiresniff.analysis.stats import StatsTable
 from kwiresniff.analysis.topic_traffic import TopicTraffic
 from kwiresniff.base.needs import Needs
-from kwiresniff.export import json_line, stat_json
 from kwiresniff.export.clients import client_json
+from kwiresniff.export.encode import json_line
 from kwiresniff.export.findings import finding_json
 from kwiresniff.export.groups import group_event_json
+from kwiresniff.export.json_objects import stat_json
 from kwiresniff.export.producers import producer_json
 from kwiresniff.export.topics import topic_json
 from kwiresniff.model import Connection, Exchange, Segment
-from kwiresniff.render import SummaryWriter
-from kwiresniff.render.clients import ClientWriter
+from kwiresniff.render.clients import ClientWriter, client_columns
 from kwiresniff.render.findings import FindingWriter
 from kwiresniff.render.groups import GroupWriter
-from kwiresniff.render.one_line import client_columns, topic_columns, write_lines
+from kwiresniff.render.one_line import write_lines
 from kwiresniff.render.producer_blocks import ProducerWriter
-from kwiresniff.render.topic_blocks import TopicWriter
+from kwiresniff.render.summary import SummaryWriter
+from kwiresniff.render.topic_blocks import TopicWriter, topic_columns
 from kwiresniff.session import Analyzer
 
 #: What ``stats --by`` takes.

@@ -10,9 +10,9 @@ from typing import Any
 import cramjam
 
 from kwiresniff.codec.batch_libraries import crc32c
-from kwiresniff.codec.compression import GZIP, LZ4, SNAPPY, ZSTD, compress
-from kwiresniff.codec.record_batch_encoder import encode_batch
+from kwiresniff.codec.compression import GZIP, LZ4, SNAPPY, ZSTD
 from tests.support.conversation import Wire, request, response, string
+from tests.support.encoding import compress, encode_batch
 
 #: The shortest record: length, attributes, two deltas, null key and value, no headers.
 LEAST = b"\x0c\0\0\0\1\1\0"

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from textual.pilot import Pilot
 
+from kwiresniff.base.address_names import AddressNames
 from kwiresniff.browse.app import BrowseApp
+from kwiresniff.browse.captures_model import Captured
+from kwiresniff.browse.live_app import LiveApp
+from kwiresniff.capture.live.spool_writer import MAX_SPOOL_BYTES, SpoolWriter
 from kwiresniff.cli.browse import model_of
 from kwiresniff.cli.browse_jobs import checked_filter
 from kwiresniff.cli.options import ReadOptions
+from kwiresniff.model import Segment
+from tests.support.capture_files import LINKTYPE_RAW, SNAPLEN, pcap, raw_packets
 
 Script = Callable[["Browsing"], Awaitable[None]]
 #: Seconds that something on the screen may take: reading processes start and read meanwhile.
@@ -84,3 +91,56 @@ def browse(
             await script(Browsing(app, pilot))
 
     asyncio.run(play())
+
+
+class Live:
+    """A live capture in the place of the network: packets come when a test says so."""
+
+    def __init__(self, folder: Path, most_bytes: int = MAX_SPOOL_BYTES) -> None:
+        folder.mkdir()
+        self.folder = str(folder)
+        self.app: LiveApp
+        self.is_stopped = False
+        self._told: SimpleQueue[Captured | None] = SimpleQueue()
+        self._packets = 0
+        self._writer = SpoolWriter(self.folder, LINKTYPE_RAW, SNAPLEN, AddressNames(), most_bytes)
+
+    def give(self, segments: Sequence[Segment]) -> None:
+        """Has packets come."""
+        for packet in raw_packets(pcap(segments)):
+            self._writer.write(*packet)
+            self._writer.flush()
+            self._packets += 1
+        self._told.put(Captured(self._packets, 7, self._writer.given_up))
+
+    def receive(self) -> Captured:
+        told = self._told.get()
+        if told is None:
+            raise EOFError
+        return told
+
+    def stop(self) -> None:
+        """Ends the capture."""
+        if not self.is_stopped:
+            self.is_stopped = True
+            self._writer.close()
+
+    def close(self) -> None:
+        self._told.put(None)
+
+
+def watch(live: Live, script: Script, *, size: tuple[int, int] = (120, 40), **settings: Any) -> LiveApp:
+    """Starts the program over a live capture and plays the script; the program when it has ended."""
+
+    async def play() -> LiveApp:
+        model, jobs = model_of((live.folder,), ReadOptions(), Captured())
+        model.files = ["eth0"]
+        app = LiveApp(model, jobs, checked_filter, live, **settings)
+        async with app.run_test(size=size) as pilot:
+            await script(Browsing(app, pilot))
+        return app
+
+    try:
+        return asyncio.run(play())
+    finally:
+        live.stop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from struct import pack
+from struct import pack, unpack_from
 
 from kwiresniff.model import Segment
 from tests.support.conversation import Wire, heartbeat, heartbeat_response, request, response, string
@@ -23,6 +23,16 @@ def pcap(segments: Sequence[Segment]) -> bytes:
         packet = ip + tcp + buffer[start:end]
         parts.append(pack("<IIII", time_ns // 10**9, time_ns % 10**9, len(packet), length) + packet)
     return b"".join(parts)
+
+
+def raw_packets(capture: bytes) -> list[tuple[int, bytes, int, int, int]]:
+    """The packets of such a file as a live capture gives them: time, buffer, start, end, bytes on the wire."""
+    found, at = [], 24
+    while at < len(capture):
+        seconds, fraction, size, wire = unpack_from("<IIII", capture, at)
+        found.append((seconds * 10**9 + fraction, capture, at + 16, at + 16 + size, wire))
+        at += 16 + size
+    return found
 
 
 def save(path: Path, *wires: Wire) -> str:

@@ -8,9 +8,10 @@ from functools import partial
 from kwiresniff.analysis.cluster_evidence import learn_cluster
 from kwiresniff.analysis.comparison.compare import compare
 from kwiresniff.analysis.comparison.survey import Found, Survey
-from kwiresniff.analysis.sinks import CallingSink, chain
+from kwiresniff.analysis.sinks import CallingSink
 from kwiresniff.base.flows import reverse
 from kwiresniff.identity.clusters import Clusters
+from kwiresniff.identity.copies import Copies
 from kwiresniff.identity.held_events import HeldEvents
 from kwiresniff.model import Segment
 from kwiresniff.results.comparison import Comparison
@@ -23,7 +24,7 @@ def surveyed(segments: Sequence[Segment]) -> Found:
     clusters = Clusters()
     analyzer = Analyzer(Survey.NEEDS)
     survey = Survey(analyzer.topics.name, (), clusters)
-    held = HeldEvents(chain(CallingSink(survey.exchange, survey.add)), clusters, partial(learn_cluster, clusters))
+    held = HeldEvents(Copies(CallingSink(survey.exchange, survey.add)), clusters, partial(learn_cluster, clusters))
     analyzer.give_to(held)
     for _ in analyzer.analyze(segments):
         pass

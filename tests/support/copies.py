@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from zlib import crc32
 
 from kwiresniff.analysis.doctor import Doctor
-from kwiresniff.analysis.sinks import chain
 from kwiresniff.base.flows import reverse
+from kwiresniff.identity.copies import Copies
 from kwiresniff.model import FIN, SYN, Event, EventList, Segment, feed_of
 from kwiresniff.session import Analyzer
 from tests.support.cuts import from_clients
@@ -128,7 +128,7 @@ def counted(segments: Iterable[Segment], *, all_views: bool = False) -> list[Eve
     """The events of a capture that analyses get."""
     analyzer = Analyzer(Doctor.NEEDS)
     events = EventList()
-    analyzer.give_to(chain(events, all_views=all_views))
+    analyzer.give_to(Copies(events, all_views=all_views))
     for _ in (*analyzer.read(feed_of(segments)), *analyzer.end()):
         pass
     return events.take()

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kwiresniff.cli.main import main
-from kwiresniff.export import rfc3339
+from kwiresniff.export.times import rfc3339
 from tests.support.paths import CAPTURES
 
 Json = dict[str, Any]

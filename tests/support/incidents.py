@@ -8,8 +8,9 @@ from typing import Any
 
 from kwiresniff.analysis.cluster_evidence import learn_cluster
 from kwiresniff.analysis.doctor import Doctor, Doctors
-from kwiresniff.analysis.sinks import CallingSink, chain
+from kwiresniff.analysis.sinks import CallingSink
 from kwiresniff.identity.clusters import Clusters
+from kwiresniff.identity.copies import Copies
 from kwiresniff.identity.held_events import HeldEvents
 from kwiresniff.model import Connection, ConnectionAttempt, Event, Exchange, Segment
 from kwiresniff.results.findings import Finding
@@ -33,7 +34,7 @@ def found_in(segments: Iterable[Segment], code: str = "") -> list[Finding]:
     clusters = Clusters()
     analyzer = Analyzer(Doctors.NEEDS)
     doctor = Doctors(analyzer.topics.name, (), clusters)
-    held = HeldEvents(chain(CallingSink(doctor.exchange, doctor.add)), clusters, partial(learn_cluster, clusters))
+    held = HeldEvents(Copies(CallingSink(doctor.exchange, doctor.add)), clusters, partial(learn_cluster, clusters))
     analyzer.give_to(held)
     for _ in analyzer.analyze(segments):
         pass

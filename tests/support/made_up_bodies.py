@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kwiresniff import codec, schema
+from kwiresniff import schema
 from kwiresniff.model import Body, Exchange
 from kwiresniff.session import TopicNameTable
 from tests.support.conversation import (
@@ -16,6 +16,7 @@ from tests.support.conversation import (
     request,
     response,
 )
+from tests.support.encoding import encoder
 
 
 def default(field: schema.WireField) -> Any:
@@ -50,8 +51,8 @@ def conversation(
     tags = b"\0" if schema.request_header_version(api_key, version) == 2 else b""
     response_tags = b"\0" if schema.response_header_version(api_key, version) == 1 else b""
     wire = Wire().open().up(api_versions_v0(1)).down(api_versions_v0_response(1))
-    wire.up(request(api_key, version, 2, codec.encoder(api_key, version, "request")(asked), tags=tags))
-    wire.down(response(2, codec.encoder(api_key, version, "response")(answered), tags=response_tags))
+    wire.up(request(api_key, version, 2, encoder(api_key, version, "request")(asked), tags=tags))
+    wire.down(response(2, encoder(api_key, version, "response")(answered), tags=response_tags))
     return exchanges(events(wire, depth="records", show_secrets=show_secrets))[1], TopicNameTable()
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = """    WireType("uint64", "UINT64", "integer", 0, Fixed("Q", 8)),
-    WireType("decimal", "DECIMAL", "number", 0, Fixed("q", 8), reader="decimal_value", writer="decimal_bytes"),
+    WireType("decimal", "DECIMAL", "number", 0, Fixed("q", 8), reader="decimal_value"),
 """
 LAST_ROW = '    WireType("uuid",'
 
@@ -51,14 +51,14 @@ def readings(definition: str) -> dict[str, Any]:
     from kwiresniff.codec.body_walker import BodyScanner, ElementSkipper
     from kwiresniff.codec.decoder_gen import compile_decoder
     from kwiresniff.codec.dissector import dissect
-    from kwiresniff.codec.encoder_gen import compile_encoder
-    from kwiresniff.codec.invalid_values import misfit
     from kwiresniff.codec.node_values import plain
     from kwiresniff.codec.plan import leaf_plan, passing_plan, plan
     from kwiresniff.schema.definition_language import parse, print_messages
     from kwiresniff.schema.grammar import grammar
     from kwiresniff.schema.kafka_json import read_definition
     from kwiresniff.schema.resolve import resolve
+    from tests.support.encoding import compile_encoder
+    from tests.support.encoding.misfits import misfit
 
     def scanned(steps: Any) -> Any:
         scanner = BodyScanner(steps)

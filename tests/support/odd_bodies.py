@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
-from kwiresniff import codec, schema
+from kwiresniff import schema
 from kwiresniff.model import Direction
 from kwiresniff.schema.types import WireField
 from kwiresniff.schema.wire_types import INTEGER_RANGES
 from tests.support.conversation import Wire, api_versions_v0, api_versions_v0_response, request, response
+from tests.support.encoding import encoder
 
 #: Stands in a body for an odd text, of as many bytes.
 MARK = "QZQZQZQZ"
@@ -55,7 +56,7 @@ def body(api_key: int, version: int, direction: Direction, rng: Random, errors: 
     made = structure(message.fields, rng, errors)
     if message.flexible:
         made["_tagged_fields"] = {5000: MARK.encode()}
-    return codec.encoder(api_key, version, direction)(made)
+    return encoder(api_key, version, direction)(made)
 
 
 def damaged(data: bytes, rng: Random) -> bytes:

@@ -11,11 +11,11 @@ from struct import pack
 from typing import Any
 
 from kwiresniff import schema
-from kwiresniff.codec import encoder
 from kwiresniff.codec.batch_libraries import crc32c
 from kwiresniff.model import Direction
 from kwiresniff.schema.types import WireField
 from tests.support.conversation import Wire, api_versions_v0, api_versions_v0_response, request, response
+from tests.support.encoding import encoder
 
 SECRET = b"ZjSECRETjZ"
 #: The value of a record of Connect's config topic, without the spaces that its converter leaves out.

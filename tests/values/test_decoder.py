@@ -100,9 +100,10 @@ def test_a_schema_that_is_unusable_is_told_once(folder: Path) -> None:
 
 
 def test_a_schema_that_is_in_no_source_is_told_once(folder: Path) -> None:
-    """Bytes that begin with a 0 for another reason have longer ids."""
+    """Bytes that begin with a 0 for another reason have longer ids, or are Kafka's own."""
     decode = decoder(folder)
     assert decode("t", "value", b"\0\x7f\0\0\1abcdef", []) is None
+    assert decode("__transaction_state", "key", b"\0\0\0\7billing", []) is None
     said = "neither --schemas nor the capture has the schema with id 77, which a value of t names"
     with pytest.raises(Unusable, match=said):
         decode("t", "value", b"\0\0\0\0\x4dabcdef", [])

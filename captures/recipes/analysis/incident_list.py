@@ -22,18 +22,19 @@ from captures.recipes.analysis.incident_setups import (
     Incident,
     advertising,
     apart,
-    behind_one_address,
     certified,
     cluster,
+    followers_denied,
     incident,
     one_unresolvable,
     single,
+    telling,
     trusting,
 )
 from captures.recipes.codec.eras_groups import STREAMS_GROUPS
 from captures.recipes.session.authentication import bearer
 from captures.recipes.shared import rig
-from captures.recipes.shared.cluster import ClusterSetup, Member
+from captures.recipes.shared.cluster import INSIDE, ClusterSetup, Member
 from captures.recipes.shared.scenario import AIOKAFKA, GUARDED, JAVA, KAFKA_PYTHON, LIBRDKAFKA, TLS, topics
 from captures.recipes.shared.zookeeper import ZookeeperSetup
 
@@ -536,7 +537,7 @@ INCIDENTS = (
         "load-balanced",
         [("balance", "9999", "9092", "9094", "9096"), ("java:4.4.0:Incident", NEVER, "write")],
         [("prepare.py", INNER, "orders:3:1")],
-        behind_one_address(NEVER),
+        telling(dict.fromkeys((1, 2, 3), NEVER)),
         happened=f"all three brokers advertise {NEVER}, a load balancer that passes connections on to any of them",
     ),
     Incident(
@@ -687,6 +688,32 @@ INCIDENTS = (
         for what in ("share-late", "share-poison")
     ),
     Incident("clock-behind", [incident("clock-behind")], topics("readings:2")),
+    Incident(
+        "addresses-swapped",
+        [("loads.py", "10.9.0.1:9092", "spread", "5")],
+        [("prepare.py", INNER, "orders:6:3")],
+        telling({1: "10.9.0.1:9092", 2: "10.9.0.1:9096", 3: "10.9.0.1:9094"}),
+        LIBRDKAFKA,
+        happened="node 2 advertises the address of node 3, and node 3 that of node 2",
+    ),
+    Incident(
+        "one-host-shut-out",
+        [("loads.py", "{bootstrap}", "bulk", "8")],
+        topics("orders:6:3", "history:6:3"),
+        cluster(replica_fetch_wait_max_ms="500"),
+        f"{LIBRDKAFKA}, {KAFKA_PYTHON}",
+        cable="loss=1 port=9094 host=10.9.0.3",
+        happened="nothing passes between 10.9.0.3, where till is, and node 2; warehouse at 10.9.0.2 works with node 2",
+    ),
+    Incident(
+        "followers-denied",
+        [("loads.py", "{bootstrap}", "spread", "9")],
+        topics("orders:6:3:min.insync.replicas=2"),
+        followers_denied(),
+        LIBRDKAFKA,
+        tap=replace(INSIDE, filter="tcp and not port 19072"),
+        happened="the user broker of the brokers has no right to ClusterAction: they refuse each other's fetches",
+    ),
     *(
         Incident(name, [("missed.py", "{bootstrap}", what)], topics(f"orders:{partitions}"), client=clients)
         for name, what, partitions, clients in (

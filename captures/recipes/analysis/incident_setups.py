@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from captures.recipes.shared import rig
 from captures.recipes.shared.cluster import ClusterSetup, Member
-from captures.recipes.shared.scenario import JAVA, java, sasl, topics
+from captures.recipes.shared.scenario import GUARDED, JAVA, java, sasl, topics
 
 NEVER = "10.9.0.1:9999"  # where nobody listens
 PLAIN = sasl("PLAIN", "plain.PlainLoginModule")
@@ -32,7 +32,8 @@ Step = tuple[str, ...]
 @dataclass(frozen=True)
 class Incident:
     """One recording. Steps are client programs, or what ``do`` knows; ``cable`` are the settings
-    of ``long_cable``, where the cable between client and brokers is no ordinary one."""
+    of ``long_cable``, where the cable between client and brokers is no ordinary one; ``tap`` is where it is
+    recorded."""
 
     name: str
     steps: Sequence[Step]
@@ -41,6 +42,7 @@ class Incident:
     client: str = JAVA
     happened: str = ""
     cable: str = ""
+    tap: rig.Tap = field(default_factory=rig.Tap)
 
 
 def incident(what: str, *settings: str, version: str = "4.4.0") -> Step:
@@ -77,8 +79,8 @@ def advertising(address: str) -> rig.BrokerSetup:
     )
 
 
-def behind_one_address(address: str) -> ClusterSetup:
-    """Three brokers that all tell clients the same address, that of a load balancer."""
+def telling(addresses: Mapping[int, str], **settings: str) -> ClusterSetup:
+    """Three brokers that tell clients these addresses, and each other those of a listener of their own."""
     ports = {node: 9190 + 2 * node for node in (1, 2, 3)}
     members = tuple(
         Member(
@@ -87,14 +89,29 @@ def behind_one_address(address: str) -> ClusterSetup:
             {
                 "listeners": f"CLIENT://{rig.BROKER_IP}:{9090 + 2 * node},INNER://{rig.BROKER_IP}:{port}"
                 + f",CONTROLLER://{rig.BROKER_IP}:{19070 + 2 * node}" * (node == 1),
-                "advertised.listeners": f"CLIENT://{address},INNER://{rig.BROKER_IP}:{port}",
+                "advertised.listeners": f"CLIENT://{addresses[node]},INNER://{rig.BROKER_IP}:{port}",
                 "inter.broker.listener.name": "INNER",
                 "listener.security.protocol.map": "CLIENT:PLAINTEXT,INNER:PLAINTEXT,CONTROLLER:PLAINTEXT",
             },
         )
         for node, port in ports.items()
     )
-    return ClusterSetup("4.4.0", members, voters=True)
+    given = {name.replace("_", "."): value for name, value in settings.items()}
+    return ClusterSetup("4.4.0", members, given, voters=True)
+
+
+def followers_denied() -> ClusterSetup:
+    """Three brokers whose user may not copy from the others."""
+    own = telling({node: f"{rig.BROKER_IP}:{9090 + 2 * node}" for node in (1, 2, 3)}, replica_lag_time_max_ms="5000")
+    jaas = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="broker" '
+    sasl_inside = {
+        "listener.security.protocol.map": "CLIENT:PLAINTEXT,INNER:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        "listener.name.inner.plain.sasl.jaas.config": f'{jaas}password="not-a-secret" user_broker="not-a-secret";',
+    }
+    members = tuple(replace(one, settings={**one.settings, **sasl_inside}) for one in own.members)
+    return replace(own, members=members, settings={**own.settings, **GUARDED.settings})
 
 
 def one_unresolvable(host: str) -> ClusterSetup:

@@ -115,7 +115,7 @@ def record(one: Incident, work: Path, into: Path) -> dict[str, Any]:
         with network, one.broker.start(work, scratch) as running:
             for step in one.prepare:
                 do(step, running, work, scratch)
-            with rig.recording(rig.Tap(), target):
+            with rig.recording(one.tap, target):
                 facts = [fact for step in one.steps for fact in do(step, running, work, scratch)]
         shutil.rmtree(NAMES, ignore_errors=True)
         packed = lzma.compress(target.read_bytes(), preset=9)

@@ -75,7 +75,8 @@ class Cluster:
     its own.
 
     ``last_answer_ns`` is, by broker address, when the last answer came from there, ``answer_before_ns`` when
-    the one before the exchange that is looked at did, 0 when there was none. ``unauthenticated`` are the
+    the one before the exchange that is looked at did, ``answer_on_connection_ns`` when the one before it on its
+    connection did, 0 when there was none. ``unauthenticated`` are the
     addresses that have answered more than ApiVersions to somebody who had not authenticated by SASL. ``served`` are
     clients' hosts with the addresses where they got from bootstrapping to work, and their client ids. ``old`` are the
     addresses that have answered versions which brokers have not taken since ``NEW_RELEASE``.
@@ -89,7 +90,7 @@ class Cluster:
         self._offers: dict[str, Offer] = {}
         self._reader = OfferReader()
         self.last_answer_ns: dict[str, int] = {}
-        self.answer_before_ns = 0
+        self.answer_before_ns = self.answer_on_connection_ns = 0
         self.unauthenticated: set[str] = set()
         self.served: dict[tuple[str, str], set[str]] = {}
         self.old: set[str] = set()
@@ -131,11 +132,12 @@ class Cluster:
         if ns > before and (before or len(known) < MAX_NODES):
             known[broker] = ns  # that of a connection which ends late may be told late
         notes = self._notes.get(exchange.connection.id)
+        self.answer_on_connection_ns = 0
         if notes is None:
             if len(self._notes) >= MAX_CONNECTIONS or not self._budget.admit(NOTES_BYTES):
                 return
             notes = self._notes[exchange.connection.id] = _Notes()
-        notes.answered_ns = ns
+        self.answer_on_connection_ns, notes.answered_ns = notes.answered_ns, ns
         if not notes.is_open and broker in known and exchange.api_key not in BEFORE_AUTHENTICATION:
             if exchange.connection.sasl is None:
                 self.unauthenticated.add(broker)

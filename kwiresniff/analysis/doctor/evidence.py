@@ -136,6 +136,11 @@ class Tally:
         """The case of that subject, if there is one."""
         return self._cases.get((clipped(subject), what))
 
+    def forget(self, subject: str, what: str = "") -> None:
+        """Forgets the case of that subject, if there is one."""
+        if self._cases.pop((clipped(subject), what), None) is not None:
+            self._budget.release(_CASE_BYTES + text_bytes(clipped(subject), what))
+
     def __len__(self) -> int:
         return len(self._cases)
 

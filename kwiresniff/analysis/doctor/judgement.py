@@ -60,7 +60,11 @@ def judged(causes: Iterable[Cause], observations: Iterable[Observation]) -> Judg
     standing = [one for one in standing if winner_of[one] is one or one.rank == SYMPTOM]
     places = {one: place for place, one in enumerate(standing)}
     beneath = {place: places[winner_of[one]] for one, place in places.items() if winner_of[one] is not one}
-    left = [_left_over(one) for one in observed if one not in explained and one.harm.weight() > Harm().weight()]
+    unexplained: dict[str, list[Observation]] = {}
+    for one in observed:
+        if one not in explained and one.harm.weight() > Harm().weight():
+            unexplained.setdefault(one.kind, []).append(one)
+    left = [_left_over(alike) for alike in unexplained.values()]
     own = [_finding_of(one) for one in standing]
     rejected = [_finding_of(one) for one in weighed if not one.stands]
     rejected += [_beaten(one, winner_of[one]) for one in beaten]
@@ -133,23 +137,27 @@ def _beaten(explanation: Explanation, winner: Explanation) -> Finding:
     return finding._replace(contradicts=(*finding.contradicts, better))
 
 
-def _left_over(one: Observation) -> Finding:
-    """What no cause explains, told as it was observed."""
-    names = next((found for kind in _SUBJECTS if (found := one.named(kind))), [])
+def _left_over(alike: list[Observation]) -> Finding:
+    """What no cause explains, told as it was observed: those of a kind together, the worst first."""
+    worst, *others = sorted(alike, key=lambda one: one.harm.weight(), reverse=True)
+    kind = next((kind for kind in _SUBJECTS if any(one.named(kind) for one in alike)), "")
+    harm = sum((one.harm for one in alike), Harm())
+    places = {place for one in alike for place in one.evidence}
     return Finding(
-        code=one.kind,
-        severity=one.harm.severity(),
-        subject=listed(names),
-        title=one.sentence,
+        code=worst.kind,
+        severity=harm.severity(),
+        subject=listed(list(dict.fromkeys(name for one in alike for name in one.named(kind)))),
+        title=worst.sentence,
         remedy=_UNEXPLAINED,
-        count=one.count,
-        evidence=one.evidence,
-        numbers=one.numbers,
-        first_ns=one.first_ns,
-        last_ns=one.last_ns,
-        scope=one.about,
+        count=sum(one.count for one in alike),
+        evidence=tuple(sorted(places, key=lambda place: place[1])[:MAX_EVIDENCE]),
+        numbers=worst.numbers,
+        first_ns=min((one.first_ns for one in alike if one.first_ns), default=0),
+        last_ns=max(one.last_ns for one in alike),
+        details=tuple(one.sentence for one in others[:MAX_ALIKE]),
+        scope=frozenset[str]().union(*[one.about for one in alike]),
         rank=SYMPTOM,
-        weight=one.harm.weight(),
+        weight=harm.weight(),
     )
 
 

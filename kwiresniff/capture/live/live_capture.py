@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 
 from kwiresniff.base.address_names import AddressNames
 from kwiresniff.base.fastint import u16, u32
@@ -21,6 +22,7 @@ from kwiresniff.capture.live.drops import Drops
 from kwiresniff.capture.live.interfaces import check_names
 from kwiresniff.capture.live.savefiles import Rotation, SavefileWriter
 from kwiresniff.capture.live.source import LiveOptions, Packet, PacketSource
+from kwiresniff.capture.live.spool_writer import SpoolWriter
 from kwiresniff.capture.packet_decoder import LayerDecoder
 from kwiresniff.errors import CaptureError
 from kwiresniff.model import Problem, Segment
@@ -53,7 +55,7 @@ class LiveCapture:
         self._source = source
         self._drops = Drops(source, source.problems)
         self._options = options
-        self._packet_files: SavefileWriter | None = None
+        self._writers: list[SavefileWriter | SpoolWriter] = []
         self._stopped = False
         self._closed = False
         self._end_seconds: float | None = None
@@ -71,15 +73,22 @@ class LiveCapture:
     @property
     def writes(self) -> bool:
         """Whether the packets are written into files, too."""
-        return self._packet_files is not None
+        return bool(self._writers)
 
     def write_to(self, name: str, rotation: Rotation, mode: int, owner: tuple[int, int] | None = None) -> None:
         """Writes the packets into files called ``name`` besides, of this mode and owner when they are new. To be called
         before the iteration. Raises CaptureError when they cannot be written."""
         link_type, snap_bytes = self._source.link_type, self._options.snap_bytes
-        self._packet_files = SavefileWriter(
-            name, link_type, snap_bytes, rotation, time.time_ns(), mode, owner, self._names
+        self._writers.append(
+            SavefileWriter(name, link_type, snap_bytes, rotation, time.time_ns(), mode, owner, self._names)
         )
+
+    def spool_to(self, folder: str) -> SpoolWriter:
+        """Writes the packets into an empty folder, too, for others to read meanwhile. Raises CaptureError."""
+        names = self._names or AddressNames()
+        writer = SpoolWriter(folder, self._source.link_type, self._options.snap_bytes, names)
+        self._writers.append(writer)
+        return writer
 
     def follow_key_log(self, path: str) -> bool:
         """Reads TLS keys from a key log that grows while it goes on; whether it is there yet. Raises CaptureError when
@@ -89,7 +98,7 @@ class LiveCapture:
         return self._key_log.is_there
 
     def __iter__(self) -> Iterator[Segment]:
-        options, files = self._options, self._packet_files
+        options = self._options
         decoder = LayerDecoder(self.other_packets, choices_of(options.decode_as))
         snap = SnapReporter(", ".join(options.interfaces), self.problems.append)
         now = time.monotonic()
@@ -104,7 +113,7 @@ class LiveCapture:
             return self._go_on()
 
         try:
-            for passed_over, batch in self._source.batches(go_on, self._keep, keep_all=files is not None):
+            for passed_over, batch in self._source.batches(go_on, self._keep, keep_all=self.writes):
                 number += passed_over  # packets are numbered as in the file
                 self._drops.passed_over += passed_over
                 due = number + len(batch)
@@ -145,13 +154,13 @@ class LiveCapture:
             more = len(batch) < room
             del batch[room:]
             self._kept += len(batch)
-        files = self._packet_files
-        if files is not None:
+        for files in self._writers:
             for at, packet in enumerate(batch):
                 files.write(*packet)
                 if files.full:
                     del batch[at:]
-                    return False
+                    more = False
+                    break
             files.flush()
         return more
 
@@ -171,8 +180,9 @@ class LiveCapture:
         self._drops.report()
         self._source.close()
         self._drops.report()
-        if self._packet_files is not None:
-            self._packet_files.close()
+        with ExitStack() as stack:
+            for files in self._writers:
+                stack.callback(files.close)
 
     def _go_on(self) -> bool:
         now = time.monotonic()

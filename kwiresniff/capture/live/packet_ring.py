@@ -202,6 +202,7 @@ class PacketRing:
         try:
             self._socket.setsockopt(_SOL_PACKET, _RX_RING, request)
             self._map = mmap.mmap(self._socket.fileno(), blocks * BLOCK_BYTES)
+            self._map.madvise(mmap.MADV_DONTFORK)  # it would keep the capture going in other processes
         except OSError as error:
             if error.errno == errno.ENOMEM:
                 size = blocks * BLOCK_BYTES // 1024

@@ -15,11 +15,12 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData, ResourceMetr
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
 from kwiresniff.capture import open_captures
-from kwiresniff.codec.compression import GZIP, ZSTD, compress, decompress
+from kwiresniff.codec.compression import GZIP, ZSTD, decompress
 from kwiresniff.codec.embedded import open_metrics, telemetry
 from kwiresniff.model import Exchange, Node
 from kwiresniff.session import analyze
 from tests.support.embedded_vectors import VECTORS, body_holder, node_holder, texts
+from tests.support.encoding import compress
 
 CAPTURES = Path(__file__).parents[3] / "captures"
 UNDECODED = [("embedded_undecoded", "metrics")]

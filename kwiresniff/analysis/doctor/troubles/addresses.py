@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from kwiresniff.analysis.doctor.cluster import address_text
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import is_one_way
-from kwiresniff.analysis.doctor.evidence import Case, Episodes, clipped
+from kwiresniff.analysis.doctor.evidence import MAX_NAMES, Case, Episodes, clipped
 from kwiresniff.analysis.doctor.observation import Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
@@ -67,8 +67,9 @@ class Addresses(Observer):
 
     Numbers of the first two: ``dialled``, ``advertised``, ``clients``, and ``how`` it shows, or for how long they were
     silent (``silent_ns``) and whether the capture has an only broker of several (``is_partial``); of the third:
-    ``address``, ``refused``, ``unanswered``, ``hosts``, whether it ``is_back``, ``is_starting``, ``is_broker``, and
-    whether one of the hosts ``works`` with other brokers.
+    ``address``, ``refused``, ``unanswered``, ``hosts``, whether it ``is_back``, ``is_starting``, ``is_broker``,
+    whether one of the hosts ``works`` with other brokers, and the hosts that had a connection to it meanwhile
+    (``reached_by``).
     """
 
     kinds = ("advertised_not_reached", "left_bootstrap", "connections_failed")
@@ -272,8 +273,24 @@ class Addresses(Observer):
                 "is_starting": self.context.cluster.last_answer_ns.get(server, 0) == 0 and not unanswered,
                 "is_broker": is_broker,
                 "works": any(host in hosts for host, _ in self._reached),
+                "reached_by": self._reached_by(server, hosts, case.first_ns, case.last_ns),
             },
         )
+
+    def _reached_by(self, server: str, hosts: list[str], first_ns: int, last_ns: int) -> list[str]:
+        """The other hosts that had a connection to a server for most of a time, or most of theirs in it, while the
+        server answered."""
+        answered_ns = self.context.cluster.last_answer_ns.get(server, 0)
+        found = []
+        for (host, reached), served in self._served.items():
+            if reached != server or host in hosts:
+                continue
+            for begin_ns, end_ns in served:
+                together_ns = min(end_ns, last_ns, answered_ns) - max(begin_ns, first_ns)
+                if together_ns > max(SYN_NS, min(end_ns - begin_ns, last_ns - first_ns) // 2):
+                    found.append(host)
+                    break
+        return found[:MAX_NAMES]
 
 
 def absences(

@@ -86,13 +86,14 @@ class RefusedAuthentications(CountingObserver):
                 if key in self._worked or self.context.has_room(self._worked, MAX_USERS, *key, entries=2):
                     self._worked[key] = ns
             return
-        request = (exchange.request.body if exchange.request is not None else None) or {}
-        for field, verb in (("deletions", "removed"), ("upsertions", "changed")):
-            for one in request.get(field) or ():
-                user = clipped(field_text(one.get("name")))
-                text = f"{client} {verb} the SCRAM credentials of user {user}"
-                if self.context.has_room(self._altered, MAX_USERS, user, text, entries=2):
-                    self._altered[user] = text, ns
+        # The names in the request are withheld with the credentials where it does not decode to its last byte.
+        asked = (exchange.request.body if exchange.request is not None else None) or {}
+        verb = "changed" if asked.get("upsertions") else "removed"
+        for one in (exchange.response.body or {}).get("results") or ():
+            user = clipped(field_text(one.get("user")))
+            text = f"{client} {verb} the SCRAM credentials of user {user}"
+            if self.context.has_room(self._altered, MAX_USERS, user, text, entries=2):
+                self._altered[user] = text, ns
 
     def failure(self, exchange: Exchange) -> None:
         """Counts a refusal, by the user that the connection has shown so far."""

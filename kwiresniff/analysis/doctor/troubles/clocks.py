@@ -5,14 +5,15 @@ from __future__ import annotations
 from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.observation import Observation, Observed
-from kwiresniff.analysis.doctor.wording import duration, listed
+from kwiresniff.analysis.doctor.wording import duration, listed, times
 from kwiresniff.results.findings import scope_of
 
 
 @cause("clock_skew", explains=("clock_off",))
 def wrong_clock(one: Observation, observed: Observed, context: Context) -> Explanation | None:
-    """`clock_skew` (warning; info where no other producer shows the right time): the clock of a producer's machine is
-    wrong: nine in ten of its batches are of the future, or older than their requests by the same time, 10 s or more.
+    """`clock_skew` (warning; error where brokers refuse its records; info where no other producer shows the right
+    time): the clock of a producer's machine is wrong: nine in ten of its batches are of the future, or older than their
+    requests by the same time, 10 s or more. Records that are older may have their timestamps from the application.
     Seen must be 20 batches in 3 s. Where the records of no other producer have the time of the capture point, that may
     be the clock which is wrong. Where those of another on the same machine have, it is the program that sets the
     timestamps. One that copies records, or writes the time of an event, gives ages that change.
@@ -21,7 +22,15 @@ def wrong_clock(one: Observation, observed: Observed, context: Context) -> Expla
     where = "ahead" if ahead_ns > 0 else "behind"
     host = client.rpartition(" ")[2]
     same = any(name.rpartition(" ")[2] == host for name in others)
-    whose = "its application sets them wrong" if same else f"the clock of {host} is wrong"
+    whose = f"the clock of {host} is wrong"
+    if same:
+        whose = "its application sets them wrong"
+    elif ahead_ns < 0:
+        whose += ", or its application sets them (a backfill, a copy of older records)"
+    errors = observed.about([f"client:{client}"], "answered_with_error")
+    refused = sum(each.count for each in errors if each.name("error") == "INVALID_TIMESTAMP")
+    if refused:
+        whose += f"; brokers refuse them, {times(refused)}, and nothing of their batches is written"
     right = f"; the records of {listed(others, 3)} have the right time" if others else ""
     return told(
         one,
@@ -30,9 +39,10 @@ def wrong_clock(one: Observation, observed: Observed, context: Context) -> Expla
         f"{where} ({one.count:,} batches): {whose}{right}",
         remedy="Synchronise the clock of that machine (chrony, NTP). Retention, windows of Kafka Streams, "
         "offsets by time and the lag in time go by these timestamps; brokers refuse those that are more than "
-        "message.timestamp.after.max.ms ahead (one hour by default).",
+        "message.timestamp.after.max.ms ahead (one hour by default), and more than "
+        "message.timestamp.before.max.ms behind (no limit by default).",
         doubt="" if others else "It may be the clock of the machine that captured.",
         numbers={"ahead_ns": ahead_ns, "topics": one.named("topic")[:100]},
-        severity="warning" if others else "info",
+        severity="error" if refused else "warning" if others else "info",
         explains={"invalid_timestamp": scope_of("client", [client])},
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kwiresniff.analysis.body_entities import message_groups, message_transactional_ids
-from kwiresniff.analysis.doctor.cause import ERROR, Explanation, cause, told
+from kwiresniff.analysis.doctor.cause import ERROR, Cause, Explanation, cause, told
 from kwiresniff.analysis.doctor.cluster import address_text
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.error_meanings import (
@@ -18,7 +18,7 @@ from kwiresniff.analysis.doctor.error_meanings import (
     unstored_meaning,
 )
 from kwiresniff.analysis.doctor.error_places import MAX_PLACES, error_place
-from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_of, clipped
+from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_of, clipped, is_replica
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.observer import CountingObserver
 from kwiresniff.analysis.doctor.troubles.acl_changes import AclChanges
@@ -30,6 +30,7 @@ from kwiresniff.analysis.record_counts import batches_in
 from kwiresniff.analysis.topic_parts import structs
 from kwiresniff.base.api_keys import CREATE_ACLS, DELETE_ACLS, FIND_COORDINATOR, INIT_PRODUCER_ID
 from kwiresniff.base.field_values import field_text
+from kwiresniff.base.flows import host_of
 from kwiresniff.model import Body, Exchange
 from kwiresniff.results.findings import scope_of
 
@@ -76,10 +77,11 @@ class ErrorCodes(CountingObserver):
     """``answered_with_error``: a client was answered with an error code (``error``) that no observer judges.
 
     Notes: ``apis``, ``groups``, ``transactions``, ``principals``, ``topics``, ``concerns``, ``messages``, ``skews`` of
-    timestamps, the ``former`` coordinators. Numbers: whether it is ``retriable`` and the answer to an
-    administrator (``is_admins``), ``largest_bytes`` of a request, ``denied``, who took the right away that is missing
-    (``taken_away``), what there is to say of a transaction that is ``overdue``, and of a coordinator for how long the
-    client searched at the longest (``searched_ns``, -1 of other codes) and whether it was ``found``.
+    timestamps, the ``former`` coordinators. Numbers: whether it is ``retriable``, the answer to an administrator
+    (``is_admins``) or to a follower (``is_followers``), ``largest_bytes`` of a request, ``denied``, who took the right
+    away that is missing (``taken_away``), what there is to say of a transaction that is ``overdue``, and of a
+    coordinator for how long the client searched at the longest (``searched_ns``, -1 of other codes) and whether it was
+    ``found``.
     """
 
     kinds = ("answered_with_error",)
@@ -90,6 +92,7 @@ class ErrorCodes(CountingObserver):
         super().__init__(context)
         self._retriable: dict[str, bool] = {}
         self._of_admins: dict[tuple[str, str], bool] = {}
+        self._of_followers: set[tuple[str, str]] = set()
         self._searches: dict[tuple[str, str], _Search] = {}
         self._coordinators: dict[str, str] = {}
         self._acls = AclChanges(context.budget)
@@ -170,6 +173,8 @@ class ErrorCodes(CountingObserver):
             case.note("former", self._former(case))
         if name in COORDINATOR_CODES and len(self._searches) < MAX_SUBJECTS:
             self._searches.setdefault((client, name), _Search()).goes_on(ns)
+        if is_replica(exchange):
+            self._of_followers.add((client, name))
         self._of_admins[client, name] = exchange.api_key in ADMIN_APIS and case.count <= FEW
         return case
 
@@ -182,6 +187,7 @@ class ErrorCodes(CountingObserver):
                 case,
                 retriable=self._retriable.get(name, False),
                 is_admins=self._of_admins.get((client, name), False),
+                is_followers=(client, name) in self._of_followers,
                 largest_bytes=case.most,
                 denied=denied,
                 taken_away=self._acls.about(denied, case.last_ns),
@@ -220,6 +226,57 @@ def away_text(ns: int) -> str:
     return f"{ns // 1_000_000_000} s"
 
 
+class DeniedReplication(Cause):
+    """`replication_denied` (error): brokers refuse the fetches of followers, whose user lacks the right to
+    ClusterAction: all replicas but the leaders' own leave the ISR. That writes are refused or not answered then is a
+    symptom.
+    """
+
+    codes = ("replication_denied",)
+    explains = ("answered_with_error",)
+
+    def weigh(self, observed: Observed) -> Iterator[Explanation]:
+        """All followers together."""
+        followers = [one for one in observed.of("answered_with_error") if _is_denied_follower(one)]
+        if not followers:
+            return
+        clients = sorted({client for one in followers for client in one.named("client")})
+        users = list(dict.fromkeys(user for one in followers for user in one.noted("principals")))
+        topics = list(dict.fromkeys(topic for one in followers for topic in one.noted("topics")))
+        leaders = list(dict.fromkeys(broker for one in followers for broker in one.noted("brokers")))
+        errors = sorted({one.name("error") for one in followers})
+        # Clients have another listener than followers have.
+        hosts = {host_of(leader) for leader in leaders}
+        late = {broker for one in observed.of("unanswered", "writes_waited") for broker in one.named("broker")}
+        brokers = [*leaders, *sorted(broker for broker in late if host_of(broker) in hosts)]
+        yield Explanation(
+            code="replication_denied",
+            subject="replication",
+            title=f"{listed(leaders)} {'refuses' if len(leaders) == 1 else 'refuse'} the fetches of followers "
+            f"({listed(errors)}): {f'user {listed(users)}' if users else 'their user'} lacks a right; nothing of "
+            f"{listed(topics)} is copied",
+            remedy="Give the brokers' user the right to ClusterAction on the cluster (kafka-acls --add --cluster "
+            "--operation ClusterAction), or name it in super.users. Until then writes with acks=all fail once the ISR "
+            "is smaller than min.insync.replicas.",
+            explained=tuple(followers),
+            supports=tuple(one.sentence for one in followers),
+            severity="error",
+            numbers={"errors": errors, "users": users, "followers": clients, "concerns": topics},
+            details=tuple(dict.fromkeys(text for one in followers for text in one.numbers["taken_away"])),
+            explains=dict.fromkeys(
+                (
+                    "not_enough_replicas", "under_replicated", "replica_wait", "request_timed_out", "slow",
+                    "unanswered", "request_timeout",
+                ),
+                scope_of("topic", topics) | scope_of("broker", brokers),
+            ),
+        )  # fmt: skip
+
+
+def _is_denied_follower(one: Observation) -> bool:
+    return bool(one.numbers["is_followers"]) and one.name("error").endswith(DENIED)
+
+
 @cause(explains=("answered_with_error",))
 def answered_with_error(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """Any other error code in lower case, as `message_too_large` (by its meaning; what clients retry is info up to 3):
@@ -227,6 +284,8 @@ def answered_with_error(one: Observation, observed: Observed, context: Context) 
     that is missing, and what the broker says. It is an error where it is why a topic is not made that somebody asks for
     again and again, which is its symptom.
     """
+    if _is_denied_follower(one):
+        return None
     name, numbers, meaning = one.name("error"), one.numbers, _meaning(one)
     missing = _missing(one, observed)
     severity, is_admins = "error" if missing else _severity(one, meaning), numbers["is_admins"]
@@ -280,8 +339,7 @@ def _severity(one: Observation, meaning: Meaning) -> str:
         passing = searched_ns <= COORDINATOR_NS and not in_vain
     else:
         # A follower tries again after any error.
-        follows = all("fetcher" in client.lower() for client in one.noted("clients"))
-        passing = (numbers["retriable"] or follows) and one.count <= FEW
+        passing = (numbers["retriable"] or numbers["is_followers"]) and one.count <= FEW
     return "info" if severity == "warning" and (numbers["is_admins"] or passing) else severity
 
 

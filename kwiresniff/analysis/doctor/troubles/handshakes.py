@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kwiresniff.analysis.doctor.cause import Explanation, cause, told
+from kwiresniff.analysis.doctor.cause import Cause, Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import Ending
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, client_text
@@ -16,7 +16,7 @@ from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.observer import CountingObserver
 from kwiresniff.analysis.doctor.troubles.failed_handshakes import note_ends, path_of
 from kwiresniff.analysis.doctor.troubles.opened_connections import CONNECTIONS_PER_MINUTE, ENOUGH_CONNECTIONS
-from kwiresniff.analysis.doctor.wording import times
+from kwiresniff.analysis.doctor.wording import listed, times
 from kwiresniff.base.flows import host_of
 from kwiresniff.model import Connection, Problem
 from kwiresniff.results.findings import scope_of
@@ -70,7 +70,7 @@ class ShortConnections(CountingObserver):
     """``closed_after_handshake``: connections of a host to a broker ended soon after their TLS handshake, and none
     lasted.
 
-    Notes: ``hosts``, ``brokers``.
+    Notes: ``hosts``, ``brokers``. Numbers: how many of them the client closed (``by_client``).
     """
 
     kinds = ("closed_after_handshake",)
@@ -94,13 +94,14 @@ class ShortConnections(CountingObserver):
                 self._lasting.add(path_of(connection))
         elif connection.closed_by:
             case = self.cases.case(path_of(connection))
-            case.add(connection.closed_packet or connection.first_packet, connection.closed_ns)
+            by_client = connection.closed_by == "client"
+            case.add(connection.closed_packet or connection.first_packet, connection.closed_ns, int(by_client))
             note_ends(case, connection)
 
     def observations(self) -> Iterator[Observation]:
         for path, _, case in self.cases:
             if path not in self._lasting:
-                yield self.observed(path, "", case)
+                yield self.observed(path, "", case, by_client=case.total)
 
 
 @cause("plaintext_to_tls", explains=("plaintext_to_tls",))
@@ -122,27 +123,66 @@ def plaintext_to_tls(one: Observation, observed: Observed, context: Context) -> 
     )
 
 
-@cause("tls_closed", explains=("closed_after_handshake",))
-def closed_after_handshake(one: Observation, observed: Observed, context: Context) -> Explanation | None:
+class ClosedAfterHandshake(Cause):
     """`tls_closed` (warning where it is more than 30 a minute, else info): connections end soon after their TLS
     handshake, 3 times or more, and none of the client's host lasts: mostly an authentication that fails or is missing,
-    which TLS hides; commands that are run again and again look alike.
+    which TLS hides; commands that are run again and again look alike. Where a host closes all of them itself, with
+    several brokers, it is told once: a client for each message or command, most likely, since it has to get to work to
+    learn the addresses of the others.
     """
-    broker, seconds = one.name("broker"), max((one.last_ns - one.first_ns) / 1e9, 1e-3)
-    if one.count < SOON_OFTEN:
-        return None
-    churns = one.count >= ENOUGH_CONNECTIONS and one.count > CONNECTIONS_PER_MINUTE * seconds / 60
-    return told(
-        one,
-        f"connections to {context.cluster.broker_text(broker)} end soon after their TLS handshake, "
-        f"{times(one.count)}, and none lasts: the broker does not take what is sent on them, or they have done",
-        _HIDDEN,
-        subject=one.name("path"),
-        severity="warning" if churns else "info",
-        numbers={"broker": broker},
-        scope=scope_of("host", one.noted("hosts")),
-        explains={"connection_churn": scope_of("broker", [broker])} if churns else {},
-    )
+
+    codes = ("tls_closed",)
+    explains = ("closed_after_handshake",)
+
+    def weigh(self, observed: Observed) -> Iterator[Explanation]:
+        """By client's host where it closes those to several brokers itself, else by host and broker."""
+        short = [one for one in observed.of("closed_after_handshake") if one.count >= SOON_OFTEN]
+        by_host: dict[str, list[Observation]] = {}
+        for one in short:
+            if one.numbers["by_client"] == one.count:
+                by_host.setdefault(listed(one.noted("hosts")), []).append(one)
+        for host, paths in by_host.items():
+            if len(paths) > 1:
+                short = [one for one in short if one not in paths]
+                yield self._by_host(host, paths)
+        for one in short:
+            yield self._by_broker(one)
+
+    def _by_host(self, host: str, paths: list[Observation]) -> Explanation:
+        brokers, count = sorted(one.name("broker") for one in paths), sum(one.count for one in paths)
+        first_ns, last_ns = min(one.first_ns for one in paths), max(one.last_ns for one in paths)
+        per_minute = count * 60e9 / max(last_ns - first_ns, 1_000_000)
+        return told(
+            paths[0],
+            f"makes {per_minute:,.0f} TLS connections a minute ({count:,}), to {listed(brokers)}, and closes each soon "
+            "after its handshake: a client for each message or command, or one that is refused inside of TLS",
+            "It goes on to several brokers, which it learns from Metadata when it has got to work; unless it is given "
+            "all of them to begin with. Let it keep one client for as long as it runs: each connection costs broker "
+            f"and client a TLS handshake. {_HIDDEN}",
+            code="tls_closed",
+            subject=host,
+            explained=tuple(paths),
+            severity="warning" if per_minute > CONNECTIONS_PER_MINUTE and count >= ENOUGH_CONNECTIONS else "info",
+            numbers={"brokers": brokers, "connections": count, "per_minute": round(per_minute)},
+            scope=scope_of("host", [host]),
+            explains={"connection_churn": scope_of("broker", brokers)},
+        )
+
+    def _by_broker(self, one: Observation) -> Explanation:
+        broker, seconds = one.name("broker"), max((one.last_ns - one.first_ns) / 1e9, 1e-3)
+        churns = one.count >= ENOUGH_CONNECTIONS and one.count > CONNECTIONS_PER_MINUTE * seconds / 60
+        return told(
+            one,
+            f"connections to {self.context.cluster.broker_text(broker)} end soon after their TLS handshake, "
+            f"{times(one.count)}, and none lasts: the broker does not take what is sent on them, or they have done",
+            _HIDDEN,
+            code="tls_closed",
+            subject=one.name("path"),
+            severity="warning" if churns else "info",
+            numbers={"broker": broker},
+            scope=scope_of("host", one.noted("hosts")),
+            explains={"connection_churn": scope_of("broker", [broker])} if churns else {},
+        )
 
 
 _HIDDEN: Final = (

@@ -41,15 +41,20 @@ class LeaderMoves(Observer):
     """`leader_moved`: the leader of partitions is another node than before, those together that left one node in one
     time. `asked_old_leader`: a client went on asking a broker that does not lead a partition, 10 times and for 5 s.
     `asked_wrong_broker`: a client, or followers, asked brokers that do not lead, where no move was seen.
+    `named_leader_denies`: an address that is named as the leader's says of the same partitions that it does not lead
+    them, 10 times and for 5 s, and serves nobody meanwhile.
 
     Numbers of the first: ``partitions``, ``from`` and ``to`` (nodes), ``from_address``, ``to_addresses``, ``needed``
     (pairs of a client and how long it needed until the new leader served it, 0 where it is not known), ``without_ns``
     (from when the old leader closed its connections to when the move was seen), ``went`` (whether it closed them about
     then), ``details`` (sentences: which partition went where, who asked for it). Of the others: ``partition`` and
-    ``asked`` (address), ``errors``, ``apis``, ``concerns``, ``followers``.
+    ``asked`` (address), ``errors``, ``apis``, ``concerns``, ``followers``; ``address``, ``node``, whether the answers
+    themselves name that node (``is_sure``).
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("leader_moved", "asked_old_leader", "asked_wrong_broker")
+    kinds: ClassVar[tuple[str, ...]] = (
+        "leader_moved", "asked_old_leader", "asked_wrong_broker", "named_leader_denies",
+    )  # fmt: skip
     apis: ClassVar[frozenset[int] | None] = frozenset({
         METADATA, ALTER_PARTITION_REASSIGNMENTS, ELECT_LEADERS, PRODUCE, FETCH,
     })  # fmt: skip
@@ -61,6 +66,8 @@ class LeaderMoves(Observer):
         self._waits = LeaderWaits(context)
         self._left: dict[str, int] = {}
         self._followers = context.case()
+        #: By address: answers that it does not lead what its node is named as the leader of.
+        self._denials = context.tally()
         self._ordered: list[tuple[str, int, frozenset[str]]] = []
 
     def exchange(self, exchange: Exchange) -> None:
@@ -68,6 +75,7 @@ class LeaderMoves(Observer):
         if exchange.api_key in (PRODUCE, FETCH):
             if self._waits.unserved and not exchange.errors and exchange.response is not None:
                 self._waits.end(exchange)
+                self._denials.forget(exchange.connection.broker)
             return
         if exchange.api_key != METADATA:
             self._order(exchange)
@@ -107,6 +115,21 @@ class LeaderMoves(Observer):
             current = place.member.get("current_leader")
             if isinstance(current, dict):
                 self._leaders.learn_leader(partition, current, packet, ns)
+            if not follower:
+                self._deny(exchange, partition, current)
+
+    def _deny(self, exchange: Exchange, partition: Partition, current: object) -> None:
+        """Counts an answer of a broker that does not lead a partition, where its address is that of the leader."""
+        broker = exchange.connection.broker
+        node = self.context.cluster.node_at(broker)
+        if node is None or self._leaders.leader(partition) != node:
+            return
+        case, place = self._denials.case(broker), place_of(exchange)
+        if case.last_ns != place[1]:  # an answer has many partitions
+            case.add(*place, isinstance(current, dict) and current.get("leader_id") == node)
+        case.note("clients", [client_of(exchange)])
+        case.note("partitions", [f"{partition[1]}-{partition[2]}"])
+        case.note("topics", [partition[1]])
 
     def connection(self, connection: Connection) -> None:
         """Notes a connection ended by its broker, which goes away or drops idle ones."""
@@ -128,6 +151,7 @@ class LeaderMoves(Observer):
             yield self._moved(changes, waits)
         yield from self._asked_wrong([one for number, one in enumerate(self._waits.waits) if number not in reported])
         yield from self._asked_old()
+        yield from self._named_leaders_deny()
         if self._followers.count:
             errors, clients = self._followers.noted("errors"), self._followers.noted("clients")
             followed = {"errors": errors, "apis": [], "concerns": clients, "followers": True}
@@ -242,6 +266,15 @@ class LeaderMoves(Observer):
             numbers = {"partition": f"{topic}-{number}", "asked": wait.broker, "errors": wait.stale_errors}
             about = [f"client:{client}", f"broker:{wait.broker}", f"topic:{topic}"]
             yield observation_of("asked_old_leader", case, about, numbers, text=text)
+
+    def _named_leaders_deny(self) -> Iterator[Observation]:
+        """By address."""
+        for broker, _, case in self._denials:
+            if case.count >= STALE_ERRORS and case.last_ns - case.first_ns >= STALE_NS:
+                node = self.context.cluster.node_at(broker)
+                numbers = {"address": broker, "node": node, "is_sure": case.total > 0}
+                harm = Harm(requests_failed=case.count)
+                yield observation_of("named_leader_denies", case, [f"broker:{broker}"], numbers, harm)
 
 
 def _partitions(changes: list[Change]) -> list[str]:

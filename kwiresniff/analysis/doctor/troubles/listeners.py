@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kwiresniff.analysis.doctor.cause import SYMPTOM, Cause, Explanation, cause, told
+from kwiresniff.analysis.doctor.cause import INCIDENT, SYMPTOM, Cause, Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.wording import duration, listed, span, times
@@ -88,7 +88,8 @@ class WrongListener(Cause):
 def unreachable_broker(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`broker_unreachable` (error when it lasts 30 s, else warning; info when it starts or is soon back): a broker
     refuses connections, or does not answer SYNs; a server on a usual port (9092 to 9099, 19092, 29092) of which nothing
-    shows that it is a broker is told with that doubt, and as info where its clients work with others.
+    shows that it is a broker is told with that doubt, and as info where its clients work with others. Where another
+    host had a connection to it meanwhile, on which it answered, it is the way from those that had none.
     """
     numbers, lasted_ns = one.numbers, one.last_ns - one.first_ns
     server, is_broker, is_back = numbers["address"], numbers["is_broker"], numbers["is_back"]
@@ -99,22 +100,35 @@ def unreachable_broker(one: Observation, observed: Observed, context: Context) -
     calm = lasted_ns < AWAY_NS and (is_back or numbers["is_starting"])
     if not is_broker:
         calm = numbers["works"] or one.count < FEW_ATTEMPTS
+    name, hosts, others = context.cluster.broker_text(server), numbers["hosts"], numbers["reached_by"]
+    unread = {client for each in observed.of("partition_not_read") for client in each.named("client")}
+    cut_off = [client for client in unread if client.rpartition(" ")[2] in hosts]
+    if others:
+        how = f"{how} of {listed(hosts)}"
+        until += f", while {listed(others)} {'works' if len(others) == 1 else 'work'} with it"
     return told(
         one,
         f"{how}{span(one.first_ns, one.last_ns)}{', then is back' if is_back else until}"
         f"{'' if is_broker else '; whether it is a broker, the capture does not show'}",
-        "Refused: no process listens there, the broker is down or starting. Not answered: the machine is down, or "
+        f"The broker is there: something between {listed(hosts)} and it drops or refuses what they send, or its "
+        "answers: a firewall, a security group, a network policy, a route."
+        if others
+        else "Refused: no process listens there, the broker is down or starting. Not answered: the machine is down, or "
         "something drops packets on the way (firewall, security group, routing).",
-        subject=context.cluster.broker_text(server),
+        subject=f"{listed(hosts)} to {name}" if others else name,
         severity="info" if calm else "error" if lasted_ns >= AWAY_NS else "warning",
-        rank=SYMPTOM,
+        rank=INCIDENT if others else SYMPTOM,
         numbers={
             "address": server,
             "refused": numbers["refused"],
             "unanswered": numbers["unanswered"],
-            "hosts": numbers["hosts"][:100],
+            "hosts": hosts[:100],
+            "reached_by": others,
         },
-        explains={"connection_churn": scope_of("broker", [server])},
+        explains={
+            "connection_churn": scope_of("broker", [server]),
+            "partition_not_read": scope_of("client", cut_off),
+        },
     )
 
 

@@ -8,7 +8,14 @@ from typing import ClassVar, Final, NamedTuple
 from kwiresniff.analysis.doctor.cause import INCIDENT, SYMPTOM, Cause, Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.observation import Observation, Observed
-from kwiresniff.analysis.doctor.troubles.segments import BAD_PER_THOUSAND, ENOUGH_PACKETS, FEW_SYNS, SOME_RETRANSMITS
+from kwiresniff.analysis.doctor.troubles.segments import (
+    BAD_PER_THOUSAND,
+    ENOUGH_PACKETS,
+    FEW_SYNS,
+    LOSSY,
+    RETRANSMITS,
+    SOME_RETRANSMITS,
+)
 from kwiresniff.analysis.doctor.wording import duration, listed, times
 from kwiresniff.results.findings import scope_of
 
@@ -39,6 +46,11 @@ class _Loss(NamedTuple):
     def per_thousand(self) -> int:
         return self.again * 1_000 // max(self.packets, 1)
 
+    @property
+    def is_bad(self) -> bool:
+        """Whether it is as much as makes the network bad."""
+        return self.again >= self.packets * RETRANSMITS
+
     def text(self) -> str:
         return f"{self.again} of {self.packets:,} packets"
 
@@ -53,10 +65,10 @@ class _Place(NamedTuple):
 
 
 class LossyPath(Cause):
-    """`retransmits` (warning; info below 2 %): a path loses packets: more than 1 % of those of a connection were sent
-    again, of one with fewer than 1,000 packets 3 %, at least ten and some in either direction, or one in ten; segments
-    that were lost before the capture point count as well. Where the paths of a host to several brokers are alike, they
-    count together, from 0.5 % on.
+    """`retransmits` (warning; info below 2 %, or 1 % where other paths are compared, of one direction alone below 3 %):
+    a path loses packets: more than 1 % of those of a connection were sent again, of one with fewer than 1,000 packets 3
+    %, at least ten and some in either direction, or one in ten; segments that were lost before the capture point count
+    as well. Where the paths of a host to several brokers are alike, they count together, from 0.5 % on.
 
     Paths are compared: what only the paths to one broker lose is near that broker, what only those of one host lose is
     on the client's side, where there are others of 250 packets and more that lose a fourth as much or less. Late
@@ -120,6 +132,8 @@ class LossyPath(Cause):
         if place.others:
             compared += f"; elsewhere {others.text()}"
         late = self._late(place, observed, loss)
+        both = any(one.numbers["both_ways"] for one in paths)
+        enough = BAD_PER_THOUSAND if both else LOSSY * 1_000
         # Who acknowledges late makes nobody lose what never came to the capture point, nor others less.
         sure = bool(place.others) or sum(one.numbers["recovered"] for one in paths) >= SOME_RETRANSMITS
         # Answers that were lost on the way are late without the broker's doing.
@@ -134,7 +148,9 @@ class LossyPath(Cause):
             "probes), as when a machine is short of CPU.",
             explained=(*paths, *late, *[one for path in paths for one in small_transfers(observed, path)]),
             supports=tuple(one.sentence for one in place.others),
-            severity="warning" if loss.per_thousand >= BAD_PER_THOUSAND or sure or late else "info",
+            severity="warning"
+            if late or much or (sure and both and loss.is_bad) or loss.per_thousand >= enough
+            else "info",
             numbers={
                 "per_thousand": loss.per_thousand,
                 "to_broker": to_broker,
@@ -148,15 +164,10 @@ class LossyPath(Cause):
         )
 
     def _late(self, place: _Place, observed: Observed, loss: _Loss) -> list[Observation]:
-        """Late writes of the clients on these paths, where each may have lost a packet."""
-        clients = {client for one in place.paths for client in one.about if client.startswith("client:")}
-        brokers = scope_of("broker", {one.name("broker") for one in place.paths})
-        late = [
-            one
-            for one in observed.about(brokers, "late_writes")
-            if clients.issuperset(each for each in one.about if each.startswith("client:"))
-        ]
-        return late if sum(one.count for one in late) <= loss.again else []
+        """Late writes on these paths, where each may have lost a packet."""
+        ends = {(one.name("host"), one.name("broker")) for one in place.paths}
+        late = [one for one in observed.of("late_writes") if (one.name("host"), one.name("broker")) in ends]
+        return late if loss.is_bad and sum(one.count for one in late) <= loss.again else []
 
 
 def small_transfers(observed: Observed, path: Observation) -> list[Observation]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import ClassVar
 
 from kwiresniff.analysis.doctor.context import Context
@@ -38,22 +39,29 @@ FEW_SYNS = 3
 class _Path:
     """The connections of one client's host to one broker: all of them, and those on which many packets came again."""
 
-    __slots__ = ("all", "bad", "bad_lost", "bad_packets", "is_both_ways", "is_much", "lost", "packets", "recovered")
+    __slots__ = (
+        "all", "bad", "bad_lost", "bad_packets", "is_both_ways", "is_much", "is_twice", "lost", "packets", "recovered",
+    )  # fmt: skip
 
     def __init__(self, context: Context) -> None:
         self.all, self.bad = context.case(), context.case()
         self.packets = self.bad_packets = self.recovered = 0
         self.lost, self.bad_lost = [0, 0], [0, 0]
         self.is_much = self.is_both_ways = False
+        self.is_twice = True
 
     def add(self, connection: Connection, lost: list[int]) -> None:
         """Takes a connection, and how many packets were lost of it in each direction."""
         packets, again = sum(connection.packets), sum(lost)
         if not min(connection.packets):
             packets *= 2  # a capture of one direction, without what acknowledges it
+        if connection.is_twice:
+            packets //= 2  # what was sent again is told from its copies
+        elif again:
+            self.is_twice = False
         much = packets >= FEW_PACKETS and again >= max(FEW_RETRANSMITS, packets * MANY_RETRANSMITS)
         # In one direction alone it may be a receiver that takes no more, and is asked again and again whether it does.
-        both = min(connection.retransmits) >= BOTH_WAYS or sum(connection.recovered) >= BOTH_WAYS
+        both = min(lost) >= BOTH_WAYS or sum(connection.recovered) >= BOTH_WAYS
         lossy = both and again >= max(SOME_RETRANSMITS, packets * LOSSY)
         self._count(self.all, connection)
         self.packets += packets
@@ -76,12 +84,12 @@ class ResentSegments(Observer):
     or had been lost before the capture point; ``segments_arrived``: the other paths. ``syns_resent``: a broker whose
     connections came to be only at a later SYN.
 
-    Where a capture has most packets twice it shows none of them. Numbers of the first two: ``packets`` (of a path that
-    loses few in all, those of the bad connections), of which were sent again ``to_broker`` and ``to_client``; ``all``:
-    all packets of the path, and how many were sent again; ``recovered``: how many of these were lost before the capture
-    point; ``both_ways``: some in either direction, or before the capture point; ``much``: so many that answers must be
-    late. Of the third: ``retransmits``, ``longest_ns`` that a handshake took,
-    ``connections`` of the broker.
+    Where a capture has most packets twice it shows only those that are told from the copies; nor are those counted that
+    the network doubled, or brought in another order. Numbers of the first two: ``packets`` (of a path that loses few in
+    all, those of the bad connections), of which were sent again ``to_broker`` and ``to_client``; ``all``: all packets
+    of the path, and how many were sent again; ``recovered``: how many of these were lost before the capture point;
+    ``both_ways``: some in either direction, or before the capture point; ``much``: so many that answers must be late.
+    Of the third: ``retransmits``, ``longest_ns`` that a handshake took, ``connections`` of the broker.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("segments_resent", "segments_arrived", "syns_resent")
@@ -96,11 +104,13 @@ class ResentSegments(Observer):
 
     def connection(self, connection: Connection) -> None:
         """Takes one that has ended, and what was counted on it."""
-        lost = [again + before for again, before in zip(connection.retransmits, connection.recovered, strict=True)]
+        lost = [again - copies for again, copies in zip(connection.retransmits, connection.copies, strict=True)]
+        lost = [again + before for again, before in zip(lost, connection.recovered, strict=True)]
         self._resent += sum(connection.retransmits) > 0
         if is_captured_twice(connection):
             self._copied += 1
-            lost = [0, 0]
+            if not connection.is_twice:
+                lost = [0, 0]
         path = self._paths.of((host_of(connection.client), connection.broker))
         if path is not None:
             path.add(connection, lost)
@@ -118,13 +128,15 @@ class ResentSegments(Observer):
     def observations(self) -> Iterator[Observation]:
         """One for each path, one for each broker."""
         is_twice = self._copied > 0 and self._copied * 2 >= self._resent
-        for (host, broker), path in self._paths.items() if not is_twice else ():
+        for (host, broker), path in self._paths.items():
+            if is_twice and not path.is_twice:
+                continue
             is_bad = path.bad.count > 0
             some = is_bad and sum(path.lost) <= path.packets * RETRANSMITS
             case = path.bad if is_bad else path.all
             packets, lost = (path.bad_packets, path.bad_lost) if some else (path.packets, path.lost)
             clients = [f"client:{client}" for client in path.all.noted("clients")] if not some else []
-            yield observation_of(
+            seen = observation_of(
                 "segments_resent" if is_bad else "segments_arrived",
                 case,
                 [f"host:{host}", f"broker:{broker}", *clients],
@@ -139,6 +151,7 @@ class ResentSegments(Observer):
                 },
                 Harm(requests_late=sum(lost)) if path.is_much else HARMLESS,
             )
+            yield replace(seen, count=sum(lost))
         for broker, _, case in self._syns:
             known = self._opened.known(broker)
             opened = known.count if known is not None else 0

@@ -22,7 +22,7 @@ from kwiresniff.results.findings import scope_of
 #: Nodes remembered of an address.
 MAX_NODES = 100
 #: What a client meets that reaches another broker than it wants.
-_OTHER_BROKER: Final = (
+OTHER_BROKER: Final = (
     "leader_change", "not_coordinator", "not_leader_or_follower", "rebootstrap_required", "stale_metadata",
     "unknown_leader_epoch", "fenced_leader_epoch", "metadata_storm", "connection_churn",
 )  # fmt: skip
@@ -85,5 +85,5 @@ def shared_address(one: Observation, observed: Observed, context: Context) -> Ex
         subject=address,
         severity="error",
         numbers={"address": address, "nodes": nodes},
-        explains=dict.fromkeys(_OTHER_BROKER, scope_of("client", one.noted("clients"))),
+        explains=dict.fromkeys(OTHER_BROKER, scope_of("client", one.noted("clients"))),
     )

@@ -3,87 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from itertools import combinations
+from typing import Final
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation, told
-from kwiresniff.analysis.doctor.cluster import Cluster
-from kwiresniff.analysis.doctor.observation import Observation, Observed
+from kwiresniff.analysis.doctor.observation import HARMLESS, Observation, Observed
+from kwiresniff.analysis.doctor.troubles.late_writes import ENOUGH, MOST, Share, Trouble, nodes_of, troubles
 from kwiresniff.analysis.doctor.wording import clock, counted, duration, listed, span
 from kwiresniff.results.findings import scope_of
 
-#: Writes that must be seen of what is compared with.
-ENOUGH: Final = 20
-#: How much more time than others writes lose with a node before it is that node, and which part of the time that all
-#: late writes took they have to take.
-TIMES_AS_MUCH: Final = 10
-MOST: Final = 0.9
+#: So many late writes with one node, or with two, are no chance where these lead a third or two of three of all.
+MANY: Final = 15
+#: How much more time is lost at one leader than at others, which wait for it as a replica.
+MORE_OFTEN: Final = 3
 #: A silence that is this part of the time of trouble, or less, is one of its signs.
 SMALL_PART: Final = 4
-#: Late writes that overlap or follow each other so soon are one time of trouble.
-TOGETHER_NS: Final = 10_000_000_000
-
-
-class _Share(NamedTuple):
-    """Of some writes how many there were, and how long those took that were late, in nanoseconds."""
-
-    late_ns: int
-    count: int  # type: ignore[assignment]  # not the method of tuples
-
-    def is_less(self, other: _Share) -> bool:
-        """Whether they are enough, and lost so little, that the others were late for a reason of their own."""
-        return self.count >= ENOUGH and self.late_ns * other.count * TIMES_AS_MUCH <= other.late_ns * self.count
-
-
-class _Trouble:
-    """Late writes of a cluster in one time, and all other logs that were written."""
-
-    def __init__(self, cluster_id: str, late: Sequence[Observation], others: Sequence[Observation]) -> None:
-        self.cluster_id = cluster_id
-        self.late = late
-        self.logs = [*late, *others]
-
-    def nodes(self) -> list[int]:
-        """The nodes that took part in late writes."""
-        return list(dict.fromkeys(node for one in self.late for node, _ in one.numbers["late_nodes"]))
-
-    def with_node(self, node: int) -> tuple[_Share, _Share]:
-        """The writes that a node took part in, and the others."""
-        late_ns = sum(ns for one in self.logs for other, ns in one.numbers["late_nodes"] if other == node)
-        count = sum(count for one in self.logs for other, count in one.numbers["nodes"] if other == node)
-        all_ns, everything = (sum(one.numbers[name] for one in self.logs) for name in ("late_ns", "writes"))
-        return _Share(late_ns, count), _Share(all_ns - late_ns, everything - count)
-
-    def other_topics(self, one: Observation) -> list[Observation]:
-        """The other topics at the leader of a log whose writes need at least the same nodes."""
-        nodes = _nodes_of(one)
-        mine = [other for other in self.logs if other.numbers["leader"] == one.numbers["leader"] and other is not one]
-        return [other for other in mine if nodes <= _nodes_of(other) and other.name("topic") != one.name("topic")]
-
-    def own_topics(self) -> list[Observation]:
-        """The late writes that are their topic's own: the other topics at the same leader, which need at least the same
-        nodes, are written without being late."""
-        found = []
-        for one in self.late:
-            others = self.other_topics(one)
-            share = _Share(*(sum(other.numbers[name] for other in others) for name in ("late_ns", "writes")))
-            if share.is_less(_Share(one.numbers["late_ns"], one.numbers["writes"])):
-                found.append(one)
-        return found
-
-
-def _troubles(observed: Observed, cluster: Cluster) -> Iterator[_Trouble]:
-    """Late writes by cluster and time."""
-    late = sorted(observed.of("late_writes"), key=lambda one: (cluster.of(one.numbers["leader"]), one.first_ns))
-    while late:
-        together = [late.pop(0)]
-        cluster_id, last_ns = cluster.of(together[0].numbers["leader"]), together[0].last_ns
-        while (
-            late and cluster.of(late[0].numbers["leader"]) == cluster_id and late[0].first_ns <= last_ns + TOGETHER_NS
-        ):
-            together.append(late.pop(0))
-            last_ns = max(last_ns, together[-1].last_ns)
-        others = [one for one in observed.of("prompt_writes") if cluster.of(one.numbers["leader"]) == cluster_id]
-        yield _Trouble(cluster_id, together, others)
 
 
 class SlowBroker(Cause):
@@ -91,9 +25,11 @@ class SlowBroker(Cause):
     leader or as replica in sync, are late, and the others are not.
 
     Seen must be late writes (`late_writes`), nine tenths of whose time was lost with that node, and 20 writes without
-    it that lost a tenth as much or less; or late writes that no other node takes part in. Not seen may be that another
-    topic at the same leader, stored by the same nodes, is not late, nor that the node closed its connections: then it
-    went. A path between brokers that is slow looks the same at the clients.
+    it that lost a tenth as much or less; or late writes that no other node takes part in; or late writes to several
+    topics that it leads, and 20 that it copies from other leaders and that lost as little, or, with the doubt, a third
+    as much where it copies all of these. Not seen may be that another
+    topic at the same leader, stored by the same nodes, is not late, nor that other hosts are not late at all, nor that
+    the node closed its connections: then it went. A network that is slow between it and all others looks the same.
     """
 
     codes = ("slow_broker",)
@@ -101,29 +37,51 @@ class SlowBroker(Cause):
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
         """By cluster and time, each node that took part in late writes."""
-        for trouble in _troubles(observed, self.context.cluster):
-            if len(trouble.own_topics()) == len(trouble.late):
+        for trouble in troubles(observed, self.context.cluster):
+            if len({*trouble.own_topics(), *trouble.own_hosts()}) == len(trouble.late):
                 continue
             nodes = trouble.nodes()
             suspects = [node for node in nodes if self._fits(trouble, node, nodes)]
             for node in suspects:
-                yield self._explanation(trouble, node, suspects, observed)
+                mine, others = trouble.with_node(node)
+                yield self._explanation(trouble, node, trouble.late, mine, others, suspects, observed)
+            for node in sorted(set(nodes).difference(suspects)):
+                late, mine, others, copied = trouble.led_by(node)
+                if len({one.name("topic") for one in late}) < 2:
+                    continue
+                is_most = mine.late_ns >= MOST * (mine.late_ns + others.late_ns)
+                if is_most and others.is_less(mine) and copied.is_less(mine):
+                    yield self._explanation(trouble, node, late, mine, others, [node], observed)
+                elif (
+                    sum(one.count for one in late) >= MANY
+                    and others.count == copied.count >= ENOUGH
+                    and mine.late_ns * others.count >= MORE_OFTEN * others.late_ns * mine.count
+                ):
+                    yield self._explanation(trouble, node, trouble.late, mine, others, nodes, observed)
 
-    def _fits(self, trouble: _Trouble, node: int, nodes: list[int]) -> bool:
+    def _fits(self, trouble: Trouble, node: int, nodes: list[int]) -> bool:
         mine, others = trouble.with_node(node)
         return mine.late_ns >= MOST * (mine.late_ns + others.late_ns) and (nodes == [node] or others.is_less(mine))
 
-    def _explanation(self, trouble: _Trouble, node: int, suspects: list[int], observed: Observed) -> Explanation:
-        cluster, late = self.context.cluster, trouble.late
+    def _explanation(
+        self,
+        trouble: Trouble,
+        node: int,
+        late: Sequence[Observation],
+        mine: Share,
+        others: Share,
+        suspects: list[int],
+        observed: Observed,
+    ) -> Explanation:
+        cluster = self.context.cluster
         name, address = cluster.node_text(trouble.cluster_id, node), cluster.address(trouble.cluster_id, node)
-        mine, others = trouble.with_node(node)
         led = list(dict.fromkeys(one.name("topic") for one in late if one.numbers["leader"] == address))
         stored = list(dict.fromkeys(one.name("topic") for one in late if one.numbers["leader"] != address))
         longest_ns = max(one.numbers["longest_ns"] for one in late)
         first_ns, last_ns = min(one.first_ns for one in late), max(one.last_ns for one in late)
         roles = [f"it leads {listed(led)}"] if led else []
         roles += [f"has a replica of {listed(stored)}"] if stored else []
-        without = [one for one in trouble.logs if not one.numbers["late"] and node not in _nodes_of(one)]
+        without = [one for one in trouble.logs if not one.numbers["late"] and node not in nodes_of(one)]
         topics = listed([one.name("topic") for one in without])
         beside = f"; {topics}, written without it, {'is' if len(without) == 1 else 'are'} not late" if without else ""
         brokers = list(dict.fromkeys([*([address] if address else []), *[one.numbers["leader"] for one in late]]))
@@ -133,7 +91,9 @@ class SlowBroker(Cause):
             contradicts.append(f"it closed connections at {clock(went[0])}: it was stopped, or killed")
         clients = sorted({client for one in late for client in one.named("client")})
         doubt = ""
-        if len(suspects) > 1:
+        if len(suspects) > 1 and late is trouble.late and others.count == trouble.led_by(node)[3].count:
+            doubt = "what others lead is late, too, but not as much: it has replicas of all of that, and may be why"
+        elif len(suspects) > 1:
             also = [cluster.node_text(trouble.cluster_id, one) for one in suspects if one != node]
             doubt = f"{listed(also)} took part in the same writes, so it may be that one as well"
         return Explanation(
@@ -177,8 +137,8 @@ class SlowBroker(Cause):
         silences = [one for one in silences if one.numbers["lasted_ns"] <= least_ns]
         return [one for one in silences if first_ns <= one.last_ns and one.first_ns <= last_ns]
 
-    def _remedy(self, trouble: _Trouble, name: str, address: str, node: int, led: list[str], stored: list[str]) -> str:
-        follows = [one for one in trouble.logs if one.numbers["leader"] != address and node in _nodes_of(one)]
+    def _remedy(self, trouble: Trouble, name: str, address: str, node: int, led: list[str], stored: list[str]) -> str:
+        follows = [one for one in trouble.logs if one.numbers["leader"] != address and node in nodes_of(one)]
         if led and not stored and follows:
             return (
                 f"As a replica of what others lead {name} keeps up, so its disk takes what it gets: look at what it "
@@ -189,6 +149,74 @@ class SlowBroker(Cause):
         return (
             f"Look at {name} first: its disk (iostat, log.flush.interval.messages), its pauses of garbage collection, "
             f"CPU and network; {where}{both}. Until it is mended, move leaders and replicas away from it."
+        )
+
+
+class SlowReplication(Cause):
+    """`slow_replication` (warning): writes that one of two nodes leads and the other copies are late, whichever of the
+    two leads, and those that either takes part in without the other are not: it is the way between these two, and
+    neither's disk.
+
+    Seen must be 15 late writes, in both directions, with nine tenths of the time that all late writes took, and of
+    either node 20 writes without the other that lost a tenth as much or less.
+    """
+
+    codes = ("slow_replication",)
+    explains = ("late_writes",)
+
+    def weigh(self, observed: Observed) -> Iterator[Explanation]:
+        """By cluster and time, each two nodes that took part in late writes."""
+        for trouble in troubles(observed, self.context.cluster):
+            for node, other in combinations(trouble.nodes(), 2):
+                if self._fits(trouble, node, other):
+                    yield self._explanation(trouble, node, other)
+
+    def _fits(self, trouble: Trouble, node: int, other: int) -> bool:
+        there, back = trouble.between(node, other)
+        if not (there.late_ns and back.late_ns) or there.is_less(back) or back.is_less(there):
+            return False
+        mine = Share(there.late_ns + back.late_ns, there.count + back.count)
+        all_ns, count = sum(one.numbers["late_ns"] for one in trouble.late), sum(one.count for one in trouble.late)
+        if count < MANY or mine.late_ns < MOST * all_ns:
+            return False
+        each = (trouble.with_node(one)[0] for one in (node, other))
+        return all(Share(one.late_ns - mine.late_ns, one.count - mine.count).is_less(mine) for one in each)
+
+    def _explanation(self, trouble: Trouble, node: int, other: int) -> Explanation:
+        cluster, late = self.context.cluster, trouble.late
+        names = [cluster.node_text(trouble.cluster_id, one) for one in (node, other)]
+        mine = trouble.between(node, other)
+        longest_ns = max(one.numbers["longest_ns"] for one in late)
+        when = span(min(one.first_ns for one in late), max(one.last_ns for one in late))
+        brokers = list(dict.fromkeys(one.numbers["leader"] for one in late))
+        clients = sorted({client for one in late for client in one.named("client")})
+        prompt = [one for one in trouble.logs if not one.numbers["late"]]
+        return Explanation(
+            code="slow_replication",
+            subject=listed(names),
+            title=f"copy each other's partitions slowly{when}: {counted(sum(one.count for one in late), 'write')} that "
+            f"one leads and the other copies took up to {duration(longest_ns)}; with other nodes both are prompt",
+            remedy="Look at the network between these two brokers (interfaces, links, overlays, ip -s link; TCP "
+            "retransmissions of their replica fetchers, nstat). Neither's disk is slow: what others lead they copy in "
+            "time. RemoteTimeMs of Produce is what the leaders wait.",
+            explained=tuple(late),
+            supports=tuple(one.sentence for one in (*late, *prompt[:3])),
+            numbers={
+                "nodes": [node, other],
+                "late": sum(one.count for one in late),
+                "writes": sum(one.count for one in mine),
+                "late_ns": sum(one.late_ns for one in mine),
+                "longest_ns": longest_ns,
+                "clients": clients,
+            },
+            severity="warning",
+            scope=frozenset(f"node:{trouble.cluster_id}/{one}" for one in (node, other)),
+            explains={
+                **dict.fromkeys(
+                    ("slow", "replica_wait", "unanswered", "request_timed_out"), scope_of("broker", brokers)
+                ),
+                "own_queue": scope_of("client", clients),
+            },
         )
 
 
@@ -207,25 +235,25 @@ class CostlyTopic(Cause):
     explains = ("recompressed", "late_writes")
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        troubles = list(_troubles(observed, self.context.cluster))
+        all_troubles = list(troubles(observed, self.context.cluster))
         recompressed = {one.name("topic"): one for one in observed.of("recompressed")}
-        own = [(late, trouble) for trouble in troubles for late in trouble.own_topics()]
+        own = [(late, trouble) for trouble in all_troubles for late in trouble.own_topics()]
         for one in recompressed.values():
-            yield self._explanation(one, [pair for trouble in troubles for pair in self._late(one, trouble, own)])
+            yield self._explanation(one, [pair for trouble in all_troubles for pair in self._late(one, trouble, own)])
         for late, trouble in own:
-            if late.name("topic") not in recompressed:
+            if late.name("topic") not in recompressed and late.harm != HARMLESS:
                 yield self._slow_topic(late, trouble)
 
     def _late(
-        self, one: Observation, trouble: _Trouble, own: list[tuple[Observation, _Trouble]]
-    ) -> list[tuple[Observation, _Trouble]]:
+        self, one: Observation, trouble: Trouble, own: list[tuple[Observation, Trouble]]
+    ) -> list[tuple[Observation, Trouble]]:
         """The late writes to a recompressed topic: those that are its own, or where no other topic is late there."""
         mine = [late for late in trouble.late if late.name("topic") == one.name("topic")]
         others = {late.numbers["leader"] for late in trouble.late if late not in mine}
         alone = [late for late in mine if late.numbers["leader"] not in others]
         return [(late, trouble) for late in mine if (late, trouble) in own or late in alone]
 
-    def _slow_topic(self, late: Observation, trouble: _Trouble) -> Explanation:
+    def _slow_topic(self, late: Observation, trouble: Trouble) -> Explanation:
         topic, leader, others = late.name("topic"), late.numbers["leader"], trouble.other_topics(late)
         longest_ns, broker = late.numbers["longest_ns"], self.context.cluster.broker_text(leader)
         names = listed([other.name("topic") for other in others])
@@ -250,7 +278,7 @@ class CostlyTopic(Cause):
             explains=dict.fromkeys(("slow", "replica_wait"), scope_of("broker", [leader])),
         )
 
-    def _explanation(self, one: Observation, own: list[tuple[Observation, _Trouble]]) -> Explanation:
+    def _explanation(self, one: Observation, own: list[tuple[Observation, Trouble]]) -> Explanation:
         topic, produced, fetched = one.name("topic"), one.numbers["produced"], one.numbers["fetched"]
         leaders = [self.context.cluster.broker_text(leader) for leader in one.numbers["leaders"]]
         codec = fetched[0] if fetched[0] != "none" else "uncompressed"
@@ -285,7 +313,3 @@ class CostlyTopic(Cause):
             },
             explains={"slow": scope_of("broker", brokers)} if late else {},
         )
-
-
-def _nodes_of(one: Observation) -> set[int]:
-    return {node for node, _ in one.numbers["nodes"]}

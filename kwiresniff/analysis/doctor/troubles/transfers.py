@@ -43,7 +43,8 @@ class _Transfers:
 class SlowTransfers(Observer):
     """``slow_transfer``: requests or responses that took a second or more from their first to their last byte, and less
     than 1,000,000 bytes a second; also a response that was still arriving when its client gave up, or the capture
-    ended.
+    ended. A request counts from when the answer before it had gone: until then a broker reads nothing more of the
+    connection.
 
     By client, broker and direction. Numbers: ``direction``, ``longest_ns``, and of that one ``bytes`` and
     ``bytes_per_second``; ``total_bytes`` of all; ``given_up``, of how many the client did not wait for the end;
@@ -61,13 +62,14 @@ class SlowTransfers(Observer):
 
     def exchange(self, exchange: Exchange) -> None:
         """Takes a request or response that passed slowly."""
-        connection = exchange.connection
-        for direction, message in (("response", exchange.response), ("request", exchange.request)):
-            if message is not None and exchange.response is not None and message.last_ns - message.first_ns >= SLOW_NS:
+        connection, read_ns = exchange.connection, self.context.cluster.answer_on_connection_ns
+        for direction, message, free_ns in (("response", exchange.response, 0), ("request", exchange.request, read_ns)):
+            if message is None or exchange.response is None or message.last_ns - message.first_ns < SLOW_NS:
+                continue
+            begin_ns = max(message.first_ns, free_ns)
+            if message.last_ns - begin_ns >= SLOW_NS:
                 subject = client_of(exchange), connection.broker, host_of(connection.client), direction
-                self._add(
-                    subject, exchange.api, message.first_packet, message.first_ns, message.last_ns, message.size_bytes
-                )
+                self._add(subject, exchange.api, message.first_packet, begin_ns, message.last_ns, message.size_bytes)
 
     def ending(self, ending: Ending) -> None:
         """Takes a response that was still arriving."""

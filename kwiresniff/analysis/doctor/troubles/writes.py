@@ -1,7 +1,8 @@
-"""Writes that take long, by leader, topic and the nodes that have to store them.
+"""Writes that take long, by leader, topic, client's host and the nodes that have to store them.
 
 With acks=all a write waits for every replica in sync, with acks=1 for its leader alone. Compared are the writes that a
-node takes part in and those that go on without it: that tells which node is slow, leader or follower.
+node takes part in and those that go on without it: that tells which node is slow, leader or follower. Those of other
+hosts to the same topic tell whether it is the brokers at all.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from kwiresniff.analysis.doctor.wording import duration, span
 from kwiresniff.analysis.places import place_of
 from kwiresniff.analysis.topic_parts import message_parts
 from kwiresniff.base.api_keys import PRODUCE
+from kwiresniff.base.flows import host_of
 from kwiresniff.model import Exchange
 
 #: What takes longer may be late; shorter waits are lost among those of a network.
@@ -34,17 +36,20 @@ PART: Final = 0.1
 SLOW_NS: Final = 1_000_000_000
 #: Late writes that overlap or follow each other so soon are one time of trouble.
 TOGETHER_NS: Final = 10_000_000_000
-#: Leaders and topics whose writes are counted, nodes that are counted of each, and late writes that are remembered.
+#: Leaders, topics and hosts whose writes are counted, nodes that are counted of each, and late writes that are
+#: remembered.
 MAX_LOGS = 2_000
 MAX_NODES = 12
 MAX_LATE = 5_000
 
 
 class _Late(NamedTuple):
-    """A write that may be late, to a topic at one leader: how long it took, until when, who had to store it."""
+    """A write that may be late, of a host to a topic at one leader: how long it took, until when, who had to store
+    it."""
 
     broker: str
     topic: str
+    host: str
     client: str
     packet: int
     took_ns: int
@@ -55,8 +60,8 @@ class _Late(NamedTuple):
 
 
 class _Log:
-    """The writes to a topic at one leader: how many there were, and in how many each node took part; ``prompt_ns`` is
-    what those took that were not late, in all."""
+    """The writes of a host to a topic at one leader: how many there were, and in how many each node took part;
+    ``prompt_ns`` is what those took that were not late, in all."""
 
     __slots__ = ("count", "late", "longest_ns", "nodes", "prompt_ns")
 
@@ -69,9 +74,10 @@ class _Log:
 
 
 class Writes(Observer):
-    """`late_writes`: Produce requests to a topic at one leader that took the cluster long, in one time of trouble: 100
-    ms or more, and a fifth of the longest of that time; 3 or more, that together took a second or more.
-    `prompt_writes`: the writes to a topic at one leader, none of which was late, while others of its cluster were.
+    """`late_writes`: Produce requests of a client's host to a topic at one leader that took the cluster long, in one
+    time of trouble: 100 ms or more, and a fifth of the longest of that time; 3 or more, that together took a second or
+    more. `prompt_writes`: the writes of a host to a topic at one leader, none of which was late, while others of its
+    cluster were.
 
     Numbers: ``leader`` (address), ``writes`` (of the whole capture), ``late``, ``late_ns`` (sum), ``longest_ns``,
     ``acks``, ``nodes`` (pairs of a node and how many of the writes it had to store: the leader, with acks=all the
@@ -83,7 +89,7 @@ class Writes(Observer):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._logs: Subjects[tuple[str, str], _Log] = context.subjects(_Log, 6 + MAX_NODES, MAX_LOGS)
+        self._logs: Subjects[tuple[str, str, str], _Log] = context.subjects(_Log, 6 + MAX_NODES, MAX_LOGS)
         self._late: list[_Late] = []
 
     def exchange(self, exchange: Exchange) -> None:
@@ -95,10 +101,10 @@ class Writes(Observer):
         late = took_ns >= LATE_NS
         if late and connection.id in self.context.cut:
             return
-        acks = acks_of(exchange.request)
+        acks, host = acks_of(exchange.request), host_of(connection.client)
         for topic in message_parts(exchange.request):
             name = clipped(self.context.topic_in(topic))
-            log = self._logs.of((connection.broker, name))
+            log = self._logs.of((connection.broker, name, host))
             if log is None:
                 continue
             partitions = tuple(part.index for part in topic.partitions[:MAX_NAMES])
@@ -115,7 +121,7 @@ class Writes(Observer):
             if self.context.has_room(self._late, MAX_LATE, entries=4):
                 packet, ns = place_of(exchange)
                 client = client_of(exchange)
-                one = _Late(connection.broker, name, client, packet, took_ns, ns, partitions, nodes, acks)
+                one = _Late(connection.broker, name, host, client, packet, took_ns, ns, partitions, nodes, acks)
                 self._late.append(one)
 
     def _nodes(self, broker: str, topic: str, partitions: tuple[int, ...], acks: int) -> tuple[int, ...]:
@@ -137,21 +143,21 @@ class Writes(Observer):
         clusters = set()
         seen = set()
         for late in self._troubles():
-            logs: dict[tuple[str, str], list[_Late]] = {}
+            logs: dict[tuple[str, str, str], list[_Late]] = {}
             for one in late:
-                logs.setdefault((one.broker, one.topic), []).append(one)
-            for (broker, topic), of_log in logs.items():
-                clusters.add(cluster.of(broker))
-                seen.add((broker, topic))
-                yield self._late_writes(broker, topic, of_log)
-        for (broker, topic), log in self._logs.items():
-            if (broker, topic) not in seen and cluster.of(broker) in clusters:
+                logs.setdefault((one.broker, one.topic, one.host), []).append(one)
+            for key, of_log in logs.items():
+                clusters.add(cluster.of(key[0]))
+                seen.add(key)
+                yield self._late_writes(*key, of_log)
+        for (broker, topic, host), log in self._logs.items():
+            if (broker, topic, host) not in seen and cluster.of(broker) in clusters:
                 mean = duration((log.prompt_ns // (log.count - log.late)) if log.count > log.late else log.longest_ns)
                 yield Observation(
                     "prompt_writes",
-                    frozenset([f"broker:{broker}", f"topic:{topic}"]),
-                    f"{log.count} writes to {topic} at {cluster.broker_text(broker)} took {mean} in the mean, "
-                    f"{duration(log.longest_ns)} at most",
+                    frozenset([f"broker:{broker}", f"topic:{topic}", f"host:{host}"]),
+                    f"{log.count} writes of {host} to {topic} at {cluster.broker_text(broker)} took {mean} in the "
+                    f"mean, {duration(log.longest_ns)} at most",
                     count=log.count,
                     numbers=_numbers(broker, log, []),
                 )
@@ -173,19 +179,20 @@ class Writes(Observer):
             if _is_much(together):
                 yield together
 
-    def _late_writes(self, broker: str, topic: str, late: list[_Late]) -> Observation:
+    def _late_writes(self, broker: str, topic: str, host: str, late: list[_Late]) -> Observation:
         cluster, case = self.context.cluster, self.context.case()
         for one in late:
             case.add(one.packet, one.ns, one.took_ns)
             case.first_ns = min(case.first_ns, one.ns - one.took_ns)
             case.note("clients", [one.client])
             case.note("partitions", [f"{topic}-{index}" for index in one.partitions])
-        log = self._logs[broker, topic]
+        log = self._logs[broker, topic, host]
         text = (
-            f"{case.count} of {log.count} writes to {topic} at {cluster.broker_text(broker)} took "
+            f"{case.count} of {log.count} writes of {host} to {topic} at {cluster.broker_text(broker)} took "
             f"{duration(min(one.took_ns for one in late))} to {duration(case.most)}{span(case.first_ns, case.last_ns)}"
         )
-        about = [f"broker:{broker}", f"topic:{topic}", *[f"partition:{one}" for one in case.noted("partitions")]]
+        about = [f"broker:{broker}", f"topic:{topic}", f"host:{host}"]
+        about += [f"partition:{one}" for one in case.noted("partitions")]
         about += [f"node:{cluster.of(broker)}/{node}" for node in {node: None for one in late for node in one.nodes}]
         harm = Harm(requests_late=case.count, late_ns=case.total) if self._matters(log, late, case) else HARMLESS
         return observation_of("late_writes", case, about, _numbers(broker, log, late), harm, text=text)

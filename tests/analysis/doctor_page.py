@@ -1,4 +1,4 @@
-"""The page on the doctor, made of docstrings: ``python -m kwiresniff.cli.doctor_page > docs/doctor.md``."""
+"""The page on the doctor, made of docstrings: ``python -m tests.analysis.doctor_page > docs/doctor.md``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The manual page, made of what ``--help`` says: ``python -m kwiresniff.cli.manual > docs/kwiresniff.1``."""
+"""The manual page, made of what ``--help`` says: ``python -m tests.cli.manual > docs/kwiresniff.1``."""
 
 from __future__ import annotations
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from typing import Any
 
+from kwiresniff import schema
 from kwiresniff.base.body_members import UNKNOWN_TAGS
 from kwiresniff.codec.codegen import SourceCode, literal
 from kwiresniff.codec.field_layout import (
@@ -26,13 +28,13 @@ from kwiresniff.codec.field_layout import (
     single,
     tagged,
 )
-from kwiresniff.codec.invalid_values import misfit
-from kwiresniff.codec.primitives import WRITERS, write_uvarint, writer_of
-from kwiresniff.codec.records import encode_record_set
-from kwiresniff.errors import EncodeError
-from kwiresniff.model import Body
+from kwiresniff.model import Body, Direction
 from kwiresniff.schema.types import MessageVersion, WireField
-from kwiresniff.schema.wire_types import BY_GUIDE, FIXED
+from kwiresniff.schema.wire_types import FIXED
+from tests.support.encoding.errors import EncodeError
+from tests.support.encoding.misfits import misfit
+from tests.support.encoding.primitives import WRITERS, write_uvarint, writer_of
+from tests.support.encoding.record_sets import encode_record_set
 
 #: ``raw = encode(body)``
 Encoder = Callable[[Body], bytes]
@@ -48,6 +50,18 @@ def compile_encoder(message: MessageVersion) -> Encoder:
     """
     check_nesting(message)
     return _EncoderSource(message).compile()
+
+
+@cache
+def encoder(api_key: int, version: int, direction: Direction) -> Encoder:
+    """``raw = encode(body)`` for one message, without its header."""
+    return compile_encoder(schema.message(api_key, version, direction))
+
+
+@cache
+def data_encoder(name: str, version: int) -> Encoder:
+    """The encoder of a message that is carried in bytes fields or stored in a log."""
+    return compile_encoder(schema.data_message(name, version))
 
 
 class _EncoderSource(SourceCode):
@@ -101,8 +115,7 @@ class _EncoderSource(SourceCode):
         elif field.type == "STRUCT":
             self.nested(field, expression)
         elif fixed := FIXED.get(field.type):
-            writer = BY_GUIDE[field.type].writer if writer_of(field.type) else ""
-            self.put(fixed.code, f"{writer}({expression})" if writer else expression)
+            self.put(fixed.code, f"write_{field.type}({expression})" if writer_of(field.type) else expression)
         else:
             self.sized(field, expression)
 
@@ -220,7 +233,7 @@ _NAMESPACE: dict[str, Any] = {
     "NOTICED": _NOTICED,
     "join": b"".join,
     "uvarint": write_uvarint,
-    **WRITERS,
+    **{f"write_{name}": write for name, write in WRITERS.items()},
     "tag_section": _tag_section,
     "unknown_tags": _unknown_tags,
     "entries": _entries,

@@ -6,9 +6,9 @@ from typing import Any
 
 from kwiresniff.base.body_members import UNKNOWN_TAGS
 from kwiresniff.codec.field_layout import is_compact, is_records, is_string, may_be_null, single
-from kwiresniff.codec.primitives import writer_of
 from kwiresniff.schema.types import MessageVersion, WireField
 from kwiresniff.schema.wire_types import FIXED, INTEGER_RANGES
+from tests.support.encoding.primitives import writer_of
 
 #: The longest string with an INT16 length.
 MAX_INT16 = 2**15 - 1

@@ -1,0 +1,154 @@
+"""The program over a live capture: what comes is listed and counted while it goes on."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from kwiresniff.model import Segment
+from tests.support.browsing import Browsing, Live, watch
+from tests.support.capture_files import heartbeats
+from tests.support.conversation import Wire, heartbeat, heartbeat_response
+from tests.support.sample import slow_if
+
+
+def beats(count: int, first: int) -> list[Segment]:
+    """Some heartbeats on a connection of their own."""
+    return heartbeats(count, client_port=40_000 + first).segments
+
+
+def test_the_list_follows_the_capture_until_the_cursor_moves_up(tmp_path: Path) -> None:
+    """End follows again; rows before the cursor stay where they are meanwhile."""
+    live = Live(tmp_path / "live")
+
+    async def script(user: Browsing) -> None:
+        live.give(beats(30, 0))
+        await user.until(lambda: user.app.exchanges.list.row == 29)
+        await user.until(lambda: "correlation_id 30" in user.text("#headline"))
+        live.give(beats(10, 1))
+        await user.until(lambda: user.app.exchanges.list.row == 39)
+        await user.press("up")
+        before = user.listed()
+        live.give(beats(10, 2))
+        await user.until(lambda: len(user.app.model.index) == 50)
+        assert user.app.exchanges.list.row == 38 and user.listed() == before
+        assert "End: follow" in user.text("#status")
+        await user.press("end")
+        live.give(beats(10, 3))
+        await user.until(lambda: user.app.exchanges.list.row == 59)
+        await user.press("enter")  # into the tree, which is read on
+        live.give(beats(10, 4))
+        await user.until(lambda: len(user.app.model.index) == 70)
+        assert user.app.exchanges.list.row == 59
+
+    watch(live, script)
+
+
+@pytest.mark.slow
+def test_a_filter_lists_what_was_there_and_what_comes_and_the_tabs_count_it(tmp_path: Path) -> None:
+    """The tabs are those of the exchanges that it lets through."""
+    live = Live(tmp_path / "live")
+
+    async def script(user: Browsing) -> None:
+        live.give(beats(5, 0))
+        await user.until(lambda: len(user.listed()) == 5)
+        user.app.show_filter("correlation_id == 2")
+        await user.until(lambda: len(user.listed()) == 1)
+        live.give(beats(5, 1))
+        await user.until(lambda: len(user.listed()) == 2 and len(user.app.model.index) == 10)
+        assert list(user.app.selection.rows) == [1, 6]
+        await user.press("3")
+        await user.until(lambda: "Heartbeat 2" in user.text("#stats-view"))
+        user.app.show_filter("")
+        await user.until(lambda: len(user.listed()) == 10)
+        await user.press("3")
+        await user.until(lambda: "Heartbeat 10" in user.text("#stats-view"))
+
+    watch(live, script)
+
+
+@pytest.mark.slow
+def test_requests_in_flight_and_lost_packets_are_told_and_a_pause_holds_the_screen(tmp_path: Path) -> None:
+    """The request is in flight until its answer comes."""
+    live = Live(tmp_path / "live")
+    wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1)).up(heartbeat(2))
+    asked = len(wire.segments)
+
+    async def script(user: Browsing) -> None:
+        live.give(wire.segments)
+        await user.until(lambda: "1 in flight, oldest" in user.text("#status"))
+        assert "7 packets dropped" in user.text("#status") and len(user.listed()) == 1
+        await user.press("p")
+        assert "paused" in user.text("#status")
+        wire.down(heartbeat_response(2))
+        live.give(wire.segments[asked:])
+        await user.until(lambda: user.app._held)  # type: ignore[attr-defined]
+        assert len(user.listed()) == 1
+        await user.press("p")
+        await user.until(lambda: len(user.listed()) == 2 and "0 in flight" in user.text("#status"))
+
+    watch(live, script)
+
+
+def has(user: Browsing, rows: int) -> bool:
+    """Whether the index has so many rows."""
+    return len(user.app.model.index) == rows
+
+
+@pytest.mark.slow
+def test_rows_whose_packets_are_gone_stay_and_say_so(tmp_path: Path) -> None:
+    """A filter that is typed then lists what can still be read, and saves it."""
+    live = Live(tmp_path / "live", most_bytes=8_000)
+
+    async def script(user: Browsing) -> None:
+        live.give(beats(3, 0))
+        await user.until(lambda: len(user.listed()) == 3)
+        for first in range(1, 8):
+            live.give(beats(20, first))
+            await user.until(partial(has, user, 3 + 20 * first))
+        await user.until(lambda: user.app.model.given_up > 3)
+        gone = user.app.model.given_up
+        assert f"packets of {gone} not kept" in user.text("#status")
+        await user.press("home")
+        await user.until(lambda: "not kept any more" in user.text("#tree"))
+        await user.press("end")
+        await user.until(lambda: "generation_id" in user.tree())
+        user.app.show_filter("api == Heartbeat")
+        await user.until(lambda: user.app.exchanges.expression and user.app.selection.chosen)
+        assert min(user.app.selection.rows) >= gone
+        out = tmp_path / "saved.jsonl"
+        count = len(user.app.selection)
+        user.app.exchanges.list.focus()
+        await user.press("s", *["backspace"] * len("exchanges.jsonl"))
+        user.app.screen.query_one("Input").value = str(out)  # type: ignore[attr-defined]
+        await user.press("enter")
+        await user.until(lambda: any("written to" in note for note in user.notes()))
+        assert len(out.read_text().splitlines()) == count
+
+    watch(live, script)
+
+
+@pytest.mark.parametrize("end", slow_if(["q", "ctrl+c", "by itself", "limit"], "q", "by itself", "limit"))
+def test_it_ends_when_all_that_was_captured_is_read(tmp_path: Path, end: str) -> None:
+    """With a key, when the capture ends, or when enough exchanges are listed; requests without an answer are told."""
+    live = Live(tmp_path / "live")
+    wire = heartbeats(3)
+    left = Wire(client_port=41_000).open().up(heartbeat(1)).down(heartbeat_response(1)).up(heartbeat(2))
+
+    async def script(user: Browsing) -> None:
+        live.give(wire.segments)
+        live.give(left.segments)
+        if end == "by itself":
+            live.stop()
+        elif end != "limit":
+            await user.until(lambda: len(user.listed()) == 4)
+            await user.press(end)
+        await user.until(lambda: not user.app.is_running)
+
+    app = watch(live, script, limit=4 if end == "limit" else None)
+    assert live.is_stopped
+    assert len(app.model.index) == 5 and app.report is not None and app.report.done
+    assert sum(row.unanswered for row in app.report.stats["api"]) == 1
+    assert app.was_interrupted is (end == "ctrl+c")
