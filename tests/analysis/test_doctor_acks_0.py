@@ -23,9 +23,10 @@ def unasked(at_ns: int, on: Connection) -> Exchange:
     [
         pytest.param(3, "broker", SECOND // 10, SECOND, [("acks_0_refused", "error")], id="at once"),
         pytest.param(2, "broker", SECOND // 10, SECOND, [("acks_0", "warning")], id="twice"),
+        pytest.param(1, "broker", SECOND // 10, SECOND, [("acks_0", "info")], id="at the end"),
         pytest.param(3, "client", SECOND // 10, SECOND, [("acks_0", "info")], id="by the client"),
         pytest.param(3, "broker", 60 * SECOND, SECOND, [("acks_0", "info")], id="when they were idle"),
-        pytest.param(3, "broker", SECOND // 10, 0, [("acks_0", "warning")], id="all at one moment"),
+        pytest.param(3, "broker", SECOND // 10, 0, [("acks_0", "info")], id="all at one moment"),
     ],
 )
 def test_connections_closed_after_records_that_nobody_asks_for(

@@ -64,7 +64,7 @@ class UnacknowledgedWrites(Observer):
     at once after such records.
 
     Numbers of the first: ``lost`` (records that the logs of ``partitions`` lack, where a broker closed a connection
-    meanwhile: ``closed_by``, at ``closed_ns``); of the second: ``broker``, ``largest_request_bytes``.
+    under a client that went on: ``closed_by``, at ``closed_ns``); of the second: ``broker``, ``largest_request_bytes``.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("unacknowledged_writes", "closed_after_write")
@@ -139,7 +139,12 @@ class UnacknowledgedWrites(Observer):
                 yield observation_of("closed_after_write", case, about, numbers)
 
     def _written(self, client: str, case: Case) -> Observation:
-        closed = [(one.first_ns, broker) for name, broker, one in self._closed if name == client and one.count]
+        # A client that writes no more may have closed it first.
+        closed = [
+            (one.first_ns, broker)
+            for name, broker, one in self._closed
+            if name == client and one.count and one.first_ns < case.last_ns
+        ]
         lacking = {key: log.lost for key, log in self._logs.items() if client in log.clients and log.lost and closed}
         numbers = {
             "lost": sum(lacking.values()),
