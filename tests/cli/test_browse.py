@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import pty
-import select
 import shutil
 import subprocess
 import sys
@@ -15,10 +13,9 @@ import pytest
 
 from tests.support.command import Run
 from tests.support.paths import CAPTURES, ROOT
+from tests.support.terminals import PATIENCE_S, read_until, started
 
 CAPTURE = str(CAPTURES / "incidents" / "fenced.pcap.xz")
-#: Seconds that the screen may take to show something.
-PATIENCE_S = 90.0
 
 
 def test_without_a_terminal_it_says_what_to_use_instead(kwiresniff: Run) -> None:
@@ -29,34 +26,6 @@ def test_without_a_terminal_it_says_what_to_use_instead(kwiresniff: Run) -> None
         "kwiresniff: browse: browse needs a terminal that can move the cursor; without one, use read or stats; "
         "see 'kwiresniff browse --help'"
     ]
-
-
-def started(*arguments: str, **environment: str) -> tuple[subprocess.Popen[bytes], int]:
-    """The command on a terminal of its own."""
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "kwiresniff", *arguments],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        cwd=ROOT,
-        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "100", "LINES": "30", **environment},
-        start_new_session=True,
-    )
-    os.close(theirs)
-    return process, ours
-
-
-def read_until(terminal: int, text: str) -> str:
-    """What a terminal gets until a text is there, or its other end is closed."""
-    seen, end = "", time.monotonic() + PATIENCE_S
-    while text not in seen and time.monotonic() < end:
-        if select.select([terminal], [], [], 0.5)[0]:
-            try:
-                seen += os.read(terminal, 65536).decode(errors="replace")
-            except OSError:  # closed
-                break
-    return seen
 
 
 @pytest.mark.slow

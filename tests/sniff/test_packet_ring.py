@@ -127,7 +127,7 @@ def test_packets_passed_over_are_counted_as_dropped_and_the_others_keep_their_nu
     ring = Filled(block(0, 2), block(2, 3))
     ring.backlog_bytes = 1
     live = LiveCapture(ring, LiveOptions(("lo",)))
-    monkeypatch.setattr(live, "_packet_files", Nothing())
+    monkeypatch.setattr(live, "_writers", [Nothing()])
     assert list(live) == []
     assert (live.packets, live.passed_over, live.dropped) == (2, 3, 3)
     (problem,) = live.problems
@@ -138,7 +138,7 @@ def test_packets_passed_over_are_counted_as_dropped_and_the_others_keep_their_nu
 def test_who_does_not_wait_for_the_end_is_told_what_was_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "time_ns", lambda: 1)
     live = LiveCapture(Filled(block(0, 5), block(5, 2)), LiveOptions(("lo",)))
-    monkeypatch.setattr(live, "_packet_files", Nothing())
+    monkeypatch.setattr(live, "_writers", [Nothing()])
     segment = (1, 0, b"", 0, 0, 0, b"", 0, 0, 0)
     monkeypatch.setattr("kwiresniff.capture.packet_decoder.LayerDecoder.segment", lambda *packet: segment)
     segments = iter(live)

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_browse import PATIENCE_S, read_until, started
 from tests.support.replay import listener
 from tests.support.sniffing import FIRST_LOOK, Sniffer, is_listening, replay
+from tests.support.terminals import PATIENCE_S, read_until, started
 
 #: Control sequences of xterm that lead to the alternate screen and back.
 ENTER, LEAVE = "\x1b[?1049h", "\x1b[?1049l"
