@@ -64,6 +64,7 @@ class AbortedReads(Observer):
         self._open: Subjects[str, list[tuple[_Partition, _Range]]] = context.subjects(list, 2, MAX_WRITERS)
         self._aborted: dict[_Partition, list[tuple[_Range, str]]] = {}
         self._ranges = 0
+        self._has_written = False  # any transaction; what was read before cannot be of one
         self._readers: Subjects[tuple[str, str, str, int], _Reader] = context.subjects(
             lambda: _Reader(context.case()), 3, MAX_READERS
         )
@@ -73,7 +74,8 @@ class AbortedReads(Observer):
         if exchange.errors:
             return
         if exchange.api_key == FETCH:
-            self._read(exchange)
+            if self._has_written:
+                self._read(exchange)
         elif exchange.api_key == PRODUCE:
             self._write(exchange)
         else:
@@ -92,6 +94,7 @@ class AbortedReads(Observer):
         written = self._open.of(clipped(names[0])) if names else None
         if written is None:
             return
+        self._has_written = True
         cluster_id = self.context.cluster.of(exchange.connection.broker)
         counts = {
             (topic.name, part.index): part.records

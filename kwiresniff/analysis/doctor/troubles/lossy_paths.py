@@ -94,7 +94,7 @@ class LossyPath(Cause):
 
     def _places(self, paths: list[Observation]) -> Iterator[_Place]:
         """Where packets are lost: near brokers first, then near hosts, then what has nothing to be compared with."""
-        lossy = [one for one in paths if one.kind == "segments_resent" or _is_lossy_with_others(one, paths)]
+        lossy = _lossy(paths)
         left = paths
         name = self.context.cluster.broker_text
         for broker in sorted({one.name("broker") for one in lossy}):
@@ -108,7 +108,7 @@ class LossyPath(Cause):
                 where = f"only on the way between {listed(sorted(hosts))} and {name(broker)}"
                 subject = f"{listed(sorted(hosts))} to {name(broker)}"
                 yield _Place(subject, where, of_broker, [*others, *fine])
-        lossy = [one for one in left if one.kind == "segments_resent" or _is_lossy_with_others(one, left)]
+        lossy = _lossy(left)
         for host in sorted({one.name("host") for one in lossy}):
             of_host = [one for one in lossy if one.name("host") == host]
             brokers = {one.name("broker") for one in of_host}
@@ -197,9 +197,18 @@ def _loss_of(paths: Iterable[Observation]) -> _Loss:
     return _Loss(sum(packets for packets, _ in pairs), sum(again for _, again in pairs))
 
 
-def _is_lossy_with_others(path: Observation, paths: list[Observation]) -> bool:
+def _lossy(paths: list[Observation]) -> list[Observation]:
+    """Those that lose packets, alone or with the others of their host."""
+    hosts: dict[str, list[Observation]] = {}
+    for one in paths:
+        hosts.setdefault(one.name("host"), []).append(one)
+    return [
+        one for one in paths if one.kind == "segments_resent" or _is_lossy_with_others(one, hosts[one.name("host")])
+    ]
+
+
+def _is_lossy_with_others(path: Observation, of_host: list[Observation]) -> bool:
     """Whether the paths of a host, which lose about as much each, lose many packets together."""
-    of_host = [one for one in paths if one.name("host") == path.name("host")]
     together, alone = _loss_of(of_host), _loss_of([path])
     return (
         len(of_host) > 1
