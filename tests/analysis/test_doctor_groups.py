@@ -41,6 +41,20 @@ def test_churn_in_groups_of_the_newer_protocols_is_told_with_each_member(api: st
     assert found.details[0] == "flaky 10.0.0.5 joined 6 times, left 6 times, came back 5 times on the same connection"
 
 
+def test_applications_that_share_a_group_and_disturb_each_other_are_a_warning() -> None:
+    """The rebalances of their group are a symptom of that; without them it is a word in passing."""
+    quiet: list[Event] = []
+    for client_id, topic in (("orders-app", "orders"), ("bills-app", "bills")):
+        quiet.append(beat(0, client_id, 0, 1))
+        quiet[-1].request.body["subscribed_topic_names"] = [topic]  # type: ignore[union-attr, index]
+    assert [(one.code, one.severity) for one in findings(*quiet)] == [("shared_group", "info")]
+    churn = list(quiet)
+    for at in range(2, 14, 2):
+        churn += [beat(at, "orders-app", 0, at + 1), beat(at + 1, "orders-app", -1, -1)]
+    (found,) = findings(*churn)
+    assert (found.code, found.severity) == ("shared_group", "warning")
+
+
 def test_a_member_that_polls_too_late_is_named_with_its_interval() -> None:
     """The member leaves when max.poll.interval.ms is over, and comes back on the same connection."""
     events: list[Event] = []

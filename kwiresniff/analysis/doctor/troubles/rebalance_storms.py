@@ -52,7 +52,7 @@ def rebalance_storm(one: Observation, observed: Observed, context: Context) -> E
     told then is that.
     """
     numbers = one.numbers
-    if not _is_storm(one):
+    if not is_storm(one):
         return None
     group, case_ns, kind = one.name("group"), one.last_ns - one.first_ns, numbers["protocol"]
     alone = numbers["largest"] == 1
@@ -95,7 +95,7 @@ def _follows(numbers: dict[str, Any]) -> tuple[str, ...]:
     return "long_rebalance", "member_removed", *(["uncommitted_starts"] if late else [])
 
 
-def _is_storm(one: Observation) -> bool:
+def is_storm(one: Observation) -> bool:
     """Whether a group rebalances more than its coming and going members explain."""
     numbers, count = one.numbers, one.count
     if any(times_ >= OFTEN_AGAIN for _, times_ in numbers["again"]):

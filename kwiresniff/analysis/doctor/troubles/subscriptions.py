@@ -11,6 +11,7 @@ from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
 from kwiresniff.analysis.doctor.observation import Observation, Observed, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.troubles.rebalance_storms import is_storm
 from kwiresniff.analysis.doctor.wording import listed
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import CONSUMER_GROUP_HEARTBEAT, JOIN_GROUP
@@ -106,7 +107,7 @@ def shared_group(one: Observation, observed: Observed, context: Context) -> Expl
     """
     group, kinds = one.numbers["group"], one.numbers["topics"]
     said = [f"{listed(kind['clients'])} to {listed(kind['topics'])}" for kind in kinds]
-    storms = observed.about([f"group:{group}"], "rebalances")
+    storms = [each for each in observed.about([f"group:{group}"], "generations") if is_storm(each)]
     return told(
         one,
         f"applications that have nothing in common share the group: {listed(said)}; each start and stop "
