@@ -89,14 +89,15 @@ def _list_interfaces(ctx: click.Context, param: click.Parameter, wanted: bool) -
     "-o",
     "form",
     type=click.Choice([*FORMS, "stats", "topics", "doctor"]),
-    help="Annotated trees, one line per exchange, JSON, statistics, topics, or what is wrong as it comes and goes.  "
-    "[default: the screen on a terminal, else tree]",
+    default="tree",
+    show_default=True,
+    help="Annotated trees, one line per exchange, JSON, statistics, topics, or what is wrong as it comes and goes.",
 )
 @click.option(
     "--live/--no-live",
     "watched",
     default=None,
-    help="On the whole screen, or not. -o stats, topics, doctor are its tabs.",
+    help="On the whole screen, or not. -o stats, topics, doctor are its tabs, and on a terminal bring it up.",
 )
 @click.option("--by", type=ByType(), metavar="NAMES", help="Tables of statistics, as in stats.")
 @click.option("-c", "--count", type=click.IntRange(1), metavar="N", help="Stop after N packets.")
@@ -173,7 +174,7 @@ def command(
     words: tuple[str, ...],
     options: ReadOptions,
     interfaces: tuple[str, ...],
-    form: str | None,
+    form: str,
     watched: bool | None,
     by: tuple[tuple[str, ...], ...] | None,
     count: int | None,

@@ -105,24 +105,22 @@ class View(NamedTuple):
         return needs_of(self.names, records=needs_bodies(self.names))
 
 
-def view_of(
-    form: str | None, watched: bool | None, by: tuple[tuple[str, ...], ...] | None, *, topic_metrics: bool
-) -> View:
-    """The view that was asked for: the screen on a terminal, unless exchanges are to be printed in some form.
+def view_of(form: str, watched: bool | None, by: tuple[tuple[str, ...], ...] | None, *, topic_metrics: bool) -> View:
+    """The view that was asked for: ``--live`` is the screen, and so is on a terminal what is a tab of it.
 
     Raises UsageError where ``--live`` asks for it and there is no terminal, KwiresniffError where the extra is missing.
     """
     terminal = all(one.isatty() for one in (sys.stdin, sys.stdout, sys.stderr)) and os.environ.get("TERM") != "dumb"
     if watched and not terminal:
         raise click.UsageError("--live needs a terminal, and one whose cursor can be moved")
-    wanted = (form is None or form in TABS) if watched is None else watched
+    wanted = form in TABS if watched is None else watched
     screen = wanted and terminal and is_installed()
     if watched and not screen:
         raise KwiresniffError(f"--live needs textual; {_EXTRA}")
     tab = form if form in TABS else "exchanges"
     names = by or ((("api",), ("client",), ("topic",)) if screen else (("api",),))
     asked = "" if screen or not (wanted and terminal) else f"for a screen with lists, trees and tables: {_EXTRA}"
-    return View(form or "tree", screen, tab, names, topic_metrics, by is not None, asked)
+    return View(form, screen, tab, names, topic_metrics, by is not None, asked)
 
 
 def show(view: View, live: LiveCapture, source: EventSource, screen: Screen | None) -> bool:

@@ -66,7 +66,9 @@ def test_it_ends_with_the_capture_and_what_was_asked_for_is_written(folder: Path
     out = tmp_path / "kept.pcap"
     with listener() as server:
         port = str(server.getsockname()[1])
-        process, terminal = started("sniff", "-i", "lo", "--port", port, "-w", str(out), *value.get(bound, []))
+        process, terminal = started(
+            "sniff", "-i", "lo", "--port", port, "--live", "-w", str(out), *value.get(bound, [])
+        )
         read_until(terminal, "in flight")
         listening(process.pid)
         replay(server, FIRST_LOOK)
@@ -90,7 +92,7 @@ def test_without_the_extra_it_prints_lines_and_says_what_would_show_more(tmp_pat
         "importlib.util.find_spec = lambda name, *more: None if name == 'textual' else found(name, *more)\n"
     )
     with listener() as server:
-        arguments = ("sniff", "-i", "lo", "--port", str(server.getsockname()[1]), "-Z", "root")
+        arguments = ("sniff", "-i", "lo", "--port", str(server.getsockname()[1]), "-Z", "root", "-o", "stats")
         process, terminal = started(*arguments, PYTHONPATH=str(tmp_path))
         seen = read_until(terminal, "listening on")
         assert 'pip install "kwiresniff[browse]"' in seen and ENTER not in seen
