@@ -26,8 +26,8 @@ from kwiresniff.model import Exchange
 from kwiresniff.results.findings import scope_of
 
 #: Partitions of consumers of which it is remembered how far they were read, and those that are committed too far.
-MAX_READ: Final = 5_000
-MAX_EARLY: Final = 1_000
+MAX_READ = 5_000
+MAX_EARLY = 1_000
 
 #: A client or a group, a topic, the number of a partition.
 _Partition: TypeAlias = tuple[str, str, int]
