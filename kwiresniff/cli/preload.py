@@ -75,6 +75,7 @@ _OF_SCREEN = (
     "textual.drivers.linux_driver",
     "textual.layouts.factory",
     "textual.layouts.stream",
+    "textual.pilot",
     "textual.scrollbar",
     "textual.widgets._toast",
 )

@@ -89,9 +89,13 @@ class Screen:
         if now - self._told >= TELL_S and select.select([], [self._socket], [], 0)[1]:
             self._told = now
             self._send(self._captured())
-        with suppress(BlockingIOError):
+        try:
             self._socket.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-            self._live.stop()
+        except BlockingIOError:
+            return
+        except OSError:  # it has ended without a word
+            pass
+        self._live.stop()
 
     def end(self) -> Shown | None:
         """Waits for the screen to end; None where it ended without a word. Raises KwiresniffError where it failed."""
@@ -220,4 +224,6 @@ def _show(setting: Setting, capturing: _Capturing) -> None:
         message = Shown(found, app.was_interrupted, app.report, tuple(model.problems), problems)
     except KwiresniffError as error:
         message = error
+    except Exception as error:
+        message = KwiresniffError(f"the screen failed: {type(error).__name__}: {error}; --no-live does without it")
     capturing.tell(message)

@@ -7,7 +7,7 @@ wrong until a member of the group starts from there.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Final, TypeAlias
+from typing import ClassVar, TypeAlias
 
 from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
