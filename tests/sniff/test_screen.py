@@ -11,12 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.replay import listener
+from tests.support.replay import Conversation, conversations, listener, say
 from tests.support.sniffing import FIRST_LOOK, Sniffer, is_listening, replay
 from tests.support.terminals import PATIENCE_S, read_until, started
 
 #: Control sequences of xterm that lead to the alternate screen and back.
 ENTER, LEAVE = "\x1b[?1049h", "\x1b[?1049l"
+#: The id of the cluster in the recording.
+CLUSTER = b"a3dpcmVzbmlmZi1kZW1vMQ"
 
 
 @pytest.fixture
@@ -103,6 +105,15 @@ def test_without_the_extra_it_prints_lines_and_says_what_would_show_more(tmp_pat
         os.close(terminal)
 
 
+def starting_with(title: str, sniffer: Sniffer) -> list[str]:
+    return [line for line in list(sniffer.out) if line.startswith(title)]
+
+
+def elsewhere(said: bytes) -> bytes:
+    """Bytes of the recording as another cluster's, whose broker has another address."""
+    return said.replace(CLUSTER, CLUSTER[::-1]).replace(b"10.9.0.1", b"10.9.0.9")
+
+
 @pytest.mark.slow
 @pytest.mark.capturing
 @pytest.mark.parametrize(("form", "title"), [("stats", "api "), ("topics", "orders")])
@@ -117,10 +128,32 @@ def test_into_a_pipe_tables_are_printed_again_while_exchanges_come(
         for times in (1, 2):
             replay(server, FIRST_LOOK)
             sniffer.wait_for(
-                lambda times=times: sum(line.startswith(title) for line in list(sniffer.out)) >= times  # type: ignore[misc]
+                lambda times=times: len(starting_with(title, sniffer)) >= times  # type: ignore[misc]
             )
         sniffer.interrupt()
-    assert [line for line in sniffer.out if line.startswith(title)]
+    assert starting_with(title, sniffer)
+
+
+@pytest.mark.slow
+@pytest.mark.capturing
+def test_topics_of_one_name_in_two_clusters_are_two_blocks(start: Callable[..., Sniffer]) -> None:
+    """Each has what was read of its own cluster, and they are listed before brokers have told their clusters."""
+    with listener() as server, listener() as other:
+        ports = [str(one.getsockname()[1]) for one in (server, other)]
+        sniffer = start("sniff", "-i", "lo", "--port", ports[0], "--port", ports[1], "-o", "topics")
+        sniffer.wait_for(lambda: any("listening on" in line for line in list(sniffer.err)))
+        listening(sniffer.process.pid)
+        for is_named in (False, True):
+            for one in conversations(FIRST_LOOK):
+                if any(CLUSTER in said for forth, said in one.turns if not forth) is is_named:
+                    say(server, one)
+                    say(other, Conversation([(forth, elsewhere(said)) for forth, said in one.turns]))
+            title = "orders" if is_named else ""
+            sniffer.wait_for(lambda title=title: len(starting_with(title, sniffer)) >= 2)  # type: ignore[misc]
+        sniffer.interrupt()
+    last = starting_with("orders", sniffer)[-2:]
+    assert sorted(line.split()[2] for line in last) == sorted(name.decode() for name in (CLUSTER, CLUSTER[::-1]))
+    assert all("out 5 records 255 B" in line for line in last)
 
 
 def test_live_without_a_terminal_is_a_mistake_of_usage(start: Callable[..., Sniffer]) -> None:
