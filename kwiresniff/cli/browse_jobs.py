@@ -291,7 +291,7 @@ def save_exchanges(send: Send, captures: Sequence[str], options: ReadOptions, nu
     """Writes the exchanges with some numbers to a file as JSON Lines, and sends how many (``Saved``)."""
     source = source_of(captures, options, Needs("records", text=json_text))
     check_target(source.files, path)
-    with Output(path) as out:
+    with Output(path, private=True) as out:
         writer = WRITERS["jsonl"](out.stream, source.files)
         chosen = _Chosen(captures, numbers, writer.write)
         source.read(CallingSink(chosen.add))

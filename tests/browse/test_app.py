@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -239,6 +240,21 @@ def test_every_tab_fits_every_terminal(size: tuple[int, int]) -> None:
         await user.pilot.pause()
 
     browse(INCIDENTS / "churn-classic.pcap.xz", script, size=size)
+
+
+@pytest.mark.slow
+def test_help_and_the_way_out_are_named_on_a_narrow_terminal() -> None:
+    """The line of keys is cut off at the right; in the help no text stands below its key."""
+
+    async def script(user: Browsing) -> None:
+        await user.read()
+        keys = "".join(segment.text for line in user.app.screen._compositor.render_strips() for segment in line)
+        assert "? Help" in keys and "q Quit" in keys
+        await user.press("question_mark")
+        shown = ["".join(one.text for one in line).strip() for line in user.app.screen._compositor.render_strips()]
+        assert any(re.search(r"│ {15}before +│", line) for line in shown)
+
+    browse(CAPTURES / "first-look.pcap", script, size=(80, 24))
 
 
 @pytest.mark.slow

@@ -88,7 +88,7 @@ def test_a_filter_chooses_what_is_counted_and_not_what_is_found(kwiresniff: Run)
 
 
 def test_saved_rows_are_the_lines_of_read(tmp_path: Path, kwiresniff: Run) -> None:
-    """In every member."""
+    """In every member, and for their owner alone."""
     path, out = RECORDINGS[0], tmp_path / "saved.jsonl"
     read = [json.loads(line) for line in kwiresniff("read", str(path), "-o", "jsonl").out.splitlines()]
     exchanges = [one for one in read if one["kind"] == "exchange"]
@@ -97,6 +97,7 @@ def test_saved_rows_are_the_lines_of_read(tmp_path: Path, kwiresniff: Run) -> No
     save_exchanges(sent.append, [str(path)], ReadOptions(), array("q", rows).tobytes(), str(out))
     saved = [json.loads(line) for line in out.read_text().splitlines()]
     assert saved == [exchanges[row] for row in rows] != []
+    assert out.stat().st_mode & 0o777 == 0o600
 
 
 def shown(rows: Sequence[Row]) -> str:

@@ -85,6 +85,29 @@ def test_it_ends_with_the_capture_and_what_was_asked_for_is_written(folder: Path
 
 @pytest.mark.slow
 @pytest.mark.capturing
+def test_a_file_is_proposed_that_the_user_can_write_who_it_has_become(folder: Path) -> None:
+    """In the folder for temporary files, because the current one is root's; nobody else can read it."""
+    with listener() as server:
+        process, terminal = started("sniff", "-i", "lo", "--port", str(server.getsockname()[1]), "-Z", "nobody")
+        read_until(terminal, "in flight")
+        listening(process.pid)
+        replay(server, FIRST_LOOK)
+        read_until(terminal, "25 exchanges")
+        os.write(terminal, b"s")
+        read_until(terminal, "as JSON lines to")
+        os.write(terminal, b"\r")
+        read_until(terminal, "written to")
+        (out,) = folder.glob("exchanges-*.jsonl")
+        assert out.stat().st_mode & 0o777 == 0o600 and out.stat().st_uid != 0
+        assert len(out.read_text().splitlines()) == 25
+        os.write(terminal, b"q")
+        read_until(terminal, "packets dropped\r\n")
+        assert process.wait(PATIENCE_S) == 0
+        os.close(terminal)
+
+
+@pytest.mark.slow
+@pytest.mark.capturing
 def test_without_the_extra_it_prints_lines_and_says_what_would_show_more(tmp_path: Path) -> None:
     """One line on stderr; the packages of the screen are nowhere."""
     (tmp_path / "sitecustomize.py").write_text(
