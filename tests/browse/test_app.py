@@ -77,6 +77,35 @@ def test_a_topic_that_is_missing_is_found_by_its_errors_and_followed() -> None:
 
 
 @pytest.mark.slow
+def test_what_stands_before_the_cursor_is_found_from_the_end_of_the_list() -> None:
+    """A live list stands at its end. The one error is CreateTopics of a topic that exists; the group joins twice."""
+
+    async def script(user: Browsing) -> None:
+        await user.read()
+        shown = user.app.exchanges.list
+
+        def row() -> int:
+            return shown.row or 0
+
+        await user.press("end", "e")
+        await user.until(lambda: "CreateTopics" in shown.cells.text(row()))
+        assert user.notes() == ["error: went on at the other end of the list"]
+        await user.press("E")
+        await user.until(lambda: "no other error" in user.notes())
+        await user.press("end", "slash")
+        await user.type("joing")
+        await user.press("enter")
+        await user.until(lambda: "MEMBER_ID_REQUIRED" in shown.cells.text(row()))
+        first = row()
+        await user.press("n")
+        await user.until(lambda: row() == first + 1)
+        await user.press("n")
+        await user.until(lambda: row() == first)
+
+    browse(CAPTURES / "first-look.pcap", script)
+
+
+@pytest.mark.slow
 def test_a_throttled_producer_is_seen_in_the_order_of_latencies() -> None:
     """The longest wait is that in the muted channel: 3.52 s, as throttle_time_ms of the answer before says."""
 
