@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Callable, Sequence
+from secrets import token_hex
+from tempfile import gettempdir
 from typing import ClassVar, Final
 
 from textual import on
@@ -57,6 +59,8 @@ class BrowseApp(App[None]):
     Tabs { height: 2; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("question_mark", "help", "Help"),
+        Binding("q", "quit", "Quit"),
         Binding("f", "filter", "Filter"),
         Binding("slash", "search", "Search"),
         Binding("e", "error(1)", "Error"),
@@ -75,8 +79,6 @@ class BrowseApp(App[None]):
         Binding("N", "again(-1)", show=False),
         Binding("b", "by", show=False),
         Binding("d", "dark", show=False),
-        Binding("question_mark", "help", "Help"),
-        Binding("q", "quit", "Quit"),
         Binding("escape", "previous", show=False),
         *(Binding(str(at + 1), f"tab('{name}')", show=False) for at, name in enumerate(TABS)),
     ]
@@ -380,7 +382,8 @@ class BrowseApp(App[None]):
                 elif path:
                     self.reading.start(name, work, self._saved, self.model.numbers_of(rows).tobytes(), path)
 
-            self.push_screen(Question(question.format(format_units.count(len(rows), "exchange")), file), save)
+            asked = question.format(format_units.count(len(rows), "exchange"))
+            self.push_screen(Question(asked, _proposed(file)), save)
 
         target = self.query_one("#doctor-view", TextView).target if self.tab == "doctor" else None
         if target is not None:
@@ -400,3 +403,11 @@ class BrowseApp(App[None]):
 
     def action_help(self) -> None:
         self.push_screen(HelpScreen())
+
+
+def _proposed(file: str) -> str:
+    """A file in the current folder, else one in that for temporary files, whose name nobody can foresee."""
+    if os.access(".", os.W_OK):
+        return file
+    stem, dot, ending = file.partition(".")
+    return os.path.join(gettempdir(), f"{stem}-{token_hex(4)}{dot}{ending}")

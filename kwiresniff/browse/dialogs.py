@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from rich.table import Table
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -15,7 +16,7 @@ HELP = (
     ("Everywhere", (
         ("1 to 6", "Exchanges, Timeline, Stats, Topics, Groups, Doctor"),
         ("Tab", "next part of the screen"),
-        ("Up Down PgUp PgDn Home End", "move; j and k, too, and the mouse"),
+        ("Up Down", "move; PgUp, PgDn, Home, End, j, k and the mouse, too"),
         ("Enter", "open: an exchange, a row's exchanges, a finding's packets"),
         ("Esc", "back: from a part to the list, then to what was listed before"),
         ("p End", "live: pause; follow the newest exchange"),
@@ -54,14 +55,13 @@ class HelpScreen(ModalScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark,enter", "dismiss", "Close")]
 
     def compose(self) -> ComposeResult:
-        text = Text()
-        for title, keys in HELP:
-            text.append(f"{title}\n", "bold")
-            for key, what in keys:
-                text.append(f"  {key:<27}", "bold").append(f"{what}\n")
-        text.right_crop(1)
         with VerticalScroll():
-            yield Static(text)
+            for title, keys in HELP:
+                yield Static(Text(title, "bold"))
+                table = Table.grid(padding=(0, 2))
+                for key, what in keys:
+                    table.add_row("", Text(f"{key:<10}", "bold"), what)
+                yield Static(table)
 
 
 class Question(ModalScreen[str | None]):

@@ -269,20 +269,24 @@ class ExchangesPane(Vertical):
         self._find(lambda row: text in line(row).lower(), step, repr(text))
 
     def _find(self, is_wanted: Callable[[int], bool], step: int, what: str) -> None:
-        """Goes to the next row that is wanted, from the cursor on, in a thread."""
+        """Goes to the next row that is wanted, from the cursor on and round the end of the list, in a thread."""
         self.list.focus()
         rows, start = self.selection.rows, self.list.cursor
         call = self.app.call_from_thread
 
         def find() -> None:
             worker = get_current_worker()
-            for place in range(start + 1, len(rows)) if step > 0 else range(start - 1, -1, -1):
+            count = len(rows)
+            for distance in range(1, count):
                 if worker.is_cancelled:
                     return
+                place = (start + step * distance) % count
                 if is_wanted(rows[place]):
                     call(self.list.go_to, place)
+                    if (place < start) is (step > 0):
+                        call(partial(self.notify, f"{what}: went on at the other end of the list", markup=False))
                     return
-            call(partial(self.notify, f"no further {what}", markup=False))
+            call(partial(self.notify, f"no other {what}", markup=False))
 
         self.run_worker(find, group="find", exclusive=True, thread=True)
 

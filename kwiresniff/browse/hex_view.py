@@ -43,7 +43,7 @@ class HexView(LineView):
             self._note = "too large to be shown here: see kwiresniff read -vv" if large else "no bytes"
             if details is not None and not details.shows_bytes:
                 self._note = "not shown with --redact"
-        self._title = f"{side} {len(self._frame):,} bytes"
+        self._title = f"{side} {len(self._frame):,} bytes" if details is not None else ""
         self._lit = (0, 0)
         if node is not None and node.offset >= 0:
             decompressed = node.derived and not isinstance(node.value, dict)

@@ -16,6 +16,7 @@ from kwiresniff.cli.browse_jobs import checked_filter
 from kwiresniff.cli.event_output import dissection_of
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions, capture_command
+from kwiresniff.cli.redact_key import with_redact_key
 from kwiresniff.errors import KwiresniffError
 from kwiresniff.index import ExchangeIndex, ExchangeReader
 from kwiresniff.index.exchange_reader import WHOLE
@@ -52,6 +53,7 @@ def model_of(
 
     ``captured`` tells how far a live capture has come.
     """
+    options = with_redact_key(options)
     source = EventSource(captures, options, WHOLE)  # never read: it has the plugins, and the names of topics
     topics, index, places = source.analyzer.topics, ExchangeIndex(), PacketPlaces()
 

@@ -70,11 +70,15 @@ class _Clock:
         self._seconds = seconds
         self._next = time.monotonic()
 
+    def is_due(self) -> bool:
+        """Whether it is time, and will be until the clock rests."""
+        return time.monotonic() >= self._next
+
     def is_time(self) -> bool:
-        now = time.monotonic()
-        if now < self._next:
+        """The same; then it is not for a while."""
+        if not self.is_due():
             return False
-        self._next = now + self._seconds
+        self.rest(self._seconds)
         return True
 
     def rest(self, seconds: float) -> None:
@@ -185,7 +189,7 @@ class _Tabs:
         self._timeline = GroupTimeline(topic_name, clusters)
         self._topics = TopicTraffic(topic_name, clusters)
         self._problems: list[Problem] = []
-        self.changed = True
+        self.changed = False
 
     def exchange(self, exchange: Exchange) -> None:
         """An exchange."""
@@ -229,18 +233,23 @@ def report_captures(
     """Reads the captures and sends what the tabs show (``Reported``), of a live capture again and again. ``by`` are the
     dimensions of the statistics.
     """
-    clock = _Clock(REPORT_S)
+    clock, is_told = _Clock(REPORT_S), False
 
     def wait() -> None:
         source.analyzer.look_for_secrets()
+        tabs.changed = tabs.changed or not is_told  # that there is nothing yet is told, too
         on_buffer()
 
     def on_buffer() -> None:
-        if is_live and tabs.changed and clock.is_time():
-            began = time.monotonic()
+        nonlocal is_told
+        if not is_live or not clock.is_due():
+            return
+        began = time.monotonic()
+        source.release()
+        if tabs.changed:
             source.analyzer.end_attempts(SILENT_NS)
-            source.release()
             send(tabs.reported(expression, done=False))
+            is_told = True
             clock.rest((time.monotonic() - began) / REPORT_SHARE)
 
     is_live = is_spool(captures[0])
@@ -282,7 +291,7 @@ def save_exchanges(send: Send, captures: Sequence[str], options: ReadOptions, nu
     """Writes the exchanges with some numbers to a file as JSON Lines, and sends how many (``Saved``)."""
     source = source_of(captures, options, Needs("records", text=json_text))
     check_target(source.files, path)
-    with Output(path) as out:
+    with Output(path, private=True) as out:
         writer = WRITERS["jsonl"](out.stream, source.files)
         chosen = _Chosen(captures, numbers, writer.write)
         source.read(CallingSink(chosen.add))

@@ -32,7 +32,7 @@ class _Review:
         self._looked = time.monotonic()
         self._written = False
         rules = examiners_of(source.plugins)
-        self.examination = LiveExamination(lambda: Doctors(source.topic_name, rules))
+        self.examination = LiveExamination(lambda: Doctors(source.topic_name, rules, source.clusters))
         self.counts = dict.fromkeys(SEVERITIES, 0)
 
     def print_changes(self, *, now: bool = False) -> None:
@@ -41,6 +41,7 @@ class _Review:
             return
         self._looked = time.monotonic()
         self._source.analyzer.end_attempts(SILENT_NS)
+        self._source.release()
         came, over = self.examination.review(time.time_ns())
         for finding in came:
             if self._written:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
+
+from kwiresniff.cli.options import ReadOptions
 from kwiresniff.errors import KwiresniffError
 
 #: What a key file may have at most. A passphrase or a random key has less than a hundred bytes.
@@ -26,3 +29,13 @@ def redact_key(file: str | None, key: str | None) -> str | None:
     if not content:
         raise KwiresniffError(f"{file}: the key is empty; write one into it, as with: openssl rand -hex 32")
     return content.decode("utf-8", "surrogateescape")
+
+
+def with_redact_key(options: ReadOptions) -> ReadOptions:
+    """The options with a key in the place of a key file, and with a random one where ``--redact`` stands alone: all
+    processes that are given them hash alike, and none has to read the file. Raises KwiresniffError, as ``redact_key``.
+    """
+    key = redact_key(options.redact_key_file, options.redact_key)
+    if key is None and options.redact:
+        key = secrets.token_hex(32)
+    return options._replace(redact_key=key, redact_key_file=None)

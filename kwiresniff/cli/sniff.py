@@ -23,6 +23,7 @@ from kwiresniff.cli.interrupts import ready
 from kwiresniff.cli.metrics import AddressType, served_metrics
 from kwiresniff.cli.options import DurationType, ReadOptions, live_options
 from kwiresniff.cli.outcomes import INTERRUPTED, one_line
+from kwiresniff.cli.redact_key import with_redact_key
 from kwiresniff.cli.sniff_view import show, show_screen, view_of
 from kwiresniff.cli.tables import ByType
 
@@ -199,6 +200,7 @@ def command(
     it, after what was seen has been printed. Started as root, it gives that up before it reads the first packet.
     """
     _check_files(write, file_size, seconds, files)
+    options = with_redact_key(options)  # as root, if we are: the file may be for root alone
     view = view_of(form, watched, by, topic_metrics=topic_metrics)
     wanted = LiveOptions(
         interfaces=tuple(dict.fromkeys(interfaces)),

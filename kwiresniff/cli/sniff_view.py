@@ -149,7 +149,7 @@ def _count(live: LiveCapture, source: EventSource, names: tuple[tuple[str, ...],
 
 def _follow_topics(live: LiveCapture, source: EventSource) -> bool:
     """Topics, every second and at the end."""
-    traffic = TopicTraffic(source.topic_name)
+    traffic = TopicTraffic(source.topic_name, source.clusters)
 
     def write() -> None:
         found = [topic_with_names(topic, source.names) for topic in traffic.topics()]
@@ -176,6 +176,7 @@ def _print_again(
 
     def print_now() -> None:
         nonlocal printed, due
+        source.release()
         if source.shown == printed:
             return
         began = time.monotonic()

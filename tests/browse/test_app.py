@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,35 @@ def test_a_topic_that_is_missing_is_found_by_its_errors_and_followed() -> None:
         assert all("orders" in line for line in user.listed())
 
     browse(INCIDENTS / "missing-topic.pcap.xz", script)
+
+
+@pytest.mark.slow
+def test_what_stands_before_the_cursor_is_found_from_the_end_of_the_list() -> None:
+    """A live list stands at its end. The one error is CreateTopics of a topic that exists; the group joins twice."""
+
+    async def script(user: Browsing) -> None:
+        await user.read()
+        shown = user.app.exchanges.list
+
+        def row() -> int:
+            return shown.row or 0
+
+        await user.press("end", "e")
+        await user.until(lambda: "CreateTopics" in shown.cells.text(row()))
+        assert user.notes() == ["error: went on at the other end of the list"]
+        await user.press("E")
+        await user.until(lambda: "no other error" in user.notes())
+        await user.press("end", "slash")
+        await user.type("joing")
+        await user.press("enter")
+        await user.until(lambda: "MEMBER_ID_REQUIRED" in shown.cells.text(row()))
+        first = row()
+        await user.press("n")
+        await user.until(lambda: row() == first + 1)
+        await user.press("n")
+        await user.until(lambda: row() == first)
+
+    browse(CAPTURES / "first-look.pcap", script)
 
 
 @pytest.mark.slow
@@ -239,6 +269,21 @@ def test_every_tab_fits_every_terminal(size: tuple[int, int]) -> None:
         await user.pilot.pause()
 
     browse(INCIDENTS / "churn-classic.pcap.xz", script, size=size)
+
+
+@pytest.mark.slow
+def test_help_and_the_way_out_are_named_on_a_narrow_terminal() -> None:
+    """The line of keys is cut off at the right; in the help no text stands below its key."""
+
+    async def script(user: Browsing) -> None:
+        await user.read()
+        keys = "".join(segment.text for line in user.app.screen._compositor.render_strips() for segment in line)
+        assert "? Help" in keys and "q Quit" in keys
+        await user.press("question_mark")
+        shown = ["".join(one.text for one in line).strip() for line in user.app.screen._compositor.render_strips()]
+        assert any(re.search(r"│ {15}before +│", line) for line in shown)
+
+    browse(CAPTURES / "first-look.pcap", script, size=(80, 24))
 
 
 @pytest.mark.slow

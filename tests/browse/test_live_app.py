@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from kwiresniff.capture import open_captures
 from kwiresniff.model import Segment
 from tests.support.browsing import Browsing, Live, watch
 from tests.support.capture_files import heartbeats
 from tests.support.conversation import Wire, heartbeat, heartbeat_response
+from tests.support.paths import CAPTURES
 from tests.support.sample import slow_if
 
 
@@ -67,6 +69,30 @@ def test_a_filter_lists_what_was_there_and_what_comes_and_the_tabs_count_it(tmp_
         await user.until(lambda: "Heartbeat 10" in user.text("#stats-view"))
 
     watch(live, script)
+
+
+@pytest.mark.slow
+def test_the_tabs_count_what_came_last_although_nobody_tells_its_cluster_and_nothing_follows(tmp_path: Path) -> None:
+    """Also when a filter has them counted anew."""
+    live = Live(tmp_path / "live")
+
+    async def script(user: Browsing) -> None:
+        live.give(list(open_captures([str(CAPTURES / "first-look.pcap")])))
+        await user.press("3")
+        await user.until(lambda: "OffsetCommit 2" in user.text("#stats-view"))
+        live.give(beats(5, 0))  # with another broker
+        await user.until(lambda: "Heartbeat 5" in user.text("#stats-view"))
+        for expression, others in (("api == Heartbeat", False), ("", True)):
+            user.app.show_filter(expression)
+            await user.press("3")
+            await user.until(partial(counts, user, "Heartbeat 5", others))
+
+    watch(live, script)
+
+
+def counts(user: Browsing, text: str, others: bool) -> bool:
+    shown = user.text("#stats-view")
+    return text in shown and ("OffsetCommit" in shown) is others
 
 
 @pytest.mark.slow

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from array import array
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kwiresniff.base.api_keys import PRODUCE
 from kwiresniff.browse.messages import Indexed, Matches, Reported, Saved
 from kwiresniff.cli.browse import model_of
 from kwiresniff.cli.browse_jobs import filter_captures, index_captures, report_captures, save_exchanges, save_packets
@@ -16,6 +19,7 @@ from kwiresniff.cli.options import ReadOptions
 from kwiresniff.errors import ExportError
 from kwiresniff.index import ExchangeIndex
 from kwiresniff.index.background import Background, Failed
+from kwiresniff.render.tree_row import Row
 from tests.support.command import Run
 from tests.support.paths import CAPTURES
 from tests.support.sample import mostly_slow
@@ -84,7 +88,7 @@ def test_a_filter_chooses_what_is_counted_and_not_what_is_found(kwiresniff: Run)
 
 
 def test_saved_rows_are_the_lines_of_read(tmp_path: Path, kwiresniff: Run) -> None:
-    """In every member."""
+    """In every member, and for their owner alone."""
     path, out = RECORDINGS[0], tmp_path / "saved.jsonl"
     read = [json.loads(line) for line in kwiresniff("read", str(path), "-o", "jsonl").out.splitlines()]
     exchanges = [one for one in read if one["kind"] == "exchange"]
@@ -93,6 +97,32 @@ def test_saved_rows_are_the_lines_of_read(tmp_path: Path, kwiresniff: Run) -> No
     save_exchanges(sent.append, [str(path)], ReadOptions(), array("q", rows).tobytes(), str(out))
     saved = [json.loads(line) for line in out.read_text().splitlines()]
     assert saved == [exchanges[row] for row in rows] != []
+    assert out.stat().st_mode & 0o777 == 0o600
+
+
+def shown(rows: Sequence[Row]) -> str:
+    """The text of rows of a tree."""
+    return "".join(str(row.chunks) + shown(row.children) for row in rows)
+
+
+def test_all_processes_of_a_program_hash_with_one_key_and_those_of_another_with_another(tmp_path: Path) -> None:
+    """Without --redact-key, too: what is saved has the hashes that the tree shows."""
+    path, out = str(CAPTURES / "first-look.pcap"), tmp_path / "saved.jsonl"
+    found = []
+    for _ in range(2):
+        model, jobs = model_of((path,), ReadOptions(redact=True))
+        jobs.read_index(model.take, *jobs.arguments)
+        row = [model.index.apis[2 * row] for row in range(len(model.index))].index(PRODUCE)
+        details = model.details(row, whole=True)
+        tree = shown(details.rows) if details is not None else ""
+        work = Background(jobs.save_rows, *jobs.arguments, array("q", [row]).tobytes(), str(out))
+        assert isinstance(work.receive(), Saved)
+        with pytest.raises(EOFError):
+            work.receive()
+        hashes = set(re.findall(r'"hash":"(\w+)"', out.read_text()))
+        assert hashes and all(one in tree for one in hashes)
+        found.append(hashes)
+    assert not found[0] & found[1]
 
 
 def test_saved_packets_are_those_that_read_writes(tmp_path: Path, kwiresniff: Run) -> None:

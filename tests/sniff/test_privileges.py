@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
 import shutil
 import ssl
 import stat
@@ -119,6 +120,29 @@ def test_the_caller_of_sudo_owns_every_file_of_a_rotation(start: Start, folder: 
         (sudo.pw_uid, sudo.pw_gid, 0o600)
     }
     assert not [line for line in sniffer.err if "root" in line]
+
+
+@pytest.mark.capturing
+def test_a_key_of_hashes_that_only_root_can_read_is_read_before_root_is_given_up(start: Start, tmp_path: Path) -> None:
+    """The hashes are those of read with the same key."""
+    key = tmp_path / "key"
+    key.write_text("between us\n")
+    key.chmod(0o600)
+    with listener() as server:
+        port = str(server.getsockname()[1])
+        sniffer = start(
+            "sniff", "-i", "lo", "--port", port, "--redact-key-file", str(key), "-Z", "nobody", "-o", "jsonl"
+        )
+        capturing(sniffer)
+        sniffer.wait_for(lambda: is_not_root(sniffer))
+        replay(server, FIRST_LOOK)
+        sniffer.wait_for(lambda: len(objects(list(sniffer.out))) == 25)
+        sniffer.interrupt()
+    found, wanted = (
+        sorted(re.findall(r'"hash":"(\w+)"', "\n".join(lines)))
+        for lines in (sniffer.out, read("--redact-key", "between us", FIRST_LOOK))
+    )
+    assert found == wanted != []
 
 
 @pytest.mark.capturing

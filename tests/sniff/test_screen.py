@@ -11,12 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.replay import listener
+from tests.support.replay import Conversation, conversations, listener, say
 from tests.support.sniffing import FIRST_LOOK, Sniffer, is_listening, replay
 from tests.support.terminals import PATIENCE_S, read_until, started
 
 #: Control sequences of xterm that lead to the alternate screen and back.
 ENTER, LEAVE = "\x1b[?1049h", "\x1b[?1049l"
+#: The id of the cluster in the recording.
+CLUSTER = b"a3dpcmVzbmlmZi1kZW1vMQ"
 
 
 @pytest.fixture
@@ -85,6 +87,31 @@ def test_it_ends_with_the_capture_and_what_was_asked_for_is_written(folder: Path
 
 @pytest.mark.slow
 @pytest.mark.capturing
+def test_a_file_is_proposed_that_the_user_can_write_who_it_has_become(folder: Path) -> None:
+    """In the folder for temporary files, because the current one is root's; nobody else can read it."""
+    with listener() as server:
+        process, terminal = started(
+            "sniff", "-i", "lo", "--port", str(server.getsockname()[1]), "-Z", "nobody", "--live"
+        )
+        read_until(terminal, "in flight")
+        listening(process.pid)
+        replay(server, FIRST_LOOK)
+        read_until(terminal, "25 exchanges")
+        os.write(terminal, b"s")
+        read_until(terminal, "as JSON lines to")
+        os.write(terminal, b"\r")
+        read_until(terminal, "written to")
+        (out,) = folder.glob("exchanges-*.jsonl")
+        assert out.stat().st_mode & 0o777 == 0o600 and out.stat().st_uid != 0
+        assert len(out.read_text().splitlines()) == 25
+        os.write(terminal, b"q")
+        read_until(terminal, "packets dropped\r\n")
+        assert process.wait(PATIENCE_S) == 0
+        os.close(terminal)
+
+
+@pytest.mark.slow
+@pytest.mark.capturing
 def test_without_the_extra_it_prints_lines_and_says_what_would_show_more(tmp_path: Path) -> None:
     """One line on stderr; the packages of the screen are nowhere."""
     (tmp_path / "sitecustomize.py").write_text(
@@ -105,6 +132,15 @@ def test_without_the_extra_it_prints_lines_and_says_what_would_show_more(tmp_pat
         os.close(terminal)
 
 
+def starting_with(title: str, sniffer: Sniffer) -> list[str]:
+    return [line for line in list(sniffer.out) if line.startswith(title)]
+
+
+def elsewhere(said: bytes) -> bytes:
+    """Bytes of the recording as another cluster's, whose broker has another address."""
+    return said.replace(CLUSTER, CLUSTER[::-1]).replace(b"10.9.0.1", b"10.9.0.9")
+
+
 @pytest.mark.slow
 @pytest.mark.capturing
 @pytest.mark.parametrize(("form", "title"), [("stats", "api "), ("topics", "orders")])
@@ -119,10 +155,32 @@ def test_into_a_pipe_tables_are_printed_again_while_exchanges_come(
         for times in (1, 2):
             replay(server, FIRST_LOOK)
             sniffer.wait_for(
-                lambda times=times: sum(line.startswith(title) for line in list(sniffer.out)) >= times  # type: ignore[misc]
+                lambda times=times: len(starting_with(title, sniffer)) >= times  # type: ignore[misc]
             )
         sniffer.interrupt()
-    assert [line for line in sniffer.out if line.startswith(title)]
+    assert starting_with(title, sniffer)
+
+
+@pytest.mark.slow
+@pytest.mark.capturing
+def test_topics_of_one_name_in_two_clusters_are_two_blocks(start: Callable[..., Sniffer]) -> None:
+    """Each has what was read of its own cluster, and they are listed before brokers have told their clusters."""
+    with listener() as server, listener() as other:
+        ports = [str(one.getsockname()[1]) for one in (server, other)]
+        sniffer = start("sniff", "-i", "lo", "--port", ports[0], "--port", ports[1], "-o", "topics")
+        sniffer.wait_for(lambda: any("listening on" in line for line in list(sniffer.err)))
+        listening(sniffer.process.pid)
+        for is_named in (False, True):
+            for one in conversations(FIRST_LOOK):
+                if any(CLUSTER in said for forth, said in one.turns if not forth) is is_named:
+                    say(server, one)
+                    say(other, Conversation([(forth, elsewhere(said)) for forth, said in one.turns]))
+            title = "orders" if is_named else ""
+            sniffer.wait_for(lambda title=title: len(starting_with(title, sniffer)) >= 2)  # type: ignore[misc]
+        sniffer.interrupt()
+    last = starting_with("orders", sniffer)[-2:]
+    assert sorted(line.split()[2] for line in last) == sorted(name.decode() for name in (CLUSTER, CLUSTER[::-1]))
+    assert all("out 5 records 255 B" in line for line in last)
 
 
 def test_live_without_a_terminal_is_a_mistake_of_usage(start: Callable[..., Sniffer]) -> None:
