@@ -35,6 +35,33 @@ def test_a_few_retriable_errors_are_normal(count: int, severity: str) -> None:
     assert found.evidence[0] == (3, START_NS + 10_000 + 1_000_000)
 
 
+@pytest.mark.parametrize(
+    ("api", "key", "error", "request_", "words"),
+    [
+        ("JoinGroup", 11, (26, "INVALID_SESSION_TIMEOUT"), {"session_timeout_ms": 1000}, ": session.timeout.ms=1000"),
+        (
+            "InitProducerId", 22, (50, "INVALID_TRANSACTION_TIMEOUT"), {"transaction_timeout_ms": 3_600_000},
+            ": transaction.timeout.ms=3600000",
+        ),
+    ],
+)  # fmt: skip
+def test_a_setting_that_is_refused_is_told_with_its_value(
+    api: str, key: int, error: tuple[int, str], request_: dict[str, int], words: str
+) -> None:
+    """As the request has it."""
+    errors, answer = [("error_code", *error, False)], {"error_code": error[0]}
+    (found,) = findings(exchange(api, key, 4, request=request_, response=answer, errors=errors, outcome="error"))
+    assert found.severity == "error" and found.title.endswith(words)
+
+
+def test_a_topic_that_may_not_be_named_so_is_told_with_its_name() -> None:
+    """INVALID_TOPIC_EXCEPTION stands beneath it in Metadata."""
+    body = {"topics": [{"error_code": 17, "name": "orders/eu", "partitions": []}]}
+    errors = [("topics[0].error_code", 17, "INVALID_TOPIC_EXCEPTION", False)]
+    (found,) = findings(exchange("Metadata", 3, 12, request={}, response=body, errors=errors, outcome="error"))
+    assert found.title.endswith("as none may be named: orders/eu")
+
+
 QUORUM = failed("NOT_LEADER_OR_FOLLOWER", 6, "__cluster_metadata")
 
 

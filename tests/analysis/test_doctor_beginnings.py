@@ -177,7 +177,7 @@ def test_a_group_that_assigns_nothing_is_told(events: list[Event], expected: lis
     assert codes(*events) == expected
 
 
-def sought(key: str, *, more: bool = False, broker: str = "10.0.0.1:9092") -> list[Event]:
+def sought(key: str, *, more: bool = False, reads: bool = False, broker: str = "10.0.0.1:9092") -> list[Event]:
     """A client asks where its group is coordinated, and is connected there for 12 s."""
     on = connection(5, "10.0.0.5:6000")
     place = {"key": key, "host": "10.0.0.1", "port": 9092, "error_code": 0}
@@ -189,6 +189,8 @@ def sought(key: str, *, more: bool = False, broker: str = "10.0.0.1:9092") -> li
     if more:
         body = {"group_id": key, "member_id": "m"}
         events.append(exchange("Heartbeat", 12, 4, request=body, response={}, on=on, start_ns=at(2)))
+    if reads:
+        events.append(exchange("Fetch", 1, 13, request={}, response={}, on=on, start_ns=at(2)))
     return [*events, closed(6, "client", 12 * SECOND, broker)]
 
 
@@ -197,6 +199,7 @@ def sought(key: str, *, more: bool = False, broker: str = "10.0.0.1:9092") -> li
     [
         pytest.param(sought("mail"), TOLD, id="never joins"),
         pytest.param(sought("mail", more=True), [], id="is a member"),
+        pytest.param(sought("mail", reads=True), [], id="assigns partitions to itself"),
         pytest.param(sought("mail", broker="10.0.0.2:9092"), [], id="does not reach the coordinator"),
     ],
 )

@@ -144,3 +144,47 @@ def test_members_that_are_restarted_once_are_no_more_than_a_deployment(members: 
     assert (once.code, once.severity) == ("rebalances", "info")
     assert (twice.code, twice.severity) == ("rebalances", "warning")
     assert members == 1 or "as its members are restarted" in once.title
+
+
+def own_commit(number: int, client: str, group: str = "g", member: str = "") -> Exchange:
+    """A commit of orders-0, by default of nobody who is a member."""
+    topics = [{"name": "orders", "partitions": [{"partition_index": 0, "committed_offset": number}]}]
+    request = {"group_id": group, "member_id": member, "generation_id_or_member_epoch": -1, "topics": topics}
+    start_ns = START_NS + number * SECOND
+    return exchange("OffsetCommit", 8, 8, request=request, response={}, client_id=client, start_ns=start_ns)
+
+
+@pytest.mark.parametrize(("commits", "severity"), [(True, "info"), (False, "warning")])
+def test_a_job_that_is_started_again_and_again_and_commits_is_no_churn(commits: bool, severity: str) -> None:
+    """The only member, which leaves in order each time."""
+    events: list[Event] = []
+    for number in range(5):
+        at, member = number * 20, f"m-{number}"
+        answer = {"member_id": member, "members": [{"member_id": member}], "generation_id": number}
+        left = {"group_id": "g", "members": [{"member_id": member}]}
+        start_ns, end_ns = START_NS + at * SECOND, START_NS + (at + 9) * SECOND
+        events.append(exchange("JoinGroup", 11, 7, request={"group_id": "g"}, response=answer, start_ns=start_ns))
+        events += [own_commit(at + 5, "billing-1", member=member)] if commits else []
+        events.append(exchange("LeaveGroup", 13, 4, request=left, response={}, start_ns=end_ns))
+    (found,) = [one for one in findings(*events) if one.code == "rebalances"]
+    assert found.severity == severity and "its only member comes and goes: 5 joins, 5 leaves" in found.title
+
+
+@pytest.mark.parametrize(
+    ("events", "is_told"),
+    [
+        pytest.param([own_commit(n, f"worker-{n % 2}") for n in range(8)], True, id="by turns"),
+        pytest.param([own_commit(n, f"worker-{n // 4}") for n in range(8)], False, id="one takes over"),
+        pytest.param([own_commit(n, f"worker-{n % 2}", f"g-{n % 2}") for n in range(8)], False, id="two groups"),
+        pytest.param([own_commit(n, f"worker-{n % 2}", member="m") for n in range(8)], False, id="members"),
+    ],
+)
+def test_clients_that_commit_for_a_group_by_turns_without_being_members_are_told(
+    events: list[Event], is_told: bool
+) -> None:
+    """Each assigns the same partition to itself."""
+    found = [one for one in findings(*events) if one.code == "standalone_consumers"]
+    assert bool(found) == is_told
+    for one in found:
+        assert (one.severity, one.subject, one.numbers["turns"]) == ("warning", "group g", 7)
+        assert one.named("topic") == ["orders"] and len(one.named("client")) == 2

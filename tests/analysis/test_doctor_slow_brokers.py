@@ -9,7 +9,7 @@ import pytest
 from kwiresniff.model import Event, Exchange
 from kwiresniff.results.findings import Finding
 from tests.support.exchanges import START_NS, connection, exchange
-from tests.support.incidents import CLIENT, SECOND, findings, metadata, partition
+from tests.support.incidents import CLIENT, SECOND, closed, findings, metadata, partition
 
 MILLISECOND = SECOND // 1000
 
@@ -247,3 +247,18 @@ def test_few_writes_that_are_a_little_late_are_what_a_busy_moment_costs(
         write("orders", 1, n * SECOND // 10, (took_ms if n % every == 0 else 4) * MILLISECOND) for n in range(200)
     ]  # fmt: skip
     assert [one.severity for one in findings(*sent) if one.code == "late_writes"] == severities
+
+
+@pytest.mark.parametrize(
+    ("lost", "severity"),
+    [
+        pytest.param({"retransmits": [8, 12], "recovered": [0, 0]}, "info", id="all came to the capture point twice"),
+        pytest.param({"retransmits": [8, 11], "recovered": [0, 1]}, "warning", id="one was lost before it"),
+    ],
+)
+def test_late_writes_show_loss_where_a_segment_was_lost(lost: dict[str, list[int]], severity: str) -> None:
+    """Tail loss probes, which late acknowledgements bring about, are sent on busy machines as well."""
+    sent = [write("orders", 1, n * SECOND // 10, (1200 if n % 20 == 0 else 4) * MILLISECOND) for n in range(200)]
+    ends = closed(21, "client", 60 * SECOND, broker="10.0.0.1:9092", packets=[800, 800], bytes=[9, 9], **lost)
+    (one,) = [one for one in findings(*sent, ends) if one.code in {"retransmits", "late_writes"}]
+    assert (one.code, one.severity) == ("retransmits", severity)

@@ -73,6 +73,26 @@ def test_an_offset_out_of_range_has_the_offset_and_the_range() -> None:
     assert "its range is not in the capture" in found.title
 
 
+def test_an_offset_whose_records_were_deleted_names_who_did_it() -> None:
+    """From the offset on, up to the low watermark that DeleteRecords answers; only where it came before the fetch."""
+    asked = {"topics": [{"topic_id": "id-1", "partitions": [{"partition": 2, "fetch_offset": 120}]}]}
+    answer = {"responses": [{"topic_id": "id-1", "partitions": [{"partition_index": 2, "error_code": 1}]}]}
+    errors = [("responses[0].partitions[0].error_code", 1, "OFFSET_OUT_OF_RANGE", False)]
+    failed = exchange(request=asked, response=answer, errors=errors, outcome="error")
+    done = {
+        "topics": [{"name": "orders", "partitions": [{"partition_index": 2, "error_code": 0, "low_watermark": 207}]}]
+    }
+    deleted = exchange("DeleteRecords", 21, 2, request={}, response=done, client_id="cleaner")
+    named = metadata(partition(2, 1, 0))
+    (found,) = findings(named, deleted, failed)
+    assert (found.code, found.severity) == ("offset_out_of_range", "warning")
+    assert found.title.endswith("had deleted 87 records from there on (DeleteRecords)")
+    assert found.numbers["deleted"] == 87 and found.numbers["deleted_by"][0].startswith("cleaner")
+    assert "retention deleted" not in found.remedy and "the log begins at 207" in found.title
+    (found,) = findings(named, failed, deleted)
+    assert "deleted" not in found.title
+
+
 def test_fencing_names_the_id_and_both_producers() -> None:
     """By the newer epoch; the fenced one is told by its batch."""
     init = {"transactional_id": "pay"}

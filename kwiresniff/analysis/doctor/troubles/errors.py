@@ -50,6 +50,11 @@ COORDINATOR_NS: Final = 10_000_000_000
 #: So many times in vain, for so long, and never found, is not what happens after a start.
 IN_VAIN: Final = 10
 IN_VAIN_NS: Final = 2_000_000_000
+#: Settings whose values brokers refuse, by the code that says so, and the field of the request that has them.
+_REFUSED: Final = {
+    "INVALID_SESSION_TIMEOUT": ("session.timeout.ms", "session_timeout_ms"),
+    "INVALID_TRANSACTION_TIMEOUT": ("transaction.timeout.ms", "transaction_timeout_ms"),
+}
 _ADMIN_REMEDY: Final = "An answer to somebody's command, which was told of it; look there."
 _UNKNOWN: Final = Meaning("warning", "", "Clients do not retry this: look at the answers.")
 _RETRIABLE: Final = Meaning("info", "", "Clients retry this by themselves.")
@@ -77,11 +82,11 @@ class ErrorCodes(CountingObserver):
     """``answered_with_error``: a client was answered with an error code (``error``) that no observer judges.
 
     Notes: ``apis``, ``groups``, ``transactions``, ``principals``, ``topics``, ``concerns``, ``messages``, ``skews`` of
-    timestamps, the ``former`` coordinators. Numbers: whether it is ``retriable``, the answer to an administrator
-    (``is_admins``) or to a follower (``is_followers``), ``largest_bytes`` of a request, ``denied``, who took the right
-    away that is missing (``taken_away``), what there is to say of a transaction that is ``overdue``, and of a
-    coordinator for how long the client searched at the longest (``searched_ns``, -1 of other codes) and whether it was
-    ``found``.
+    timestamps, the ``former`` coordinators, ``values`` that were refused. Numbers: whether it is ``retriable``, the
+    answer to an administrator (``is_admins``) or to a follower (``is_followers``), ``largest_bytes`` of a request,
+    ``denied``, who took the right away that is missing (``taken_away``), what there is to say of a transaction that is
+    ``overdue``, and of a coordinator for how long the client searched at the longest (``searched_ns``, None of other
+    codes) and whether it was ``found``.
     """
 
     kinds = ("answered_with_error",)
@@ -169,6 +174,10 @@ class ErrorCodes(CountingObserver):
             case.note("principals", [str(principal)])
         if name == "INVALID_TIMESTAMP":
             case.note("skews", _skews((request.body if request is not None else None) or {}, ns))
+        if name in _REFUSED:
+            setting, field = _REFUSED[name]
+            value = ((request.body if request is not None else None) or {}).get(field)
+            case.note("values", [f"{setting}={value}"] if isinstance(value, int) else [])
         if name == "COORDINATOR_NOT_AVAILABLE" and exchange.api_key == FIND_COORDINATOR and case.count == 1:
             case.note("former", self._former(case))
         if name in COORDINATOR_CODES and len(self._searches) < MAX_SUBJECTS:
@@ -192,7 +201,7 @@ class ErrorCodes(CountingObserver):
                 denied=denied,
                 taken_away=self._acls.about(denied, case.last_ns),
                 overdue=self.context.overdue.get(client, ""),
-                searched_ns=search.longest_ns if search is not None else -1,
+                searched_ns=search.longest_ns if search is not None else None,
                 found=search is not None and search.found,
             )
 
@@ -332,7 +341,7 @@ def _meaning(one: Observation) -> Meaning:
 def _severity(one: Observation, meaning: Meaning) -> str:
     """That of the code, less where it passes or is told to an administrator, more where a coordinator never comes."""
     numbers, severity, searched_ns = one.numbers, meaning.severity, one.numbers["searched_ns"]
-    if searched_ns >= 0:
+    if searched_ns is not None:
         in_vain = not numbers["found"] and one.count >= IN_VAIN and searched_ns >= IN_VAIN_NS
         if in_vain and searched_ns > COORDINATOR_NS:
             return "error"
@@ -344,13 +353,14 @@ def _severity(one: Observation, meaning: Meaning) -> str:
 
 
 def _title(name: str, meaning: Meaning, one: Observation) -> str:
-    """What a code means, with the user and resource of a denial, or the API alone."""
+    """What a code means, with the user and resource of a denial, what was refused, or the API alone."""
     apis = listed(one.noted("apis"))
     if name.endswith(DENIED):
         users, what = listed(one.noted("principals")), one.numbers["denied"]
         on = f" on {listed(what)}" if what else ""
         return f"{f'user {users}' if users else 'its user'} {meaning.title} ({apis}{on})"
     if meaning.title:
-        return meaning.title
+        refused = one.noted("topics") if name == "INVALID_TOPIC_EXCEPTION" else one.noted("values")
+        return meaning.title + (f": {listed(refused)}" if refused else "")
     concerns = one.noted("concerns")
     return f"the broker answers {apis} with it" + (f" for {listed(concerns)}" if concerns else "")

@@ -1,6 +1,6 @@
 """Fetches from offsets that are not in the log: which partition, which offset, and what range there was.
 
-The response does not name the range. ListOffsets answers and later fetches of the partition do.
+The response does not name the range. ListOffsets answers, DeleteRecords answers and later fetches of the partition do.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from kwiresniff.analysis.doctor.evidence import client_of, clipped
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.observer import CountingObserver
 from kwiresniff.analysis.doctor.subjects import Subjects
-from kwiresniff.analysis.doctor.wording import listed, times
+from kwiresniff.analysis.doctor.wording import counted, listed, times
 from kwiresniff.analysis.places import place_of
-from kwiresniff.base.api_keys import FETCH, LIST_OFFSETS
+from kwiresniff.base.api_keys import DELETE_RECORDS, FETCH, LIST_OFFSETS
 from kwiresniff.model import Body, Exchange
 
 OUT_OF_RANGE = "OFFSET_OUT_OF_RANGE"
@@ -33,27 +33,33 @@ _Partition = tuple[str, str, int]
 
 @dataclass(slots=True, eq=False)
 class _Range:
-    """The first offset of the log, and the one behind its last; -1 where it is not known."""
+    """The first offset of the log, and the one behind its last; -1 where it is not known. Below ``deleted`` the client
+    ``deleter`` has deleted the records."""
 
     first: int = -1
     end: int = -1
+    deleted: int = -1
+    deleter: str = ""
 
 
 class OutOfRange(CountingObserver):
     """``offset_out_of_range``: a client asked for offsets that are not in the log.
 
     Notes: ``apis``, ``topics``, ``concerns``, ``messages``. Numbers: ``asked``, of each partition the offset and the
-    range as far as it is known.
+    range as far as it is known; ``deleted``, how many records from these offsets on DeleteRecords had deleted, and
+    ``deleted_by``, the clients that did it.
     """
 
     kinds = ("offset_out_of_range",)
-    apis = frozenset({LIST_OFFSETS, FETCH})
+    apis = frozenset({DELETE_RECORDS, LIST_OFFSETS, FETCH})
     judges = frozenset({OUT_OF_RANGE})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._asked: dict[tuple[str, _Partition], int] = {}
-        self._ranges: Subjects[_Partition, _Range] = context.subjects(_Range, 4, MAX_RANGES)
+        #: Of those, how many records had been deleted from that offset on, and by whom.
+        self._lost: dict[tuple[str, _Partition], tuple[int, str]] = {}
+        self._ranges: Subjects[_Partition, _Range] = context.subjects(_Range, 5, MAX_RANGES)
         self._wanted = 0
 
     def exchange(self, exchange: Exchange) -> None:
@@ -61,7 +67,9 @@ class OutOfRange(CountingObserver):
         if exchange.response is None or (exchange.api_key == FETCH and self._wanted <= 0):
             return
         body = exchange.response.body
-        if body is not None:
+        if body is not None and exchange.api_key == DELETE_RECORDS:
+            self._delete_records(exchange, body)
+        elif body is not None:
             (self._fetch if exchange.api_key == FETCH else self._list_offsets)(exchange, body)
 
     def failure(self, exchange: Exchange) -> None:
@@ -84,6 +92,8 @@ class OutOfRange(CountingObserver):
             offset = asked.get((place.topic, place.partition))
             if offset is not None and len(self._asked) < MAX_RANGES:
                 self._asked[client, partition] = offset
+                if range_ is not None and offset < range_.deleted:
+                    self._lost[client, partition] = range_.deleted - offset, range_.deleter
 
     def _list_offsets(self, exchange: Exchange, body: Body) -> None:
         request = exchange.request.body if exchange.request is not None else None
@@ -102,6 +112,16 @@ class OutOfRange(CountingObserver):
                 known = self._ranges.of((cluster, clipped(name), one.get("partition_index", -1)))
                 if known is not None:
                     known.first, known.end = (offset, known.end) if kind == EARLIEST else (known.first, offset)
+
+    def _delete_records(self, exchange: Exchange, body: Body) -> None:
+        cluster = self.context.cluster.of(exchange.connection.broker)
+        for topic in body.get("topics") or ():
+            name = clipped(self.context.topic_of(topic))
+            for one in topic.get("partitions") or ():
+                known = self._ranges.of((cluster, name, one.get("partition_index", -1)))
+                if known is not None and not one.get("error_code"):
+                    known.first = known.deleted = max(one.get("low_watermark", -1), known.first)
+                    known.deleter = client_of(exchange)
 
     def _fetch(self, exchange: Exchange, body: Body) -> None:
         cluster = self.context.cluster.of(exchange.connection.broker)
@@ -122,7 +142,11 @@ class OutOfRange(CountingObserver):
                 for (who, partition), offset in self._asked.items()
                 if who == client
             ]
-            yield self.observed(client, "", case, asked=asked[:MAX_LISTED])
+            lost = [one for (who, _), one in self._lost.items() if who == client]
+            numbers: dict[str, Any] = {"asked": asked[:MAX_LISTED]}
+            if lost:
+                numbers |= {"deleted": sum(count for count, _ in lost), "deleted_by": sorted({by for _, by in lost})}
+            yield self.observed(client, "", case, **numbers)
 
 
 def _told(partition: _Partition, offset: int, known: _Range) -> dict[str, str | int | None]:
@@ -148,20 +172,24 @@ def _fetch_offsets(exchange: Exchange, context: Context) -> dict[tuple[str, int]
 @cause("offset_out_of_range", explains=("offset_out_of_range",))
 def offset_out_of_range(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`offset_out_of_range` (warning): a fetch from outside the log; with the partition, the offset asked for, and the
-    range there was as far as the capture shows it.
+    range there was as far as the capture shows it. Where the record at that offset was deleted by DeleteRecords in the
+    capture, who did it, and how many records were deleted from that offset on.
     """
     asked, apis = one.numbers["asked"], one.noted("apis")
     texts = [f"{each['partition']} from offset {each['offset']}; {_range(each)}" for each in asked]
     often = f", {times(one.count)}" if one.count > 1 else ""
+    lost, by_whom = one.numbers.get("deleted", 0), one.numbers.get("deleted_by", [])
+    deleted = f"; {listed(by_whom)} had deleted {counted(lost, 'record')} from there on (DeleteRecords)" if lost else ""
     return told(
         one,
-        f"{OUT_OF_RANGE}: asks for {listed(texts, 3) or listed(one.noted('concerns'))}{often}",
-        _remedy(asked),
+        f"{OUT_OF_RANGE}: asks for {listed(texts, 3) or listed(one.noted('concerns'))}{often}{deleted}",
+        _DELETED if lost else _remedy(asked),
         severity="warning" if "Fetch" in apis else "info",
         numbers={
             "error": OUT_OF_RANGE,
             "concerns": [*apis, *one.noted("concerns")],
             "partitions": asked,
+            **({"deleted": lost, "deleted_by": by_whom} if lost else {}),
             "error_messages": one.noted("messages"),
         },
     )
@@ -193,3 +221,9 @@ def _remedy(asked: list[dict[str, Any]]) -> str:
         "The consumer was slower than retention, or the log was truncated: records were skipped or will be read again, "
         "as auto.offset.reset says."
     )
+
+
+_DELETED = (
+    "The records were deleted before this consumer had read them: see what the groups of a topic have committed before "
+    "its records are deleted (kafka-consumer-groups --describe), or leave that to retention.ms."
+)

@@ -72,10 +72,12 @@ class LossyPath(Cause):
 
     Paths are compared: what only the paths to one broker lose is near that broker, what only those of one host lose is
     on the client's side, where there are others of 250 packets and more that lose a fourth as much or less. Late
-    acknowledgements make TCP send again, too (tail loss probes), as when a machine is short of CPU, and a receiver that
-    takes no more is asked again and again. Writes that were late on such a path are symptoms where no more were late
-    than packets were lost, and so are small messages that took long to pass; where one packet in ten is lost, slow and
-    missing answers of that broker are, too.
+    acknowledgements make TCP send again, too (tail loss probes, RFC 8985), as when a machine is short of CPU or the
+    receiver waits with them, and a receiver that takes no more is asked again and again. Writes that were late on such
+    a path are symptoms where no more were late than packets were lost, and so are small messages that took long to
+    pass. They make it a warning where other paths are compared, or where a segment was lost before the capture point,
+    which shows that the path does lose some. Where one packet in ten is lost, slow and missing answers of that broker
+    are symptoms, too.
     """
 
     codes: ClassVar[tuple[str, ...]] = ("retransmits",)
@@ -135,7 +137,8 @@ class LossyPath(Cause):
         both = any(one.numbers["both_ways"] for one in paths)
         enough = BAD_PER_THOUSAND if both else LOSSY * 1_000
         # Who acknowledges late makes nobody lose what never came to the capture point, nor others less.
-        sure = bool(place.others) or sum(one.numbers["recovered"] for one in paths) >= SOME_RETRANSMITS
+        recovered = sum(one.numbers["recovered"] for one in paths)
+        sure, is_lost = bool(place.others) or recovered >= SOME_RETRANSMITS, bool(place.others) or recovered > 0
         # Answers that were lost on the way are late without the broker's doing.
         symptoms = ("slow", "unanswered", "broker_stalled") if much else ()
         return Explanation(
@@ -149,7 +152,7 @@ class LossyPath(Cause):
             explained=(*paths, *late, *[one for path in paths for one in small_transfers(observed, path)]),
             supports=tuple(one.sentence for one in place.others),
             severity="warning"
-            if late or much or (sure and both and loss.is_bad) or loss.per_thousand >= enough
+            if much or (late and is_lost) or (sure and both and loss.is_bad) or loss.per_thousand >= enough
             else "info",
             numbers={
                 "per_thousand": loss.per_thousand,

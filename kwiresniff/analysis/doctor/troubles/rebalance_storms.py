@@ -44,7 +44,8 @@ _HELPS: Final = {
 
 @cause("rebalances", explains=("generations", "long_rebalance", "member_removed", "uncommitted_starts"))
 def rebalance_storm(one: Observation, observed: Observed, context: Context) -> Explanation | None:
-    """`rebalances` (warning; info where each member is restarted once, in order): a classic, consumer, share or streams
+    """`rebalances` (warning; info where each member is restarted once, in order, or where the only one commits each
+    time before it leaves, as a job that is started again and again does): a classic, consumer, share or streams
     group rebalances more often than its start and growth explain; with what each member did, and why, as far as it
     shows: polls that are too far apart, sessions that time out, restarts, a member that joins the same generation again
     and again, as Connect workers do that share a `group.id` and not their config topic. Joins that take long, and what
@@ -84,7 +85,7 @@ def rebalance_storm(one: Observation, observed: Observed, context: Context) -> E
             "members": numbers["members"],
         },
         details=tuple(numbers["histories"]),
-        severity="info" if _are_restarted(numbers) else "warning",
+        severity="info" if _are_restarted(numbers) or _works_at_times(numbers) else "warning",
         explains={"unanswered": scope_of("group", [group])},
     )
 
@@ -113,8 +114,19 @@ def is_storm(one: Observation) -> bool:
 def _are_restarted(numbers: dict[str, Any]) -> bool:
     """Whether no member came more than twice, and all left in order: as when a new version is rolled out."""
     most = numbers["largest"] or (len(numbers["members"]) if numbers["returns"] else 0)
-    others = ("removals", "overslept", "returned", "again")
-    return numbers["joins"] <= 2 * most and not any(numbers[name] for name in others)
+    return bool(numbers["joins"] <= 2 * most and _leave_in_order(numbers))
+
+
+def _works_at_times(numbers: dict[str, Any]) -> bool:
+    """Whether the only member commits something whenever it is there, and leaves in order: as a job does that is
+    started again and again."""
+    left = numbers["leaves"]
+    worked = numbers["worked"] >= left and numbers["joins"] <= left + 1
+    return bool(numbers["largest"] == 1 and worked and _leave_in_order(numbers))
+
+
+def _leave_in_order(numbers: dict[str, Any]) -> bool:
+    return not any(numbers[name] for name in ("removals", "overslept", "returned", "again"))
 
 
 def _reasons(numbers: dict[str, Any], *, alone: bool) -> tuple[list[str], str]:

@@ -42,12 +42,14 @@ ORDINARY = ("need to re-join with the given member-id", "group is already rebala
 @dataclass(slots=True, eq=False)
 class Member:
     """A client in a group: members that are restarted get new ids, so they are known by the client's. ``again`` are
-    its joins of the generation that it was in already."""
+    its joins of the generation that it was in already, ``worked`` how often it left after it had committed."""
 
     joined: int = 0
     again: int = 0
     generation: int = -1
     left: int = 0
+    worked: int = 0
+    has_committed: bool = False
     removed: int = 0
     returned: int = 0
     silent_ns: int = 0
@@ -59,6 +61,12 @@ class Member:
     vanished_ns: int = 0
     reasons: dict[str, None] = field(default_factory=dict)
     errors: dict[str, None] = field(default_factory=dict)
+
+    def leave(self) -> None:
+        """It left in order."""
+        self.left += 1
+        self.worked += self.has_committed
+        self.has_committed = False
 
 
 @dataclass(slots=True, eq=False)
@@ -98,8 +106,9 @@ class Rebalances(Observer):
     ``commit_from_outside``: a client that is no member commits for a group that has members.
 
     Numbers of the first: ``generations``, ``joins``, ``leaves``, ``removals``, ``returns`` of members that were there
-    before, ``restarts`` (departures without a reason that shows), ``largest`` as its leaders were told, the
-    ``protocol_type``, and lists of those that ``overslept``, ``returned``, were ``removed``, or joined ``again``.
+    before, ``restarts`` (departures without a reason that shows), ``worked`` (departures after a commit), ``largest``
+    as its leaders were told, the ``protocol_type``, and lists of those that ``overslept``, ``returned``, were
+    ``removed``, or joined ``again``.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("generations", "long_rebalance", "member_removed", "commit_from_outside")
@@ -182,7 +191,7 @@ class Rebalances(Observer):
         if group is None or member is None:
             return
         ns = request_place(exchange)[1]
-        member.left += 1
+        member.leave()
         member.left_ns, member.connection = ns, exchange.connection.id
         if reason and len(member.reasons) < 3:
             member.reasons[field_text(reason).partition(":")[0][:200]] = None
@@ -207,6 +216,7 @@ class Rebalances(Observer):
         _, member = self._of(exchange, request, "classic", make=False)
         if member is not None:
             member.last_ns = place_of(exchange)[1]
+            member.has_committed = member.has_committed or exchange.api_key == OFFSET_COMMIT
 
     def _heartbeat(self, exchange: Exchange, request: Body, answer: Body) -> None:
         group, member = self._of(exchange, request, HEARTBEAT_PROTOCOLS[exchange.api_key])
@@ -215,7 +225,7 @@ class Rebalances(Observer):
         asked, epoch = request.get("member_epoch"), answer.get("member_epoch")
         member.interval_ms = max(field_number(request.get("rebalance_timeout_ms")), 0) or member.interval_ms
         if isinstance(asked, int) and asked < 0:
-            member.left += 1
+            member.leave()
             member.left_ns, member.connection = request_place(exchange)[1], exchange.connection.id
             return
         if asked == 0:
@@ -336,6 +346,7 @@ def _generations(group_id: str, group: Group) -> Observation:
             "removals": sum(member.removed for _, member in members),
             "returns": sum(max(member.joined - 1, 0) for _, member in members),
             "restarts": sum(one.left for _, one in members if not one.overslept_ns and not one.returned),
+            "worked": sum(member.worked for _, member in members),
             "overslept": [
                 (client, member.overslept_ns, member.interval_ms * 1_000_000)
                 for client, member in members

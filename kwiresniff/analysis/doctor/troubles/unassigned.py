@@ -28,6 +28,7 @@ from kwiresniff.base.api_keys import (
     CONSUMER_GROUP_HEARTBEAT,
     DELETE_GROUPS,
     DESCRIBE_GROUPS,
+    FETCH,
     FIND_COORDINATOR,
     HEARTBEAT,
     JOIN_GROUP,
@@ -54,7 +55,7 @@ LONG_NS: Final = 10_000_000_000
 MAX_CLIENTS = 2_000
 MAX_GROUPS = 2_000
 MAX_BROKERS = 10
-#: What a client asks that does not concern a group.
+#: What a client asks that does not concern a group and reads nothing.
 _OTHERS: Final = frozenset({API_VERSIONS, METADATA, FIND_COORDINATOR})
 #: What it asks of a group that it belongs to, reads for or looks at.
 _OF_GROUPS: Final = frozenset({
@@ -97,13 +98,13 @@ class _Group:
 class UnassignedGroups(Observer):
     """``nothing_assigned``: for 10 s and more a group assigned no partition to any of its members; ``never_joined``:
     for 10 s and more a client that asked for the coordinator of a group was connected to it and sent nothing that
-    concerns a group.
+    concerns a group, nor a Fetch: who assigns partitions to itself joins no group.
 
     Numbers: ``group``, ``topics`` that members name, the ``pattern`` where the coordinator matches it, ``longest_ns``.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("nothing_assigned", "never_joined")
-    apis: ClassVar[frozenset[int] | None] = _OTHERS | _OF_GROUPS
+    apis: ClassVar[frozenset[int] | None] = _OTHERS | _OF_GROUPS | {FETCH}
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -221,8 +222,9 @@ class NothingToRead(Cause):
     """`nothing_assigned` (warning): a group gives no partition to any of its members for 10 s and more, or a client
     that asked for its group's coordinator never joins: there is nothing that they subscribe to. Seen must be the
     assignment of the leader of a classic group, heartbeats with a pattern, or that the client reached the coordinator
-    and sent nothing that concerns the group. A pattern that matches no topic, topics that do not exist yet, and rights
-    that hide them look the same. Where Metadata says that a topic is missing, `unknown_topic_or_partition` is told.
+    and sent nothing that concerns the group, nor a Fetch. A pattern that matches no topic, topics that do not exist
+    yet, and rights that hide them look the same. Where Metadata says that a topic is missing,
+    `unknown_topic_or_partition` is told.
     """
 
     codes: ClassVar[tuple[str, ...]] = ("nothing_assigned",)
