@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from kwiresniff.base.sequence_numbers import SEQ_MASK
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Segment
 from tests.support.browsing import Browsing, Live, watch
 from tests.support.capture_files import heartbeats
 from tests.support.conversation import Wire, heartbeat, heartbeat_response
+from tests.support.exchanges import START_NS
+from tests.support.merged import Network, merged, segments_of
 from tests.support.paths import CAPTURES
 from tests.support.sample import slow_if
 
@@ -93,6 +96,31 @@ def test_the_tabs_count_what_came_last_although_nobody_tells_its_cluster_and_not
 def counts(user: Browsing, text: str, others: bool) -> bool:
     shown = user.text("#stats-view")
     return text in shown and ("OffsetCommit" in shown) is others
+
+
+@pytest.mark.slow
+def test_topics_of_one_name_in_two_clusters_are_two_blocks(tmp_path: Path) -> None:
+    """The same recording once more, in another network, on other connections and with another cluster id."""
+    live = Live(tmp_path / "live")
+    path, cluster = str(CAPTURES / "first-look.pcap"), b"a3dpcmVzbmlmZi1kZW1vMQ"
+    other: list[Segment] = []
+    for one in segments_of(path, begin_ns=START_NS, network=Network("10.9.0.", "10.8.0.")):
+        packet, ns, flow, seq, ack, flags, payload, start, end, missing = one
+        said = bytes(payload).replace(cluster, cluster[::-1])
+        other.append((packet, ns, flow, seq + 1 & SEQ_MASK, ack + 1 & SEQ_MASK, flags, said, start, end, missing))
+
+    async def script(user: Browsing) -> None:
+        live.give(merged(segments_of(path, begin_ns=START_NS), other))
+        await user.press("4")
+        for name in (cluster, cluster[::-1]):
+            head = f"orders cluster {name.decode()} 1 partition in 5 records 255 B"
+            await user.until(partial(says, user, "#topics-view", head))
+
+    watch(live, script)
+
+
+def says(user: Browsing, view: str, text: str) -> bool:
+    return text in user.text(view)
 
 
 @pytest.mark.slow
