@@ -1,4 +1,4 @@
-"""docs/architecture.md speaks of modules that are there."""
+"""docs/architecture.md and docs/changing.md name modules, classes and functions that exist."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+CHANGING = (ROOT / "docs" / "changing.md").read_text(encoding="utf-8")
 #: ``session/roles.py``, ``schema/data/enums.txt``, ``tests/test_rooms.py`` between backticks.
-FILES = sorted(set(re.findall(r"`((?:\w+/)+[\w.]+\.(?:py|txt))`", PAGE)))
+FILES = sorted(set(re.findall(r"`((?:\w+/)+[\w.]+\.(?:py|txt))`", PAGE + CHANGING)))
 #: ``Roles`` with its room: the first column of the glossary.
 CLASSES = sorted(set(re.findall(r"^\| [^|]*\(`(\w+)`\)", PAGE, re.MULTILINE)))
 
@@ -31,7 +32,7 @@ def test_a_class_of_the_glossary_is_there(name: str) -> None:
     assert any(f"class {name}" in path.read_text("utf-8") for room in sources for path in room.glob("*.py"))
 
 
-@pytest.mark.parametrize("target", sorted(set(re.findall(r"\]\(([^)#]+)\)", PAGE))))
+@pytest.mark.parametrize("target", sorted(set(re.findall(r"\]\(([^)#]+)\)", PAGE + CHANGING))))
 def test_a_page_that_is_linked_is_there(target: str) -> None:
     assert (ROOT / "docs" / target).resolve().is_file()
 
@@ -39,7 +40,7 @@ def test_a_page_that_is_linked_is_there(target: str) -> None:
 #: Rows that say where to change something: the file names and the other code between backticks of each.
 ROWS = [
     cells[2]
-    for line in PAGE.split("## Where to change what")[1].split("## How to add")[0].splitlines()
+    for line in CHANGING.split("## Where to change what")[1].split("## How to add")[0].splitlines()
     if line.startswith("| ") and "`" in line and (cells := re.split(r"(?<!\\)\|", line))
 ]
 
