@@ -229,7 +229,8 @@ class ValueRows:
         key: Span = ("key", f"batch[{index}]")
         size = batch["size_bytes"]
         if batch.get("truncated"):
-            if not is_last:
+            # Values of a batch that breaks off have no magic: alone, it may as well be a message.
+            if not is_last or index == 0:
                 raise _NeedsNodes
             return Row([[key, ("dim", f" {format_units.size(size)}, {CUT_SHORT}")]])
         _check_batch(batch)

@@ -122,6 +122,8 @@ def test_records_of_kafkas_clients_are_drawn_as_the_walker_reads_them(row: dict[
         drawn = both.written(FETCH, 11, "response", frame)
         assert drawn in (None, both.dissected(FETCH, 11, "response", frame))
         assert drawn is not None or row["control"] or row["wire"][16] != 2
+    alone = fetch_response(row["wire"][:-1])
+    assert both.written(FETCH, 11, "response", alone) in (None, both.dissected(FETCH, 11, "response", alone))
 
 
 TEXTS = (
