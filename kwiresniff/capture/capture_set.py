@@ -10,14 +10,15 @@ from typing import BinaryIO
 from kwiresniff.base.address_names import AddressNames
 from kwiresniff.base.packet_references import PACKET_BITS
 from kwiresniff.base.tls_secrets import TlsSecrets
-from kwiresniff.capture.choices import choices_of
+from kwiresniff.capture.decode_as import choices_of
 from kwiresniff.capture.formats import PCAPNG_MAGIC, NotACapture, first_timestamp, open_reader
 from kwiresniff.capture.input_stream import Stream
 from kwiresniff.capture.keylog import KeyLog
 from kwiresniff.capture.packet_decoder import NO_CHOICES, Choices, LayerDecoder
 from kwiresniff.capture.packet_places import PacketPlaces, Place
 from kwiresniff.capture.paths import STANDARD_INPUT, Input, expand, reason
-from kwiresniff.capture.sources import Reader, segments_of
+from kwiresniff.capture.reader import FileReader
+from kwiresniff.capture.sources import segments_of
 from kwiresniff.capture.spooled import CONTEXT, SpoolFile, is_spool, pieces_of
 from kwiresniff.errors import CaptureError
 from kwiresniff.model import Problem, Segment, SegmentList, SegmentSink, file_index, packet_number
@@ -73,7 +74,7 @@ class CaptureSet:
         self._done_bytes = 0
         self._done_packets = 0
         self._stream: Stream | None = None
-        self._reader: Reader | None = None
+        self._reader: FileReader | None = None
         self._decoder: LayerDecoder | None = None  # the current reader's
         self._next = 0  # index of the next input
         self.places = PacketPlaces()
@@ -130,7 +131,7 @@ class CaptureSet:
             return None
         return CaptureSet(self._inputs, {}, [], self._first_index, self._choices)
 
-    def reader_at(self, packet: int, places: PacketPlaces) -> Reader | None:
+    def reader_at(self, packet: int, places: PacketPlaces) -> FileReader | None:
         """A reader of the file with the packet of this reference, some way before it; ``places`` are those that a whole
         reading of these captures has added. None where the file cannot be read again.
         """
@@ -150,10 +151,10 @@ class CaptureSet:
             return None
         return reader
 
-    def _reader_of(self, index: int, reference: int) -> Reader:
+    def _reader_of(self, index: int, reference: int) -> FileReader:
         return open_reader(_open(self._inputs[index].path), LayerDecoder({}, self._choices), reference, _ignore)
 
-    def _resumed(self, reader: Reader, place: Place, reference: int) -> Reader | None:
+    def _resumed(self, reader: FileReader, place: Place, reference: int) -> FileReader | None:
         """The reader at a place; None where it does not know there what a whole reading does."""
         number, found, seen = packet_number(place.packet), reader.begin(), SegmentList()
         while found and reader.context != place.context and reader.packets < number:
@@ -212,7 +213,7 @@ class CaptureSet:
         except CaptureError as error:  # it was a capture when it was checked
             report(Problem("capture_unreadable", str(error)))
 
-    def _fed(self, reader: Reader, sink: SegmentSink) -> bool:
+    def _fed(self, reader: FileReader, sink: SegmentSink) -> bool:
         found = reader.feed(sink)
         if found and reader.packets:
             reference = (self._first_index + self._next - 1) << PACKET_BITS

@@ -12,7 +12,8 @@ from kwiresniff.capture.input_stream import Stream
 from kwiresniff.capture.packet_decoder import PacketDecoder
 from kwiresniff.capture.pcap import MAGICS, PcapReader
 from kwiresniff.capture.pcapng import PcapngReader
-from kwiresniff.capture.sources import Reader, segments_of
+from kwiresniff.capture.reader import FileReader
+from kwiresniff.capture.sources import segments_of
 from kwiresniff.errors import CaptureError
 from kwiresniff.model import Problem, Segment
 
@@ -73,7 +74,7 @@ def open_reader(
     reference: int,
     report: Callable[[Problem], None],
     names: AddressNames | None = None,
-) -> Reader:
+) -> FileReader:
     """The reader for a stream at its start; packets are counted on from ``reference``, the packet reference before the
     first one's. Names of addresses that are recorded in it are added to ``names``.
 

@@ -1,8 +1,4 @@
-"""Packets of capture files as they lie there, for whoever copies some of them: bytes, time, interface, comments.
-
-They are counted as the readers count them (``pcap``, ``pcapng``), and end where those end: at the end of the file or at
-the first record that contradicts itself, which the reader reports.
-"""
+"""Packets of capture files as they were captured, for copying: bytes, time, interface, comments."""
 
 from __future__ import annotations
 
@@ -10,30 +6,21 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from kwiresniff.capture.fast_path import NEVER
-from kwiresniff.capture.file_problems import MAX_PACKET_BYTES
+from kwiresniff.capture.fast_path import NEVER, Front
+from kwiresniff.capture.formats import open_reader
 from kwiresniff.capture.input_stream import Stream
-from kwiresniff.capture.pcap import FILE_HEADER_BYTES, MAGICS
-from kwiresniff.capture.pcapng import MAGIC, MAX_BLOCK_BYTES
-from kwiresniff.capture.pcapng_blocks import (
-    ENHANCED_PACKET,
-    ORDERS,
-    PACKETS,
-    SECTION,
-    BadBlock,
-    Interface,
-    Section,
-    options_of,
-)
+from kwiresniff.capture.packet_decoder import LayerDecoder
+from kwiresniff.capture.pcapng_blocks import Interface, options_of
 from kwiresniff.capture.recorded_names import COMMENT, FLAGS
+from kwiresniff.model import Problem, Segment, SegmentList
 
-_BLOCK_HEAD_BYTES = 8
-_SMALLEST_BLOCK = 12
+#: Memory of IP fragments whose datagram is not whole yet; older ones are left out.
+MAX_FRAGMENT_BYTES = 8 << 20
 
 
 @dataclass(slots=True)
 class PacketRecord:
-    """One packet: its number in the file, from 1, its time, its bytes, and how many they were on the wire.
+    """One packet: its reference, its time, its bytes, and its length on the wire.
 
     ``interface`` is an object of its own for each interface of each section. ``comments`` and ``flags`` are those of
     pcapng (``opt_comment``, ``epb_flags``).
@@ -49,80 +36,68 @@ class PacketRecord:
 
 
 class PacketRecords:
-    """Iterates over the packets of one capture, of which ``before`` are missing at its beginning."""
+    """Decodes every packet with ``decoder``, and collects those of TCP as records with their segments.
 
-    def __init__(self, stream: Stream, before: int = 0) -> None:
-        self._stream = stream
-        self._before = before
-        self._section = Section(lambda link_type, order: NEVER)
+    The fragments of a datagram are collected together, when the last one has come.
+    """
 
-    def __iter__(self) -> Iterator[PacketRecord]:
-        magic = self._stream.peek(4)
-        if magic in MAGICS:
-            return self._pcap()
-        return self._pcapng() if magic == MAGIC else iter(())
+    def __init__(self, decoder: LayerDecoder) -> None:
+        self._decoder = decoder
+        self._found: list[tuple[PacketRecord, Segment]] = []
+        self._held: dict[int, PacketRecord] = {}
+        self._held_bytes = 0
 
-    def _pcap(self) -> Iterator[PacketRecord]:
-        stream = self._stream
-        header = stream.exactly(FILE_HEADER_BYTES)
-        if len(header) < FILE_HEADER_BYTES:
-            return
-        order, unit_ns, record_bytes, extra = MAGICS[header[:4]]
-        stream.exactly(extra)
-        interface = Interface(struct.unpack(order + "I", header[20:])[0] & 0xFFFF, 0, NEVER)
-        unpack = struct.Struct(order + "IIII").unpack_from
-        number = 0
-        while len(head := stream.exactly(record_bytes)) == record_bytes:
-            seconds, fraction, captured, wire = unpack(head)
-            if captured > MAX_PACKET_BYTES or (seconds and not captured and head[:4] in MAGICS):
-                return
-            data = stream.exactly(captured)
-            if len(data) < captured:
-                return
-            number += 1
-            yield PacketRecord(number, seconds * 1_000_000_000 + fraction * unit_ns, data, wire, interface)
+    def read(self, stream: Stream, reference: int) -> Iterator[tuple[PacketRecord, Segment]]:
+        """Yields the packets of a capture; references as in ``FileReader``. Raises NotACapture."""
+        self._reader = open_reader(stream, self, reference, _ignore)
+        sink = SegmentList()
+        while self._reader.feed(sink):
+            sink.taken.clear()
+            yield from self._found
+            self._found.clear()
 
-    def _pcapng(self) -> Iterator[PacketRecord]:
-        section, number, last_ns = self._section, self._before, 0
-        while block := self._block():
-            kind = section.block(block, 0)[0]
-            try:
-                if kind not in PACKETS:
-                    section.take(kind, block, 0, len(block))
-                    continue
-                interface, ticks, start, captured, wire = section.packet(kind, block, 0, len(block))
-            except BadBlock:
-                return
-            number += 1
-            if ticks is not None:
-                last_ns = interface.time_ns(ticks)
-            record = PacketRecord(number, last_ns, block[start : start + captured], wire, interface)
-            if kind == ENHANCED_PACKET:
-                _add_options(record, section.order, block, start + captured + (-captured & 3))
-            yield record
+    def front(self, link_type: int, order: str, /) -> Front:
+        """No packet takes the fast path."""
+        return NEVER
 
-    def _block(self) -> bytes:
-        """The next whole block, empty where there is none."""
-        stream, section = self._stream, self._section
-        head = stream.exactly(_BLOCK_HEAD_BYTES)
-        if len(head) < _BLOCK_HEAD_BYTES:
-            return b""
-        if section.block(head, 0)[0] == SECTION:
-            head += stream.exactly(4)
-            order = ORDERS.get(head[_BLOCK_HEAD_BYTES:])
-            if order is None:
-                return b""
-            section.begin(order)
-        length = section.block(head, 0)[1]
-        if length & 3 or not max(_SMALLEST_BLOCK, len(head)) <= length <= MAX_BLOCK_BYTES:
-            return b""
-        block = head + stream.exactly(length - len(head))
-        return block if len(block) == length else b""
+    def skip_empty(self, link_type: int, count: int, /) -> None:
+        """Ignores packets without a byte."""
+
+    def segment(
+        self, packet: int, timestamp_ns: int, link_type: int, buffer: bytes, start: int, end: int, missing: int, /
+    ) -> Segment | None:
+        """Collects one packet and returns its segment."""
+        reader, other = self._reader, self._decoder.other
+        fragments = other.get("ip_fragment", 0)
+        segment = self._decoder.segment(packet, timestamp_ns, link_type, buffer, start, end, missing)
+        is_fragment = segment is None and other.get("ip_fragment", 0) > fragments
+        if segment is None and not is_fragment:
+            return None
+        data = buffer[start:end]
+        record = PacketRecord(packet, timestamp_ns, data, len(data) + missing, reader.interface)
+        for code, value in options_of(reader.order, buffer, end + (-len(data) & 3), reader.stop - 4):
+            if code == COMMENT:
+                record.comments.append(value)
+            elif code == FLAGS and len(value) == 4:
+                record.flags = struct.unpack(reader.order + "I", value)[0]
+        if segment is None:
+            self._hold(record)
+            return None
+        if segment[6] is not buffer:
+            for number in self._decoder.fragments_of_last():
+                fragment = self._held.pop(number, None)
+                if fragment is not None:
+                    self._held_bytes -= len(fragment.data)
+                    self._found.append((fragment, segment))
+        self._found.append((record, segment))
+        return segment
+
+    def _hold(self, fragment: PacketRecord) -> None:
+        self._held[fragment.number] = fragment
+        self._held_bytes += len(fragment.data)
+        while self._held_bytes > MAX_FRAGMENT_BYTES:
+            self._held_bytes -= len(self._held.pop(next(iter(self._held))).data)
 
 
-def _add_options(record: PacketRecord, order: str, block: bytes, start: int) -> None:
-    for code, value in options_of(order, block, start, len(block) - 4):
-        if code == COMMENT:
-            record.comments.append(value)
-        elif code == FLAGS and len(value) == 4:
-            record.flags = struct.unpack(order + "I", value)[0]
+def _ignore(problem: Problem) -> None:
+    """Ignores a problem: it is reported where the file is read for its exchanges."""

@@ -15,6 +15,7 @@ from kwiresniff.base.fastint import u32, u32_little
 from kwiresniff.capture.file_problems import MAX_PACKET_BYTES
 from kwiresniff.capture.input_stream import Stream
 from kwiresniff.capture.packet_decoder import PacketDecoder
+from kwiresniff.capture.pcapng_blocks import Interface
 from kwiresniff.capture.reader import NOTHING, PAUSED, FileReader
 from kwiresniff.model import Problem, SegmentSink
 
@@ -47,7 +48,6 @@ class PcapReader(FileReader):
         self, stream: Stream, decoder: PacketDecoder, reference: int, report: Callable[[Problem], None]
     ) -> None:
         super().__init__(stream, decoder, reference, report)
-        self._order = ""
         self._unit_ns = 1
         self._record_bytes = 16
 
@@ -60,14 +60,14 @@ class PcapReader(FileReader):
         self._stream.exactly(extra)
         # The high bits of the link type say whether there is a trailing FCS.
         link_type = struct.unpack(order + "I", header[20:])[0] & 0xFFFF
-        self._packets_of(link_type, self._decoder.front(link_type, order))
-        self._order = order
+        self._packets_of(Interface(link_type, 0, self._decoder.front(link_type, order)))
+        self.order = order
         self._base = FILE_HEADER_BYTES + extra
         return True
 
     def _packets(self, sink: SegmentSink) -> None:
         """Give the segments of what is in the buffer to ``sink``."""
-        little = self._order == "<"
+        little = self.order == "<"
         unit_ns: i64 = self._unit_ns
         record_bytes: i64 = self._record_bytes
         buffer = self._buffer

@@ -117,7 +117,7 @@ class PcapngReader(FileReader):
                     if number != current:
                         current = number
                         interface = interfaces[number]
-                        self._packets_of(interface.link_type, interface.front)
+                        self._packets_of(interface)
                         multiplier = interface.multiplier
                         most = (1 << 63) // interface.multiplier >> 32 if interface.divisor == 1 else 0
                     offset = next_block
@@ -158,6 +158,7 @@ class PcapngReader(FileReader):
                 self._wrong = "a section header without a byte order"
                 return False
             section.begin(order)
+            self.order = order
             length = section.block(buffer, offset)[1]
         if length & 3 or not _SMALLEST_BLOCK <= length <= MAX_BLOCK_BYTES:
             self._wrong = f"a block of {length} bytes"
@@ -182,6 +183,6 @@ class PcapngReader(FileReader):
         self.packets += 1
         if ticks is not None:
             self._timestamp_ns = interface.time_ns(ticks)
-        self._packets_of(interface.link_type, interface.front)
+        self._packets_of(interface)
         packet, stop = self._reference + self.packets, start + captured
         return self._give(sink, packet, self._timestamp_ns, start, stop, wire, stop) != PAUSED

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from kwiresniff.base.fastint import u16, u32
-from kwiresniff.capture.fast_path import NEVER, Front
+from kwiresniff.capture.fast_path import NEVER
 from kwiresniff.capture.file_problems import DamageReporter, SnapReporter
 from kwiresniff.capture.input_stream import Stream
 from kwiresniff.capture.packet_decoder import PacketDecoder
+from kwiresniff.capture.pcapng_blocks import Interface
 from kwiresniff.model import Problem, SegmentSink
 
 if TYPE_CHECKING:
@@ -26,7 +27,9 @@ OPTIONS_BYTES: Final = 8
 class FileReader:
     """Reads one stream from its first byte on. ``packets`` counts the packets so far.
 
-    Packet references begin at ``reference``, that of the packet before the first.
+    Packet references begin at ``reference``, that of the packet before the first. While a decoder has a packet,
+    ``interface`` and ``order`` are the interface and the byte order that it was captured with, ``stop`` is the end of
+    its record in the buffer.
 
     A format has its way to begin and to give the packets in the buffer. It leaves ``_offset`` behind the last one
     given, ``_needed`` at the bytes of a record that straddles two reads, counted from there, and in ``_wrong`` what is
@@ -42,7 +45,9 @@ class FileReader:
         self._snap = SnapReporter(stream.name, report)
         self._decoder = decoder
         self._reference = reference
-        self._packets_of(0, NEVER)
+        self.order = "<"
+        self.stop: i64 = 0
+        self._packets_of(Interface(0, 0, NEVER))
         self._base = 0  # offset of the buffer in the stream
         self._buffer = b""
         self._offset = 0
@@ -113,9 +118,11 @@ class FileReader:
         """Give the packets in the buffer to the sink."""
         raise NotImplementedError
 
-    def _packets_of(self, link_type: int, front: Front) -> None:
-        """The packets that come are of this link type, of which ``front`` is the common case."""
-        self._link_type = link_type
+    def _packets_of(self, interface: Interface) -> None:
+        """Sets the interface of the packets that follow."""
+        self.interface = interface
+        front = interface.front
+        self._link_type = interface.link_type
         self._front_bytes: i64 = front[0]
         self._ip: i64 = front[1]
         self._place: i64 = front[2]
@@ -149,6 +156,7 @@ class FileReader:
                     paused = sink.segment(packet, ns, flow, seq, ack, flags, buffer, payload, last, cut)
                     return PAUSED if paused else TAKEN
         missing: i64 = wire - (end - start)
+        self.stop = stop
         found = self._decoder.segment(packet, ns, self._link_type, buffer, start, end, missing if missing > 0 else 0)
         if found is None:
             return NOTHING

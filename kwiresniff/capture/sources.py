@@ -50,31 +50,6 @@ class SegmentProducer(Protocol):
         ...
 
 
-class Reader(SegmentProducer, Protocol):
-    """One capture file being read, of which some can go on at another place (see ``FileReader``)."""
-
-    packets: int
-
-    @property
-    def offset(self) -> int:
-        """Where the next record begins, in bytes of the stream."""
-
-    @property
-    def context(self) -> int:
-        """A number that is the same wherever packets are read with the same knowledge of what stood before them."""
-
-    def begin(self) -> bool:
-        """Reads what stands before the first record, once; False when that is not there."""
-
-    def resume(self, packets: int, offset: int) -> bool:
-        """Goes on behind ``packets`` packets, at the record that begins at ``offset``; False where more than that has
-        been read.
-        """
-
-    def take_secrets(self) -> list[bytes]:
-        """The TLS key logs in it, those since this was last called."""
-
-
 def segments_of(reader: SegmentProducer) -> Iterator[Segment]:
     """What a reader gives, as tuples."""
     sink = SegmentList()

@@ -7,16 +7,13 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from kwiresniff.base.packet_references import PACKET_BITS
-from kwiresniff.capture.choices import choices_of
+from kwiresniff.capture.decode_as import choices_of
 from kwiresniff.capture.input_stream import Stream
 from kwiresniff.capture.packet_decoder import LayerDecoder
 from kwiresniff.capture.packet_records import PacketRecord, PacketRecords
 from kwiresniff.capture.spooled import SpoolFile, is_spool
 from kwiresniff.errors import CaptureError
 from kwiresniff.model import Segment
-
-#: Memory of IP fragments that wait to be known as wanted; what is older is left out.
-MAX_FRAGMENT_BYTES = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +37,9 @@ def segments_of(source: Source) -> Iterator[tuple[PacketRecord, Segment]]:
     for index, file in enumerate(source.files):
         kept = SpoolFile(file, skips=True) if is_spool(file) else None
         with closing(open_stream(file) if kept is None else Stream(file, kept)) as stream:  # type: ignore[arg-type]
-            decoder = LayerDecoder({}, choices_of(source.decode_as))
-            records = PacketRecords(stream, 0 if kept is None else kept.packets_before)
-            yield from _decoded(records, decoder, index << PACKET_BITS)
+            records = PacketRecords(LayerDecoder({}, choices_of(source.decode_as)))
+            before = 0 if kept is None else kept.packets_before
+            yield from records.read(stream, (index << PACKET_BITS) + before)
 
 
 def open_stream(file: str) -> Stream:
@@ -51,30 +48,3 @@ def open_stream(file: str) -> Stream:
         return Stream(file, open(file, "rb", buffering=0))
     except OSError as error:
         raise CaptureError(f"{file}: {error.strerror or error}") from None
-
-
-def _decoded(records: PacketRecords, decoder: LayerDecoder, reference: int) -> Iterator[tuple[PacketRecord, Segment]]:
-    """Packets with their segments; the fragments of a datagram come together, when its last one has come."""
-    held: dict[int, PacketRecord] = {}
-    held_bytes = 0
-    other = decoder.other
-    for record in records:
-        fragments = other.get("ip_fragment", 0)
-        data = record.data
-        number = record.number = reference + record.number
-        missing = max(0, record.wire - len(data))
-        segment = decoder.segment(number, record.timestamp_ns, record.interface.link_type, data, 0, len(data), missing)
-        if segment is None:
-            if other.get("ip_fragment", 0) > fragments:
-                held[number] = record
-                held_bytes += len(data)
-                while held_bytes > MAX_FRAGMENT_BYTES:
-                    held_bytes -= len(held.pop(next(iter(held))).data)
-            continue
-        if segment[6] is not data:
-            for packet in decoder.fragments_of_last():
-                fragment = held.pop(packet, None)
-                if fragment is not None:
-                    held_bytes -= len(fragment.data)
-                    yield fragment, segment
-        yield record, segment

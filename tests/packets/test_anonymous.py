@@ -15,13 +15,12 @@ import pytest
 
 from kwiresniff.base.needs import Needs
 from kwiresniff.capture import open_captures
-from kwiresniff.capture.input_stream import Stream
 from kwiresniff.capture.packet_formats import PcapFormat
-from kwiresniff.capture.packet_records import PacketRecords
 from kwiresniff.model import Exchange
 from kwiresniff.packets.anonymous import Pseudonyms
 from kwiresniff.packets.anonymous.pseudonyms import PUBLIC_WORDS
 from kwiresniff.packets.anonymous.rebuilding import rebuilt
+from kwiresniff.packets.source import Source, segments_of
 from kwiresniff.session import Analyzer
 from tests.support import capture_files, packet_builder, wrapped_recording
 from tests.support.command import Run
@@ -113,8 +112,7 @@ def test_exchanges_of_all_recordings_stay(name: str, kwiresniff: Run, tmp_path: 
     """Of every release, with what was lost, sent again and cut. Comments name APIs, as some messages do."""
     out = tmp_path / "out.pcapng"
     assert kwiresniff("read", "-q", "-w", str(out), "--anonymise", str(CAPTURES / name)).code in (0, 1)
-    with out.open("rb") as file:
-        check(CAPTURES / name, out, b"".join(record.data for record in PacketRecords(Stream(str(out), file))))
+    check(CAPTURES / name, out, b"".join(record.data for record, _ in segments_of(Source([str(out)]))))
 
 
 def test_wireshark_finds_checksums_right_and_tcp_as_it_was(kwiresniff: Run, tmp_path: Path) -> None:

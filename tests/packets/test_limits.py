@@ -12,7 +12,7 @@ import pytest
 
 from kwiresniff.base.address_names import AddressNames
 from kwiresniff.base.needs import Needs
-from kwiresniff.capture import ip_reassembly, open_captures
+from kwiresniff.capture import ip_reassembly, open_captures, packet_records
 from kwiresniff.capture.live import packet_comments
 from kwiresniff.cli import spool
 from kwiresniff.errors import ExportError
@@ -96,7 +96,7 @@ def test_fragments_wait_within_a_limit(monkeypatch: pytest.MonkeyPatch, tmp_path
     path = tmp_path / "in.pcap"
     path.write_bytes(packet_builder.pcap([first, last]))
     assert len(list(source.segments_of(Source([str(path)])))) == 2
-    monkeypatch.setattr(source, "MAX_FRAGMENT_BYTES", 10)
+    monkeypatch.setattr(packet_records, "MAX_FRAGMENT_BYTES", 10)
     assert len(list(source.segments_of(Source([str(path)])))) == 1
     monkeypatch.setattr(ip_reassembly, "MAX_FRAGMENTS", 1)
     fragments = ip_reassembly.Fragments()
