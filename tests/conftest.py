@@ -37,7 +37,7 @@ settings.load_profile("patient")
 gc.disable()
 
 #: Which of the tests run there: all are collected, so that everything is imported, and one of so many is run.
-SAMPLE = 40
+SAMPLE = 80
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

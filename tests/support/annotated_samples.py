@@ -139,7 +139,7 @@ def produce() -> Sample:
         "transactional_id": "orders-tx-1", "acks": -1, "timeout_ms": 30_000,
         "topic_data": [{"name": "orders", "partition_data": partitions}],
     }  # fmt: skip
-    answers = [
+    answers: list[dict[str, Any]] = [
         {
             "index": index, "error_code": code, "base_offset": offset, "log_append_time_ms": -1,
             "log_start_offset": start, "record_errors": [], "error_message": None,
