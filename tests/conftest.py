@@ -37,7 +37,9 @@ settings.load_profile("patient")
 gc.disable()
 
 #: Which of the tests run there: all are collected, so that everything is imported, and one of so many is run.
-SAMPLE = 40
+SAMPLE = 80
+#: Where the tests are that take longest. They begin first, so that no process is left alone with one of them.
+LONGEST = ("test_readme.py", "test_builds.py", "test_cluster.py", "test_current_folder.py", "test_spark.py")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -68,6 +70,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if INSIDE in os.environ:
         config.hook.pytest_deselected(items=[item for index, item in enumerate(items) if index % SAMPLE])
         items[:] = items[::SAMPLE]
+    items.sort(key=lambda item: item.path.name not in LONGEST)
 
 
 @pytest.fixture

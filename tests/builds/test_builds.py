@@ -11,7 +11,8 @@ import sys
 import sysconfig
 import tomllib
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
+from itertools import cycle, repeat
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -20,6 +21,7 @@ from kwiresniff.analysis.latency import Histogram
 from kwiresniff.base.fastint import COMPILED
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Segment
+from tests.support.build_outputs import OUTPUTS
 from tests.support.capture_files import pcap
 from tests.support.damages import mutated, snapped, thinned
 from tests.support.environment import BUILD
@@ -86,12 +88,18 @@ def test_a_wheel_is_pure_where_nothing_can_be_compiled(setting: dict[str, str], 
     assert [path.name.split("-", 2)[2] for path in tmp_path.iterdir()] == ["py3-none-any.whl"]
 
 
-def damaged(name: str) -> Iterator[tuple[str, Sequence[Segment]]]:
-    """A recording as it is after losses, with short packets, and with changed bytes."""
-    segments = [segment for segment in open_captures([str(CAPTURES / name)]) if len(segment[2]) == 12]
-    yield "thinned", thinned(segments, 0.2, random.Random(name))
-    yield "snapped", snapped(segments, 128)
-    yield "mutated", mutated(segments, random.Random(name))
+#: A recording after losses, with short packets, and with changed bytes.
+DAMAGES: dict[str, Callable[[str, list[Segment]], Sequence[Segment]]] = {
+    "thinned": lambda name, segments: thinned(segments, 0.2, random.Random(name)),
+    "snapped": lambda name, segments: snapped(segments, 128),
+    "mutated": lambda name, segments: mutated(segments, random.Random(name)),
+}
+SMALL = [name for name in NAMES if (CAPTURES / name).stat().st_size <= SMALL_BYTES]
+#: Each recording in one of the outputs, and each small one in another, damaged in one of three ways.
+CASES = [
+    *zip(NAMES, repeat(""), cycle(OUTPUTS), strict=False),
+    *zip(SMALL, cycle(DAMAGES), cycle(OUTPUTS), strict=False),
+]
 
 
 def outputs_of(build: str, names: Path) -> list[str]:
@@ -109,20 +117,21 @@ def outputs_of(build: str, names: Path) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.skipif(not COMPILED, reason="there is nothing compiled to hold against the sources")
 @pytest.mark.parametrize("part", range(4))
-def test_both_builds_say_the_same_about_every_recording_and_its_damaged_forms(part: int, tmp_path: Path) -> None:
+def test_both_builds_say_the_same_about_recordings_and_damaged_forms_of_them(part: int, tmp_path: Path) -> None:
     """Byte for byte as JSON lines, trees, summaries and statistics, messages and exit codes included."""
-    paths = []
-    for name in NAMES[part::4]:
-        paths.append(CAPTURES / name)
-        if paths[-1].stat().st_size <= SMALL_BYTES:
-            for how, segments in damaged(name):
-                paths.append(tmp_path / f"{name.replace('/', '-')}-{how}.pcap")
-                paths[-1].write_bytes(pcap(segments))
+    lines = []
+    for name, how, output in CASES[part::4]:
+        path = CAPTURES / name
+        if how:
+            segments = [segment for segment in open_captures([str(path)]) if len(segment[2]) == 12]
+            path = tmp_path / f"{name.replace('/', '-')}-{how}.pcap"
+            path.write_bytes(pcap(DAMAGES[how](name, segments)))
+        lines.append(f"{output} {path}\n")
     names = tmp_path / "names"
-    names.write_text("".join(f"{path}\n" for path in paths))
+    names.write_text("".join(lines))
     compiled, plain = outputs_of("installed", names), outputs_of("plain", names)
-    assert len(plain) == 4 * len(paths)
-    assert [line for line in compiled if line not in plain] == []
+    assert len(plain) == len(lines)
+    assert compiled == plain
 
 
 def test_the_image_has_what_a_wheel_is_made_of() -> None:

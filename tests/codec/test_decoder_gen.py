@@ -27,7 +27,7 @@ from tests.support.definitions import (
     field,
     message,
 )
-from tests.support.encoding import compile_encoder
+from tests.support.encoding import encode
 from tests.support.encoding.primitives import write_uvarint
 
 CASES = [
@@ -136,7 +136,7 @@ def test_a_nullable_structure_in_a_tagged_field_starts_with_1_or_0() -> None:
         (b"\x00", {"offset": 0}),
     ):
         assert compile_decoder(definition)(raw, 0, []) == ({"cursor": value}, len(raw))
-        assert compile_encoder(definition)({"cursor": value}) == raw
+        assert encode(definition, {"cursor": value}) == raw
         assert plain(dissect(definition, raw, 0).root) == {"cursor": value}
     scanner = BodyScanner(leaf_plan(definition, frozenset({"offset"})))
     assert scanner.scan(b"\x01\x00\x03\x01\x05\x00", 0) and scanner.found == [("offset", 5)]

@@ -14,7 +14,7 @@ from kwiresniff.codec.record_limits import RecordBudget
 from kwiresniff.codec.records import decode_record_set, decode_sound, dissect_record_set, plain_batches
 from kwiresniff.model import Problem
 from kwiresniff.schema import message
-from tests.support.encoding import EncodeError, encode_record_set
+from tests.support.encoding import encode_record_set
 from tests.support.record_sets import decoded_batches
 from tests.support.record_vectors import all_records, vector, vectors
 from tests.support.sample import sampled
@@ -170,8 +170,6 @@ def test_an_unknown_magic_is_a_problem_and_the_next_batch_is_read(magic: int) ->
     assert batches[0]["size_bytes"] == len(BATCH)
     assert "records" not in batches[0]
     assert batches[1] == decode(BATCH)[0][0]
-    with pytest.raises(EncodeError):
-        encode_record_set(batches)
 
 
 @pytest.mark.parametrize("name", ["3.9.1 magic2 none plain", "3.9.1 magic1 none plain", "3.9.1 magic0 gzip plain"])
@@ -186,7 +184,6 @@ def test_a_wrong_crc_is_told_and_the_records_are_read_all_the_same(name: str) ->
     assert [as_read_by_java(record) for batch in batches for record in batch["records"]] == all_records(row)
     if " none " in name:
         assert encode_record_set(batches) == row["wire"]
-        assert encode_record_set(batches, keep_crc=True) == wrong
 
 
 def test_codecs_that_no_release_has_are_a_problem_of_their_batch() -> None:
@@ -229,24 +226,6 @@ def test_fields_that_are_missing_get_what_a_plain_producer_sends() -> None:
     for i, record in enumerate(records):
         record.update(offset=i, value=f"value-{i}".encode())
     assert encode_record_set([{"records": records}]) == BATCH
-
-
-@pytest.mark.parametrize(
-    "batch",
-    [
-        {},
-        {"magic": 2},
-        {"magic": 9, "records": []},
-        {"records": [{"offset": 0, "value": 5}]},
-        {"records": [], "compression": "brotli"},
-        {"records": [], "producer_id": 2**63},
-        {"magic": 0, "records": []},
-        {"magic": 1, "base_offset": 2**63, "records": [{"offset": 0, "timestamp": 0}]},
-    ],
-)
-def test_what_cannot_be_encoded_is_refused(batch: dict[str, Any]) -> None:
-    with pytest.raises(EncodeError):
-        encode_record_set([batch])
 
 
 def test_hostile_bytes_never_raise_and_both_readers_agree() -> None:

@@ -36,12 +36,6 @@ def made_up() -> dict[str, dict[str, Any]]:
         ("from Kafka's definitions", 16),
         ("grammar", ["  one => UINT64", "  many => UINT64"]),
         ("decoder", [BODY, 26]),
-        ("encoder", "fffffffffffffffe03fffffffffffffffefffffffffffffffe00"),
-        (
-            "encoder of too much",
-            "refused: Made v0: one is 18446744073709551616, which does not fit UINT64 (0 to 18446744073709551615)",
-        ),
-        ("misfit", ["one", "is -1, which does not fit UINT64 (0 to 18446744073709551615)"]),
         ("dissector", BODY),
         ("scanner", "refused: UINT64 is not read by a plan"),
         ("skipper", True),
@@ -58,11 +52,6 @@ def test_a_whole_number_that_is_added_to_the_table_is_read_everywhere_or_refused
 @pytest.mark.parametrize("reader", ["decoder", "dissector"])
 def test_a_type_that_nothing_reads_is_refused_by_name(reader: str) -> None:
     assert made_up()["decimal"][reader] == "refused: DECIMAL cannot be read: there is no decimal_value"
-
-
-@pytest.mark.parametrize("writer", ["encoder", "misfit"])
-def test_a_type_that_nothing_writes_is_refused_by_name(writer: str) -> None:
-    assert made_up()["decimal"][writer] == "refused: DECIMAL cannot be written"
 
 
 def test_nobody_leaves_out_a_reader() -> None:

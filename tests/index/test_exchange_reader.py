@@ -17,14 +17,16 @@ from tests.support.capture_files import save
 from tests.support.conversation import Wire, heartbeat, heartbeat_response
 from tests.support.indexed import indexed
 from tests.support.paths import CAPTURES
-from tests.support.sample import slow_if
+from tests.support.sample import one_in, slow_if
 
-RECORDINGS = sorted(path for path in CAPTURES.rglob("*.pcap*") if path.parent.name not in ("expected", "keys"))
 #: Old and new clients, pcapng, SASL, transactions, errors; the others are for who has the time.
 QUICK = {
     "java-fetch.pcapng", "old-java-0.8-produce.pcap", "java-sasl-scram-512.pcap", "java-transactions.pcap",
     "kafkajs.pcap", "zstd-old-reader.pcap.xz",
 }  # fmt: skip
+RECORDINGS = sorted(path for path in CAPTURES.rglob("*.pcap*") if path.parent.name not in ("expected", "keys"))
+#: Those that are slow, beside the quick ones.
+OTHERS = one_in(2, (path for path in RECORDINGS if path.name not in QUICK))
 #: Exchanges compared of a long recording.
 COMPARED = 40
 
@@ -47,7 +49,7 @@ def exchanges_of(path: Path) -> list[Exchange]:
 
 
 @pytest.mark.parametrize(
-    "path", slow_if(RECORDINGS, *(one for one in RECORDINGS if one.name not in QUICK)), ids=lambda path: path.name
+    "path", slow_if([path for path in RECORDINGS if path.name in QUICK] + OTHERS, *OTHERS), ids=lambda path: path.name
 )
 def test_an_exchange_read_again_equals_that_of_the_whole_reading(path: Path) -> None:
     """In every member of its JSON: times, parts of the wait, bodies, errors, problems, packets."""

@@ -83,12 +83,11 @@ def test_what_is_told_of_chosen_exchanges_stays_the_same(name: str, tmp_path: Pa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("share", [0.05, 0.3])
-def test_it_stays_the_same_in_all_recordings(share: float, tmp_path: Path) -> None:
+def test_it_stays_the_same_in_all_recordings(tmp_path: Path) -> None:
     """All but one in a thousand: a large response behind a gap may be more than is searched for its beginning."""
     count, wrong = 0, []
-    for name in ALL:
-        chosen = sample(CAPTURES / name, share, tmp_path / "out.pcapng")
+    for number, name in enumerate(ALL):
+        chosen = sample(CAPTURES / name, (0.05, 0.3)[number % 2], tmp_path / "out.pcapng")
         found = read(tmp_path / "out.pcapng")
         count += len(chosen)
         wrong += [(name, key) for key, text in chosen.items() if found.get(key) != text]

@@ -31,7 +31,7 @@ from kwiresniff.pipeline.task import run_unit, settings_text
 from kwiresniff.pipeline.unit_reader import Settings, UnitReader
 from tests.support.exported import exchange_of, exchanges, export, recorded, rotate
 from tests.support.paths import CAPTURES
-from tests.support.sample import mostly_slow
+from tests.support.sample import mostly_slow, one_in
 from tests.support.transformations import elsewhere, segments_of, write
 
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -103,7 +103,7 @@ def test_parquet_holds_every_exchange_of_export(store: OutputStore, tmp_path: Pa
     assert sorted(map(repr, found)) == sorted(map(repr, expected))
 
 
-@pytest.mark.parametrize("capture", mostly_slow(recorded(), every=15), ids=lambda path: path.name)
+@pytest.mark.parametrize("capture", mostly_slow(one_in(4, recorded()), 4), ids=lambda path: path.name)
 def test_a_table_does_not_depend_on_which_others_are_written(capture: Path, tmp_path: Path) -> None:
     """Records are decoded only for the tables that show them; the others hold the same without."""
     found = []
@@ -116,7 +116,7 @@ def test_a_table_does_not_depend_on_which_others_are_written(capture: Path, tmp_
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("capture", mostly_slow(recorded(), 12), ids=lambda path: path.name)
+@pytest.mark.parametrize("capture", mostly_slow(one_in(3, recorded()), 4), ids=lambda path: path.name)
 def test_clients_and_audit_are_those_of_the_commands(
     capture: Path, store: OutputStore, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -131,7 +131,7 @@ def test_clients_and_audit_are_those_of_the_commands(
         assert [row["client_id"] for row in found] == [one["client_id"] for one in expected]
 
 
-@pytest.mark.parametrize("capture", mostly_slow(recorded(), 12), ids=lambda path: path.name)
+@pytest.mark.parametrize("capture", mostly_slow(one_in(3, recorded()), 4), ids=lambda path: path.name)
 def test_topics_are_those_of_the_command(capture: Path, store: OutputStore, capsys: pytest.CaptureFixture[str]) -> None:
     """Topic for topic, in the same order, whether bodies are decoded for the table of records or not."""
     with pytest.raises(SystemExit):
@@ -148,7 +148,7 @@ def test_topics_are_those_of_the_command(capture: Path, store: OutputStore, caps
         ]
 
 
-@pytest.mark.parametrize("capture", mostly_slow(recorded(), 12), ids=lambda path: path.name)
+@pytest.mark.parametrize("capture", mostly_slow(one_in(3, recorded()), 4), ids=lambda path: path.name)
 def test_groups_and_producers_are_those_of_the_commands(
     capture: Path, store: OutputStore, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -17,7 +17,7 @@ from kwiresniff.pipeline.task import settings_text
 from kwiresniff.pipeline.unit_reader import Settings
 from tests.support.exported import details_of, exchange_of, exchanges, export, packets, recorded, rotate
 from tests.support.paths import CAPTURES
-from tests.support.sample import mostly_slow, slow_if
+from tests.support.sample import mostly_slow, one_in, slow_if
 from tests.support.wrapped_recording import TRAILER, capture, udp
 
 SETTINGS = Settings()
@@ -32,7 +32,7 @@ def unit_of(*paths: Path) -> WorkUnit:
     return WorkUnit(source)
 
 
-@pytest.mark.parametrize("capture", mostly_slow(recorded(), 10), ids=lambda path: path.name)
+@pytest.mark.parametrize("capture", mostly_slow(one_in(2, recorded()), 5), ids=lambda path: path.name)
 def test_rows_say_what_export_says(capture: Path, tmp_path: Path) -> None:
     """Exchange for exchange, in the same order, and connection for connection."""
     objects = export(tmp_path / "out.jsonl", capture)

@@ -23,7 +23,7 @@ from kwiresniff.pipeline.unit_reader import Settings
 from kwiresniff.pipeline.watch import Watch
 from tests.support.exported import Json, details_of, exchange_of, exchanges, export, packets, recorded
 from tests.support.paths import CAPTURES
-from tests.support.sample import mostly_slow
+from tests.support.sample import mostly_slow, one_in
 
 parquet = pytest.importorskip("pyarrow.parquet")
 
@@ -83,7 +83,7 @@ def pieces(capture: Path, size: int) -> list[bytes]:
     return [b"".join([header, *rest[at : at + size]]) for at in range(0, len(rest), size)]
 
 
-CLASSIC = [path for path in recorded() if path.suffix == ".pcap"]
+CLASSIC = one_in(3, (path for path in recorded() if path.suffix == ".pcap"))
 
 
 @pytest.mark.slow

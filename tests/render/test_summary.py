@@ -61,7 +61,7 @@ def test_in_a_pipe_there_is_no_title_no_colour_and_no_cut() -> None:
 def test_what_went_wrong_comes_before_what_it_was_about() -> None:
     line = rendered(None).splitlines()[1]
     assert line.index("NOT_LEADER_OR_FOLLOWER") < line.index("orders-0,3")
-    assert "8 records 600 B zstd" in line
+    assert "8 records 526 B zstd" in line
 
 
 def test_every_outcome_but_ok_is_told_in_words() -> None:

@@ -6,21 +6,23 @@ from collections.abc import Callable
 
 import pytest
 
+from kwiresniff import schema
 from kwiresniff.model import Dissection, Node, Problem
 from kwiresniff.render.line_wrapping import cells
 from kwiresniff.render.tree import TreeWriter
-from tests.support import annotated_samples, frame_builder
+from tests.support import annotated_samples
+from tests.support.annotated_samples import Sample, sample
 
 Golden = Callable[[str, str], None]
 
 
 def rendered(
-    some: list[frame_builder.Sample], width: int | None = 80, color: bool = False, verbosity: int = 0, **more: object
+    some: list[Sample], width: int | None = 80, color: bool = False, verbosity: int = 0, **more: object
 ) -> str:
     out = io.StringIO()
     writer = TreeWriter(out, width, color, verbosity, **more)  # type: ignore[arg-type]
-    for sample in some:
-        writer.write(*sample)
+    for one in some:
+        writer.write(*one)
     return out.getvalue()
 
 
@@ -69,12 +71,12 @@ def test_nothing_is_said_of_the_broker_while_nobody_knows_its_share_of_a_long_po
 
 def test_an_error_code_is_named_and_red() -> None:
     text = rendered([annotated_samples.produce()], None, color=True)
-    assert "\x1b[1;31merror_code 6 NOT_LEADER_OR_FOLLOWER\x1b[0m" in text
+    assert "\x1b[1;31merror_code 6 NOT_LEADER_OR_FOLLOWER (retriable)\x1b[0m" in text
 
 
 def test_a_problem_stands_where_it_is_and_only_there() -> None:
     text = rendered([annotated_samples.hostile()], None)
-    assert text.count("! 1 byte needed, 0 left\n") == 1
+    assert text.count("include_cluster_authorized_operations null ! the message ends 1 bytes too early") == 1
 
 
 def test_a_problem_without_a_node_is_listed_below_the_message() -> None:
@@ -86,66 +88,49 @@ def test_a_problem_without_a_node_is_listed_below_the_message() -> None:
 
 
 def test_what_could_not_be_decoded_is_counted_but_never_shown() -> None:
-    def request(wire: frame_builder.Wire) -> None:
-        wire.string("mechanism", "PLAIN")
-        wire.frame += b"\0alice\0wonderland"
-
-    made, dissection, _ = frame_builder.exchange("SaslAuthenticate", 36, 0, request, None, outcome="undecoded")
+    made, dissection, _ = annotated_samples.unanswered()
     assert dissection is not None
     dissection.end -= 17
     text = rendered([(made, dissection, None)], None, verbosity=2)
     assert "… 17 bytes not decoded\n" in text
-    assert b"wonderland".hex(" ")[:20] not in text
+    assert annotated_samples.MEMBER[-16:].encode().hex(" ")[:20] not in text.split("… 17 bytes")[1]
 
 
 def test_a_long_array_is_shortened_and_what_is_wrong_in_it_is_still_shown() -> None:
-    def response(wire: frame_builder.Wire) -> None:
-        def partition(index: int) -> None:
-            wire.int32("index", index)
-            wire.int16("error_code", *((6, "NOT_LEADER_OR_FOLLOWER") if index == 77 else (0, "NONE")))
-
-        wire.structs("partitions", list(range(100)), partition)
-
-    sample = frame_builder.exchange("Produce", 0, 8, None, response)
-    text = rendered([sample], None)
+    partitions = [
+        {"partition_index": index, "error_code": 6 if index == 77 else 0, "committed_offset": 5, "metadata": ""}
+        for index in range(100)
+    ]
+    asked = {"group_id": "g", "topics": []}
+    one = sample(9, 1, asked, {"topics": [{"name": "orders", "partitions": partitions}]})
+    text = rendered([one], None)
     assert "partitions[11]" in text
     assert "partitions[12]" not in text
-    assert "partitions[77]  index 77  error_code 6 NOT_LEADER_OR_FOLLOWER" in text
+    assert re.search(r"partitions\[77\]  partition_index 77 .* error_code 6 NOT_LEADER_OR_FOLLOWER", text)
     assert "partitions … 87 more of 100, all without errors" in text
-    assert "partitions[99]" in rendered([sample], None, verbosity=1)
+    assert "partitions[99]" in rendered([one], None, verbosity=1)
 
 
 def test_a_long_value_is_cut_with_a_told_count_and_whole_with_v() -> None:
-    def request(wire: frame_builder.Wire) -> None:
-        wire.blob("metadata", b"x" * 1354)
-
-    sample = frame_builder.exchange("JoinGroup", 11, 5, request, None)
-    assert "x" * 120 + "… 1,234 more bytes" in rendered([sample], None)
-    assert "x" * 1354 + "\n" in rendered([sample], None, verbosity=1)
+    one = annotated_samples.join_group(b"x" * 1354, "connect-like")
+    assert "x" * 120 + "… 1,234 more bytes" in rendered([one], None)
+    assert "x" * 1354 + "\n" in rendered([one], None, verbosity=1)
 
 
 def test_a_tagged_field_that_is_not_on_the_wire_is_shown_only_with_v() -> None:
-    def response(wire: frame_builder.Wire) -> None:
-        wire.add("preferred_leader", "INT32", b"", -1, tag=0)
-
-    sample = frame_builder.exchange("Fetch", 1, 12, None, response)
-    assert "preferred_leader" not in rendered([sample], None)
-    assert "preferred_leader (tag 0)" in rendered([sample], None, verbosity=1)
+    one = sample(18, 3, {"client_software_name": "x", "client_software_version": "1"},
+                 {"error_code": 0, "api_keys": [], "throttle_time_ms": 0})  # fmt: skip
+    assert "finalized_features_epoch" not in rendered([one], None)
+    assert "finalized_features_epoch (tag 1)" in rendered([one], None, verbosity=1)
 
 
 def test_the_versions_of_all_apis_stand_on_one_row() -> None:
-    def response(wire: frame_builder.Wire) -> None:
-        def api(key: int) -> None:
-            wire.int16("api_key", key, f"Api{key}")
-            wire.int16("min_version", 0)
-            wire.int16("max_version", key)
-
-        wire.structs("api_keys", list(range(1, 78)), api)
-
-    sample = frame_builder.exchange("ApiVersions", 18, 0, None, response)
-    assert "api_keys 77  Api1 0-1  Api2 0-2  " in rendered([sample], None)
-    assert "Api77 0-77\n" in rendered([sample], None)
-    assert "api_keys[76]  api_key 77 (Api77)" in rendered([sample], None, verbosity=1)
+    keys = [{"api_key": key, "min_version": 0, "max_version": key} for key in range(1, 78)]
+    one = sample(18, 0, {}, {"error_code": 0, "api_keys": keys})
+    names = {api.key: api.name for api in schema.apis()}
+    assert f"api_keys 77  {names[1]} 0-1  {names[2]} 0-2  " in rendered([one], None)
+    assert f"{names[77]} 0-77\n" in rendered([one], None)
+    assert f"api_keys[76]  api_key 77 ({names[77]})" in rendered([one], None, verbosity=1)
 
 
 def test_endless_nesting_ends() -> None:
@@ -169,8 +154,8 @@ def test_an_ascii_stream_gets_ascii() -> None:
     raw = io.BytesIO()
     out = io.TextIOWrapper(raw, encoding="ascii")
     writer = TreeWriter(out, 80, False)
-    for sample in annotated_samples.all_samples():
-        writer.write(*sample)
+    for one in annotated_samples.all_samples():
+        writer.write(*one)
     out.flush()
     assert b"|- request" in raw.getvalue()
     assert b"->" in raw.getvalue()

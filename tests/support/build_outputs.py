@@ -1,8 +1,8 @@
 """What the command says about captures, in one process: ``python -P build_outputs.py plain|installed FILE``.
 
-FILE has a path a line. For each, and for each of ``OUTPUTS``, one line is printed: the path, the output, the exit code
-and a digest of all that was written to stdout and stderr. ``plain`` passes by extension modules of kwiresniff, so that
-the sources beside them are run.
+FILE has a name of ``OUTPUTS`` and a path a line. For each, one line is printed: both, the exit code and a digest of all
+that was written to stdout and stderr. ``plain`` passes by extension modules of kwiresniff, so that the sources beside
+them are run.
 
 It knows nothing of ``tests``, because it is run where only the package under test can be imported.
 """
@@ -76,10 +76,9 @@ def run(build: str, names: str) -> None:
 
     assert (build == "plain") != COMPILED, f"the {build} build is {'compiled' if COMPILED else 'plain Python'}"
     with open(names, encoding="utf-8") as file:
-        paths = file.read().splitlines()
-    for path in paths:
-        for name, arguments in OUTPUTS.items():
-            print(path, name, digest([*arguments, path]))
+        for line in file.read().splitlines():
+            output, path = line.split(" ", 1)
+            print(line, digest([*OUTPUTS[output], path]))
 
 
 if __name__ == "__main__":

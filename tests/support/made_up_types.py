@@ -1,4 +1,4 @@
-"""Every reader and writer with two types in the table that no release has, run as a process of its own.
+"""Every reader with two types in the table that no release has, run as a process of its own.
 
 ``UINT64`` is a whole number like others. ``DECIMAL`` needs a reader that nobody has. What each says of a message with
 such fields is printed as JSON.
@@ -47,7 +47,7 @@ def outcome(make: Callable[[], Any]) -> Any:
 
 
 def readings(definition: str) -> dict[str, Any]:
-    """What each reader and writer makes of a message with a number of this type, and an array of two."""
+    """What each reader makes of a message with a number of this type, and an array of two."""
     from kwiresniff.codec.body_walker import BodyScanner, ElementSkipper
     from kwiresniff.codec.decoder_gen import compile_decoder
     from kwiresniff.codec.dissector import dissect
@@ -57,8 +57,6 @@ def readings(definition: str) -> dict[str, Any]:
     from kwiresniff.schema.grammar import grammar
     from kwiresniff.schema.kafka_json import read_definition
     from kwiresniff.schema.resolve import resolve
-    from tests.support.encoding import compile_encoder
-    from tests.support.encoding.misfits import misfit
 
     def scanned(steps: Any) -> Any:
         scanner = BodyScanner(steps)
@@ -68,7 +66,6 @@ def readings(definition: str) -> dict[str, Any]:
     (parsed,) = parse(text)
     message = resolve(parsed, 0)
     raw = RAW + b"\x03" + RAW + RAW + b"\0"
-    body = {"one": VALUE, "many": [VALUE, VALUE], "late": 7}
     wanted = frozenset({"one", "many"})
     official = {"name": "One", "type": definition, "versions": "0", "default": "0x10"}
     document = {"name": "Made", "type": "data", "validVersions": "0", "fields": [official]}
@@ -79,9 +76,6 @@ def readings(definition: str) -> dict[str, Any]:
         ),
         "grammar": grammar(message).splitlines()[1:],
         "decoder": outcome(lambda: compile_decoder(message)(raw, 0, [])),
-        "encoder": outcome(lambda: compile_encoder(message)(body).hex()),
-        "encoder of too much": outcome(lambda: compile_encoder(message)({**body, "one": 2**64})),
-        "misfit": outcome(lambda: misfit(message, {**body, "one": -1})),
         "dissector": outcome(lambda: plain(dissect(message, raw, 0).root)),
         "scanner": outcome(lambda: scanned(leaf_plan(message, wanted))),
         "skipper": outcome(lambda: ElementSkipper(raw).skip(passing_plan(message, texts=True), 0) == len(raw)),

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64decode
 from binascii import Error as Base64Error
-from collections.abc import Callable
-from typing import Any
 
 from kwiresniff.codec.primitives import uuid_text
-from kwiresniff.errors import SchemaError
-from kwiresniff.schema.wire_types import BY_GUIDE, FIXED
+from kwiresniff.schema.wire_types import FIXED
 
 
 def write_uvarint(value: int) -> bytes:
@@ -33,18 +30,3 @@ def uuid_bytes(text: str) -> bytes:
     if len(raw) != FIXED["UUID"].size or uuid_text(raw) != text:
         raise ValueError(f"{text!r} is not a UUID in Kafka's base64 form")
     return raw
-
-
-#: What makes of a value what ``struct`` takes, by wire types.
-WRITERS: dict[str, Callable[[Any], Any]] = {"UUID": uuid_bytes, "FLOAT64": float}
-
-
-def writer_of(wire_type: str) -> Callable[[Any], Any] | None:
-    """The function that turns a value into what ``struct`` takes; None where that is the value. Raises SchemaError for
-    a type whose writer is not here.
-    """
-    if not BY_GUIDE[wire_type].reader:
-        return None
-    if wire_type not in WRITERS:
-        raise SchemaError(f"{wire_type} cannot be written")
-    return WRITERS[wire_type]

@@ -18,41 +18,25 @@ from kwiresniff.base.batch_layout import (
     LOG_OVERHEAD,
     TRANSACTIONAL,
 )
-from kwiresniff.codec.batch_header import LEAST_BYTES
 from kwiresniff.codec.batch_libraries import crc32c
 from kwiresniff.codec.primitives import write_varlong
 from kwiresniff.codec.record import wrapped
 from kwiresniff.codec.record_batch import HEADER
 from tests.support.encoding.compressing import compress
-from tests.support.encoding.errors import EncodeError
-
-_LONG = struct.Struct(">q")
-_INT = struct.Struct(">i")
 
 
-def encode_record_set(batches: Iterable[dict[str, Any]], *, keep_crc: bool = False) -> bytes:
+def encode_record_set(batches: Iterable[dict[str, Any]]) -> bytes:
     """The record set as bytes, from dicts as ``decode_record_set`` gives them in full mode.
 
     Uncompressed batches come back byte for byte, unless a broker has replaced their timestamps. Batches that were
-    cut short have nothing to write and are left out. ``keep_crc`` writes the CRCs that are given instead of the
-    right ones. Raises EncodeError for a batch without records or with an unknown magic.
+    cut short have nothing to write and are left out.
     """
-    parts: list[bytes] = []
-    for batch in batches:
-        if batch.get("truncated"):
-            continue
-        magic = batch.get("magic", 2)
-        if "records" not in batch or magic not in LEAST_BYTES:
-            raise EncodeError(f"a batch of magic {magic} {'without records' if magic in LEAST_BYTES else ''}".rstrip())
-        try:
-            parts.append((encode_batch if magic == 2 else encode_message)(batch, keep_crc=keep_crc))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise EncodeError(f"a record batch that cannot be encoded: {error!r}") from error
-    return b"".join(parts)
+    whole = [batch for batch in batches if not batch.get("truncated")]
+    return b"".join([(encode_batch if batch.get("magic", 2) == 2 else encode_message)(batch) for batch in whole])
 
 
-def encode_batch(batch: dict[str, Any], *, keep_crc: bool = False) -> bytes:
-    """The batch as bytes; lengths and counts are worked out, the CRC-32C too unless ``keep_crc``. Raises EncodeError.
+def encode_batch(batch: dict[str, Any]) -> bytes:
+    """The batch as bytes; lengths, counts and the CRC-32C are worked out.
 
     Fields may be missing: they get what a plain, non-idempotent producer sends.
     """
@@ -73,11 +57,8 @@ def encode_batch(batch: dict[str, Any], *, keep_crc: bool = False) -> bytes:
     values += [batch.get("last_offset_delta", last), base_timestamp, batch.get("max_timestamp", latest)]
     values += [batch.get("producer_id", -1), batch.get("producer_epoch", -1), batch.get("base_sequence", -1)]
     values.append(batch.get("records_count", len(records)))
-    try:
-        wire = bytearray(HEADER.pack(*values) + payload)
-    except struct.error as error:
-        raise EncodeError(f"a record batch field is out of range: {error}") from error
-    crc = batch["crc"] if keep_crc and "crc" in batch else crc32c()(bytes(wire[ATTRIBUTES_AT:]))
+    wire = bytearray(HEADER.pack(*values) + payload)
+    crc = crc32c()(bytes(wire[ATTRIBUTES_AT:]))
     wire[CRC_AT:ATTRIBUTES_AT] = crc.to_bytes(4, "big")
     return bytes(wire)
 
@@ -114,8 +95,8 @@ def _varint_bytes(value: bytes | None) -> bytes:
     return b"\x01" if value is None else write_varlong(len(value)) + value
 
 
-def encode_message(message: dict[str, Any], *, keep_crc: bool = False) -> bytes:
-    """The outer message as bytes; size and CRC are worked out (the CRC unless ``keep_crc``).
+def encode_message(message: dict[str, Any]) -> bytes:
+    """The outer message as bytes; size and CRC are worked out.
 
     A compressed one is written as a compressed set around its records: in magic 1 the inner offsets count from 0
     and the outer offset is the last record's, as a broker stores them.
@@ -129,30 +110,23 @@ def encode_message(message: dict[str, Any], *, keep_crc: bool = False) -> bytes:
             attributes |= LOG_APPEND_TIME
     offset = message.get("base_offset", records[-1]["offset"] if records else 0)
     timestamp = message.get("timestamp", records[0].get("timestamp", -1) if records else -1)
-    crc = message["crc"] if keep_crc and "crc" in message else None
     codec = attributes & CODEC_MASK
     if not codec:
-        if len(records) != 1:
-            raise EncodeError(f"an uncompressed message holds one record, not {len(records)}")
-        return _message(offset, magic, attributes, timestamp, records[0].get("key"), records[0].get("value"), crc)
+        (record,) = records
+        return _message(offset, magic, attributes, timestamp, record.get("key"), record.get("value"))
     first = records[0]["offset"] if magic and records else 0
     inner = [
         _message(
             record["offset"] - first, magic, attributes & ~CODEC_MASK, record.get("timestamp", timestamp),
-            record.get("key"), record.get("value"), None,
+            record.get("key"), record.get("value"),
         )
         for record in records
     ]  # fmt: skip
-    return _message(offset, magic, attributes, timestamp, None, compress(codec, b"".join(inner)), crc)
+    return _message(offset, magic, attributes, timestamp, None, compress(codec, b"".join(inner)))
 
 
-def _message(
-    offset: int, magic: int, attributes: int, timestamp: int, key: bytes | None, value: bytes | None, crc: int | None
-) -> bytes:
-    try:
-        body = struct.pack(">bb", magic, attributes) + (_LONG.pack(timestamp) if magic else b"")
-        for part in (key, value):
-            body += _INT.pack(-1) if part is None else _INT.pack(len(part)) + part
-        return struct.pack(">qiI", offset, len(body) + 4, zlib.crc32(body) if crc is None else crc) + body
-    except struct.error as error:
-        raise EncodeError(f"a message field is out of range: {error}") from error
+def _message(offset: int, magic: int, attributes: int, timestamp: int, key: bytes | None, value: bytes | None) -> bytes:
+    body = struct.pack(">bb", magic, attributes) + (struct.pack(">q", timestamp) if magic else b"")
+    for part in (key, value):
+        body += struct.pack(">i", -1) if part is None else struct.pack(">i", len(part)) + part
+    return struct.pack(">qiI", offset, len(body) + 4, zlib.crc32(body)) + body

@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import socket
 import sys
-import threading
 import time
-from collections.abc import Callable
+from typing import Any
 
-from confluent_kafka import Consumer, Producer
 from kafka import KafkaConsumer, KafkaProducer
+from workload import consume, produce, produce_much, together
 
 OTHER_HOST = "10.9.0.3"
 PARTITIONS = 6
-Act = Callable[[], None]
+
+bootstrap, what, amount = sys.argv[1:]
+seconds = float(amount)
 
 
 def from_other_host() -> None:
@@ -34,128 +35,64 @@ def from_other_host() -> None:
     socket.socket.connect_ex = bound  # type: ignore[method-assign, assignment]
 
 
-def write(bootstrap: str, client: str, topic: str, seconds: float, per_second: float, size: int = 200) -> None:
-    """Writes to each partition in turn."""
-    producer = Producer({"bootstrap.servers": bootstrap, "client.id": client, "linger.ms": 0})
-    count, end = 0, time.monotonic() + seconds
-    while time.monotonic() < end:
-        producer.produce(topic, value=b"v" * size, partition=count % PARTITIONS)
-        producer.poll(0)
-        count += 1
-        time.sleep(1 / per_second)
-    producer.flush(10)
+def write(client: str, per_second: float) -> None:
+    produce(bootstrap, client, "orders", seconds, per_second, size=200, partitions=PARTITIONS, linger_ms=0)
 
 
-def write_much(bootstrap: str, client: str, topic: str, records: int, size: int = 10_000) -> None:
-    """Writes so many records as fast as the brokers take them."""
-    producer = Producer(
-        {"bootstrap.servers": bootstrap, "client.id": client, "linger.ms": 20, "batch.size": 500_000, "acks": "all"}
-    )
-    for number in range(records):
-        while True:
-            try:
-                producer.produce(topic, value=b"b" * size, partition=number % PARTITIONS)
-                break
-            except BufferError:
-                producer.poll(0.05)
-        producer.poll(0)
-    producer.flush(60)
+def write_much(client: str, records: int) -> None:
+    produce_much(bootstrap, client, "history", records, 10_000, PARTITIONS, acks="all")
 
 
-def read(bootstrap: str, client: str, topic: str, seconds: float, **settings: object) -> None:
-    """Reads in a group of its own, from the earliest record."""
-    given = {"bootstrap.servers": bootstrap, "client.id": client, "group.id": client, "auto.offset.reset": "earliest"}
-    consumer = Consumer(given | {name.replace("_", "."): value for name, value in settings.items()})
-    consumer.subscribe([topic])
-    end, count = time.monotonic() + seconds, 0
-    while time.monotonic() < end:
-        message = consumer.poll(0.1)
-        count += message is not None and message.error() is None
-    consumer.close()
+def read(client: str, topic: str, lasting: float = seconds, **settings: Any) -> None:
+    count = consume(bootstrap, client, topic, lasting, **settings)
     print(f"fact: {client} read {count} records")
 
 
-def write_elsewhere(bootstrap: str, client: str, topic: str, seconds: float, per_second: float) -> None:
+def write_elsewhere(client: str, per_second: float) -> None:
     """Writes from the other address, on kafka-python."""
     from_other_host()
     producer = KafkaProducer(bootstrap_servers=bootstrap.split(","), client_id=client, enable_idempotence=False)
     count, end = 0, time.monotonic() + seconds
     while time.monotonic() < end:
-        producer.send(topic, value=b"w" * 200, partition=count % PARTITIONS)
+        producer.send("orders", value=b"w" * 200, partition=count % PARTITIONS)
         count += 1
         time.sleep(1 / per_second)
     producer.close()
 
 
-def read_elsewhere(bootstrap: str, client: str, topic: str, seconds: float) -> None:
+def read_elsewhere(client: str) -> None:
     from_other_host()
     consumer = KafkaConsumer(
-        topic, bootstrap_servers=bootstrap.split(","), client_id=client, group_id=client, auto_offset_reset="earliest"
-    )
+        "orders", bootstrap_servers=bootstrap.split(","), client_id=client, group_id=client,
+        auto_offset_reset="earliest",
+    )  # fmt: skip
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         consumer.poll(100)
     consumer.close()
 
 
-def after(seconds: float, act: Act) -> Act:
-    def wait() -> None:
-        time.sleep(seconds)
-        act()
-
-    return wait
+def flood() -> None:
+    time.sleep(seconds / 2)
+    write_much("backfill", 2_400)
 
 
-def spread(bootstrap: str, seconds: float) -> list[Act]:
-    return [
-        lambda: write(bootstrap, "shop", "orders", seconds, 25),
-        lambda: read(bootstrap, "audit", "orders", seconds),
-    ]
+def rebuild() -> None:
+    time.sleep(seconds / 2)
+    read("rebuild", "history", seconds / 3)
 
 
-def hosts(bootstrap: str, seconds: float) -> list[Act]:
-    return [
-        *spread(bootstrap, seconds),
-        lambda: write_elsewhere(bootstrap, "till", "orders", seconds, 25),
-        lambda: read_elsewhere(bootstrap, "ledger", "orders", seconds),
-    ]
-
-
-def bulk(bootstrap: str, seconds: float) -> list[Act]:
-    return [
-        lambda: read(bootstrap, "warehouse", "history", seconds, fetch_message_max_bytes=100_000),
-        lambda: write_elsewhere(bootstrap, "till", "orders", seconds, 5),
-    ]
-
-
-def flood(bootstrap: str, seconds: float) -> list[Act]:
+spread = (lambda: write("shop", 25), lambda: read("audit", "orders"))
+if what == "fill":
+    write_much("fill", int(amount))
+elif what == "spread":
+    together(*spread)
+elif what == "hosts":
+    together(*spread, lambda: write_elsewhere("till", 25), lambda: read_elsewhere("ledger"))
+elif what == "bulk":
+    together(lambda: read("warehouse", "history", fetch_message_max_bytes=100_000), lambda: write_elsewhere("till", 5))
+elif what == "flood":
     print("fact: backfill writes 24,000,000 bytes to history as fast as it can, checkout 20 records a second to orders")
-    return [
-        lambda: write(bootstrap, "checkout", "orders", seconds, 20),
-        after(seconds / 2, lambda: write_much(bootstrap, "backfill", "history", 2_400)),
-    ]
-
-
-def replay(bootstrap: str, seconds: float) -> list[Act]:
-    return [
-        lambda: write(bootstrap, "checkout", "orders", seconds, 25),
-        after(seconds / 2, lambda: read(bootstrap, "rebuild", "history", seconds / 3)),
-    ]
-
-
-def main() -> None:
-    bootstrap, what, amount = sys.argv[1:]
-    if what == "fill":
-        write_much(bootstrap, "fill", "history", int(amount))
-        return
-    kinds = {"spread": spread, "hosts": hosts, "bulk": bulk, "flood": flood, "replay": replay}
-    acts = kinds[what](bootstrap, float(amount))
-    threads = [threading.Thread(target=act) for act in acts]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-
-if __name__ == "__main__":
-    main()
+    together(lambda: write("checkout", 20), flood)
+elif what == "replay":
+    together(lambda: write("checkout", 25), rebuild)

@@ -8,45 +8,28 @@ of all partitions for each of them, and is started again; ``aborted`` reads what
 from __future__ import annotations
 
 import sys
-import threading
 import time
-from collections.abc import Callable
+from typing import Any
 
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions
 from kafka import KafkaConsumer, OffsetAndMetadata
+from workload import Act, consume, produce, together
 
-Act = Callable[[], None]
+bootstrap, what = sys.argv[1:]
 
 
-def produce(bootstrap: str, topic: str, seconds: float, per_second: float, after: float = 0) -> None:
+def shop(seconds: float, per_second: float, after: float = 0) -> None:
     """Writes a record at a time, and learns within a second of new partitions."""
-    time.sleep(after)
-    settings = {"bootstrap.servers": bootstrap, "client.id": "shop", "topic.metadata.refresh.interval.ms": 1000}
-    producer = Producer(settings)
-    begin, count = time.monotonic(), 0
-    while count < seconds * per_second:
-        producer.produce(topic, key=b"key-%d" % count, value=b"v" * 60)
-        count += 1
-        while (left := begin + count / per_second - time.monotonic()) > 0:
-            producer.poll(left)
-    producer.flush(5)
+    refresh = {"topic_metadata_refresh_interval_ms": 1000, "linger_ms": 5}
+    produce(bootstrap, "shop", "orders", seconds, per_second, size=60, after=after, **refresh)
 
 
-def consume(bootstrap: str, client: str, topic: str, seconds: float, **settings: str | int) -> int:
-    """Reads in the group ``mail``; how many records it got."""
-    given = {"bootstrap.servers": bootstrap, "client.id": client, "group.id": "mail", "auto.offset.reset": "earliest"}
-    consumer = Consumer(given | {name.replace("_", "."): value for name, value in settings.items()})
-    consumer.subscribe([topic])
-    end, count = time.monotonic() + seconds, 0
-    while time.monotonic() < end:
-        message = consumer.poll(0.1)
-        count += message is not None and message.error() is None
-    consumer.close()
-    return count
+def mail(client: str, seconds: float, **settings: Any) -> int:
+    return consume(bootstrap, client, "orders", seconds, group_id="mail", **settings)
 
 
-def added(bootstrap: str) -> list[Act]:
+def added() -> list[Act]:
     """A group learns after eight seconds of partitions that are written for as long."""
 
     def grow() -> None:
@@ -56,34 +39,26 @@ def added(bootstrap: str) -> list[Act]:
             done.result(10)
 
     def mailer() -> None:
-        settings: dict[str, str | int] = {"topic_metadata_refresh_interval_ms": 12_000, "auto_offset_reset": "latest"}
-        count = consume(bootstrap, "mailer", "orders", 20, **settings)
+        count = mail("mailer", 20, topic_metadata_refresh_interval_ms=12_000, auto_offset_reset="latest")
         print(f"fact: mailer read {count} of 160 records")
 
     print("fact: ops adds two partitions to orders; mailer begins at their end (auto.offset.reset=latest)")
-    return [lambda: produce(bootstrap, "orders", 16, 10, after=2), grow, mailer]
+    return [lambda: shop(16, 10, after=2), grow, mailer]
 
 
-def away(bootstrap: str) -> list[Act]:
+def away() -> list[Act]:
     """One of two static members is stopped, and started again after fourteen seconds."""
 
     def restarted() -> None:
-        consume(bootstrap, "mailer-1", "orders", 6, group_instance_id="mailer-1")
+        mail("mailer-1", 6, group_instance_id="mailer-1")
         time.sleep(14)
-        consume(bootstrap, "mailer-1", "orders", 4, group_instance_id="mailer-1")
-
-    def stays() -> None:
-        consume(bootstrap, "mailer-0", "orders", 25, group_instance_id="mailer-0")
+        mail("mailer-1", 4, group_instance_id="mailer-1")
 
     print("fact: mailer-1, a static member, is stopped and started again after 14 s (session.timeout.ms 45 s)")
-    return [
-        lambda: produce(bootstrap, "orders", 20, 8, after=3),
-        stays,
-        restarted,
-    ]
+    return [lambda: shop(20, 8, after=3), lambda: mail("mailer-0", 25, group_instance_id="mailer-0"), restarted]
 
 
-def early(bootstrap: str) -> list[Act]:
+def early() -> list[Act]:
     """An application commits for every partition what it has read of the one that has the most records."""
 
     def ship(seconds: float) -> dict[int, int]:
@@ -107,10 +82,10 @@ def early(bootstrap: str) -> list[Act]:
         time.sleep(1.5)
         ship(4)
 
-    return [lambda: produce(bootstrap, "orders", 11, 12), shipper]
+    return [lambda: shop(11, 12), shipper]
 
 
-def aborted(bootstrap: str) -> list[Act]:
+def aborted() -> list[Act]:
     """One transaction in three is aborted, and read by a consumer that does not mind."""
 
     def transfer() -> None:
@@ -138,15 +113,4 @@ def aborted(bootstrap: str) -> list[Act]:
     return [transfer, audit]
 
 
-def main() -> None:
-    bootstrap, what = sys.argv[1:]
-    acts = {"added": added, "away": away, "early": early, "aborted": aborted}[what](bootstrap)
-    threads = [threading.Thread(target=act) for act in acts]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-
-if __name__ == "__main__":
-    main()
+together(*{"added": added, "away": away, "early": early, "aborted": aborted}[what]())
