@@ -10,7 +10,7 @@ from typing import BinaryIO
 from kwiresniff.base.address_names import AddressNames
 from kwiresniff.base.packet_references import PACKET_BITS
 from kwiresniff.base.tls_secrets import TlsSecrets
-from kwiresniff.capture.decode_as import choices_of
+from kwiresniff.capture.choices import choices_of
 from kwiresniff.capture.formats import PCAPNG_MAGIC, NotACapture, first_timestamp, open_reader
 from kwiresniff.capture.input_stream import Stream
 from kwiresniff.capture.keylog import KeyLog

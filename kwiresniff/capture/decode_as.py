@@ -7,7 +7,7 @@ A rule is ``SELECTOR==NUMBER,NAME`` as in Wireshark's "Decode As", with the sele
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from kwiresniff.capture.capture_headers import erf, frame_relay, hdlc, nflog, pf_log, pktap, ppi
@@ -24,7 +24,7 @@ from kwiresniff.capture.link_layer import (
     ppp,
     raw_ip,
 )
-from kwiresniff.capture.packet_decoder import NO_CHOICES, Choices
+from kwiresniff.capture.packet_decoder import Choices
 from kwiresniff.capture.tags import TAGS, frame_behind, llc, mpls, nsh, pppoe, vlan
 from kwiresniff.capture.tunnels import capwap, geneve, gre, gtp_u, gue, l2tp, l2tp_v3, lisp, tzsp, vxlan
 from kwiresniff.capture.wireless import ieee80211, prism, radiotap
@@ -108,10 +108,8 @@ def rule_of(text: str) -> Rule:
     return Rule(selector, number, layer)
 
 
-def choices_of(texts: Sequence[str]) -> Choices:
+def tables_of(texts: Iterable[str]) -> Choices:
     """The tables that rules make; of two for the same number the last one counts. Raises ValueError."""
-    if not texts:
-        return NO_CHOICES
     tables: dict[str, dict[int, LinkLayer]] = {selector: {} for selector in SELECTORS}
     for rule in map(rule_of, texts):
         tables[rule.selector][rule.number] = rule.layer

@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from kwiresniff.base.packet_references import PACKET_BITS
-from kwiresniff.capture.decode_as import choices_of
+from kwiresniff.capture.choices import choices_of
 from kwiresniff.capture.input_stream import Stream
 from kwiresniff.capture.packet_decoder import LayerDecoder
 from kwiresniff.capture.packet_records import PacketRecord, PacketRecords

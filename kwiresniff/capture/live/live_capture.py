@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from kwiresniff.base.address_names import AddressNames
 from kwiresniff.base.fastint import u16, u32
 from kwiresniff.base.tls_secrets import TlsSecrets
-from kwiresniff.capture.decode_as import choices_of
+from kwiresniff.capture.choices import choices_of
 from kwiresniff.capture.file_problems import SnapReporter
 from kwiresniff.capture.keylog import KeyLog
 from kwiresniff.capture.link_layer import ETHERNET
