@@ -6,7 +6,7 @@ encoder is ``bytes`` inside bodies, see ``kwiresniff.export.encode``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import orjson
@@ -31,15 +31,19 @@ def event_json(event: Event, files: Sequence[str] = ()) -> Json:
     return problem_json(event, files)
 
 
-def exchange_json(exchange: Exchange, files: Sequence[str] = ()) -> Json:
-    """A request and its response.
+def body_json(message: Message) -> Any:
+    """The body of a message, read from its JSON text where it has come as such."""
+    return message.body if message.text is None else orjson.loads(b"".join(message.text))
+
+
+def exchange_json(exchange: Exchange, files: Sequence[str] = (), body: Callable[[Message], Any] = body_json) -> Json:
+    """A request and its response; ``body`` gives the member of that name.
 
     ``files`` are the captures in reading order; with more than one, each message names the file its first packet
     is in. ``bytes`` in bodies stay ``bytes``. ``notes`` is there only when a plugin had something to say, ``proxied``
     only behind a proxy's preamble.
     """
     request, response, connection = exchange.request, exchange.response, exchange.connection
-    several = len(files) > 1
     latency_ns = exchange.latency_ns
     timing: Json = {
         "request_ns": None if request is None else request.last_ns - request.first_ns,
@@ -65,8 +69,8 @@ def exchange_json(exchange: Exchange, files: Sequence[str] = ()) -> Json:
         "outcome": exchange.outcome,
         "latency_ns": latency_ns,
         "timing": timing,
-        "request": None if request is None else message_json(request, files, several),
-        "response": None if response is None else message_json(response, files, several),
+        "request": None if request is None else message_json(request, files, body),
+        "response": None if response is None else message_json(response, files, body),
         "errors": errors_json(exchange),
         "problems": [frame_problem_json(problem) for problem in exchange.problems],
     }
@@ -88,19 +92,16 @@ def errors_json(exchange: Exchange) -> list[Json]:
     ]
 
 
-def message_json(message: Message, files: Sequence[str], several: bool) -> Json:
+def message_json(message: Message, files: Sequence[str], body: Callable[[Message], Any]) -> Json:
     """One frame: when, in which packets, how big, what it says."""
     result: Json = {"time": rfc3339(message.first_ns), "timestamp_ns": message.first_ns}
-    if several:
+    if len(files) > 1:
         result["file"] = file_name(message.first_packet, files)
     result["first_packet"] = packet_number(message.first_packet)
     result["last_packet"] = packet_number(message.last_packet)
     result["size_bytes"] = message.size_bytes
     result["header_version"] = message.header_version
-    if message.text is None:
-        result["body"] = message.body
-    else:
-        result["body"] = orjson.loads(b"".join(message.text))
+    result["body"] = body(message)
     return result
 
 

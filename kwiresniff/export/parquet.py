@@ -10,9 +10,9 @@ from importlib import import_module
 from typing import IO
 
 from kwiresniff.errors import ExportError
-from kwiresniff.export.encode import json_text
-from kwiresniff.export.flat import COLUMNS
-from kwiresniff.export.flat_columns import FlatColumns
+from kwiresniff.export.flat import COLUMNS, body_text, flat_row
+from kwiresniff.export.row_buffer import RowBuffer
+from kwiresniff.export.table_columns import arrow_type
 from kwiresniff.model import Event, Exchange
 
 #: A row group is held in memory until it is full. Readers like some ten thousand rows; long texts end it sooner.
@@ -36,42 +36,32 @@ class ParquetWriter:
                 'Parquet needs pyarrow, which is not installed; pip install "kwiresniff[parquet]"'
             ) from error
         self._arrow = pyarrow
-        text, name_type = pyarrow.string(), pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
-        types = {"text": name_type, "int16": pyarrow.int16(), "int32": pyarrow.int32(), "int64": pyarrow.int64()}
-        columns = [(name, text if name in UNIQUE else types[kind]) for name, kind in COLUMNS]
-        self._schema = pyarrow.schema([*columns, *((name, text) for name in BODY_COLUMNS)])
+        columns = [*COLUMNS, *((name, "STRING") for name in BODY_COLUMNS)]
+        self._schema = pyarrow.schema([(name, arrow_type(kind)) for name, kind in columns])
         self._writer = parquet.ParquetWriter(
             out,
             self._schema,
             compression="zstd",
-            use_dictionary=[name for name, kind in COLUMNS if kind == "text" and name not in UNIQUE],
+            use_dictionary=[name for name, kind in COLUMNS if kind == "STRING" and name not in UNIQUE],
             write_statistics=[name for name, _ in COLUMNS],
-            store_schema=False,  # whoever reads the file has texts, whether they were numbered here or not
+            store_schema=False,
         )
         self._files = files
-        self._encode = json_text
-        self._rows = self._begun()
+        self._rows = RowBuffer()
 
     def write(self, event: Event) -> None:
         if not isinstance(event, Exchange):
             return
-        # Before a row is added, when nobody holds the texts of the last one any more.
-        exchanges = self._rows.exchanges
-        if exchanges.rows >= ROW_GROUP_ROWS or exchanges.held_bytes >= ROW_GROUP_BYTES:
+        self._rows.add((*flat_row(event, self._files), body_text(event.request), body_text(event.response)))
+        if self._rows.rows >= ROW_GROUP_ROWS or self._rows.held_bytes >= ROW_GROUP_BYTES:
             self._flush()
-        self._rows.add(event)
 
     def close(self) -> None:
         self._flush()
         self._writer.close()
 
-    def _begun(self) -> FlatColumns:
-        return FlatColumns(self._files, self._encode)
-
     def _flush(self) -> None:
-        if not self._rows.exchanges.rows:
-            return
-        named = self._rows.named()
-        arrays = [named[field.name].array(self._arrow, field.type) for field in self._schema]
-        self._rows = self._begun()
-        self._writer.write_table(self._arrow.Table.from_arrays(arrays, schema=self._schema))
+        if self._rows.rows:
+            arrays = self._rows.arrays(self._schema)
+            self._rows = RowBuffer()
+            self._writer.write_table(self._arrow.Table.from_arrays(arrays, schema=self._schema))

@@ -332,18 +332,19 @@ def ddl(table: str, names: Sequence[str] = ()) -> str:
 
 def arrow_schema(table: str, names: Sequence[str] = (), *, without: Sequence[str] = ()) -> Any:
     """The schema of a table for pyarrow: of some columns or of all, leaving out those ``without``."""
-    arrow = import_module("pyarrow")
     by_name = {name: type for name, type, _ in TABLES[table]}
-    return arrow.schema([(name, _arrow_type(by_name[name], arrow)) for name in names or by_name if name not in without])
+    wanted = [name for name in names or by_name if name not in without]
+    return import_module("pyarrow").schema([(name, arrow_type(by_name[name])) for name in wanted])
 
 
-def _arrow_type(type: str, arrow: Any) -> Any:
+def arrow_type(type: str) -> Any:
     """The pyarrow type of a Spark SQL type as DDL."""
+    arrow = import_module("pyarrow")
     if type.startswith("ARRAY<"):
-        return arrow.list_(_arrow_type(type[len("ARRAY<") : -1], arrow))
+        return arrow.list_(arrow_type(type[len("ARRAY<") : -1]))
     if type == "TIMESTAMP":
         return arrow.timestamp("us", tz="UTC")
     if not type.startswith("STRUCT<"):
         return arrow.type_for_alias(_ARROW_NAMES[type])
     fields = [field.split(": ", 1) for field in _FIELD.findall(type[len("STRUCT<") : -1])]
-    return arrow.struct([(name, _arrow_type(inner, arrow)) for name, inner in fields])
+    return arrow.struct([(name, arrow_type(inner)) for name, inner in fields])

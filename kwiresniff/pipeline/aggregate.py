@@ -14,7 +14,7 @@ from kwiresniff.analysis.latency import Histogram
 from kwiresniff.analysis.stats_row import Waits
 from kwiresniff.base.flows import host_of
 from kwiresniff.model import Exchange
-from kwiresniff.pipeline.exchange_table import micros_of, seen_ns
+from kwiresniff.pipeline.moments import micros_of, seen_ns
 from kwiresniff.pipeline.rows import Row
 
 #: Keys counted before they are written out; with its histogram a key takes some 5 kB, so a table stays below 50 MB.

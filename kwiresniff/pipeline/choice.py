@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from kwiresniff.base.time_units import EPOCH_ORDINAL
 from kwiresniff.model import Exchange
-from kwiresniff.pipeline.exchange_table import NO_DAY, day_of, seen_ns
+from kwiresniff.pipeline.moments import day_of, seen_ns
 
 
 class Condition(NamedTuple):
@@ -21,7 +21,7 @@ class Condition(NamedTuple):
 
 def _day(exchange: Exchange) -> str | None:
     day = day_of(seen_ns(exchange))
-    return None if day == NO_DAY else date.fromordinal(EPOCH_ORDINAL + day).isoformat()
+    return None if day is None else date.fromordinal(EPOCH_ORDINAL + day).isoformat()
 
 
 #: What conditions may be on: what is known of an exchange before its bodies are read.

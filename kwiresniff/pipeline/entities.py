@@ -38,14 +38,7 @@ class Entities:
 
     def find(self, exchange: Exchange) -> None:
         """Fills the lists with the names in ``exchange``."""
-        if self.topics:
-            self.topics = []
-        if self.partitions:
-            self.partitions = []
-        if self.groups:
-            self.groups = []
-        if self.transactional_ids:
-            self.transactional_ids = []
+        self.topics, self.partitions, self.groups, self.transactional_ids = [], [], [], []
         request, response = exchange.request, exchange.response
         if request is not None:
             self._message(exchange, request)

@@ -8,7 +8,7 @@ from typing import Any
 
 from kwiresniff.analysis.body_entities import record_sets
 from kwiresniff.export.clients import audit_json, client_json
-from kwiresniff.export.encode import json_line, json_text
+from kwiresniff.export.encode import json_text
 from kwiresniff.export.groups import group_event_json
 from kwiresniff.export.json_objects import connection_json, problem_json
 from kwiresniff.export.producers import producer_json
@@ -26,7 +26,9 @@ from kwiresniff.model import (
     packet_number,
 )
 from kwiresniff.pipeline.cluster_sightings import Sighting
-from kwiresniff.pipeline.exchange_table import LEAST_NS, MOST_NS, NO_DAY, ExchangeTable, day_of, micros_of
+from kwiresniff.pipeline.entities import Entities
+from kwiresniff.pipeline.exchange_row import exchange_row
+from kwiresniff.pipeline.moments import day_of, micros_of, nanos_of
 from kwiresniff.pipeline.shards import ConnectionNumbers
 from kwiresniff.results.clients import AuditRow, Client
 from kwiresniff.results.groups import GroupEvent
@@ -55,11 +57,10 @@ class Rows:
         self._files = files
         self.topic_name = topic_name
         self._numbers = ConnectionNumbers(shard, shards)
-        self._line = json_line
 
-    def exchange_table(self) -> ExchangeTable:
-        """Columns for the exchanges of this source."""
-        return ExchangeTable(self._source, self._files, json_text, self._numbers)
+    def exchange(self, exchange: Exchange, entities: Entities) -> Row:
+        """The row of ``exchanges``; ``entities`` are the names in the exchange."""
+        return exchange_row(exchange, self._source, self._numbers.of(exchange.connection.id), entities, self._files)
 
     def connection(self, connection: Connection) -> Row:
         """The row of ``connections``."""
@@ -69,8 +70,8 @@ class Rows:
             connection.protocol,
             micros_of(connection.first_ns),
             micros_of(connection.last_ns),
-            _int64(connection.first_ns),
-            _int64(connection.last_ns),
+            nanos_of(connection.first_ns),
+            nanos_of(connection.last_ns),
             *connection.bytes,
             sum(connection.exchanges.values()),
             self._json(details),
@@ -98,9 +99,8 @@ class Rows:
         for message in (exchange.request, exchange.response):
             if message is None or not _may_have_records(message) or message.body is None:
                 continue
-            day = day_of(message.first_ns)
             head = (
-                None if day == NO_DAY else day,
+                day_of(message.first_ns),
                 exchange.api or None,
                 micros_of(message.first_ns),
                 *self._place(exchange.connection),
@@ -216,7 +216,7 @@ class Rows:
             self._file(packet),
             packet_number(packet),
             micros_of(ns),
-            _int64(ns),
+            nanos_of(ns),
             *_endpoints(flow),
             seq,
             ack,
@@ -243,7 +243,7 @@ class Rows:
 
     def _bytes(self, value: Any) -> bytes | None:
         """A key or value as it was; redacted ones are objects, and stay readable."""
-        return value if value is None or isinstance(value, bytes) else self._line(value)[:-1]
+        return value if value is None or isinstance(value, bytes) else json_text(value)
 
     def _numbered(self, details: Body) -> Body:
         """Exported JSON with the number that tables have for a connection in place of the exported one."""
@@ -262,11 +262,11 @@ class Rows:
         return self._files[file_index(reference)]
 
     def _json(self, value: Any) -> str:
-        return self._line(value)[:-1].decode()
+        return json_text(value).decode()
 
 
 def rows_of(table: str, event: Event, rows: Rows) -> Iterable[Row]:
-    """The rows of one table that an event gives; those of exchanges are no rows but columns."""
+    """The rows of one table that an event gives, those of ``exchanges`` left out."""
     if isinstance(event, Exchange):
         return rows.records(event) if table == "records" else ()
     if isinstance(event, Problem):
@@ -283,10 +283,6 @@ def _may_have_records(message: Message) -> bool:
 def _names(clients: Iterable[TopicClient]) -> list[str]:
     """Client ids, each once."""
     return list(dict.fromkeys(one.client_id for one in clients if one.client_id is not None))
-
-
-def _int64(ns: int) -> int | None:
-    return ns if LEAST_NS <= ns <= MOST_NS else None
 
 
 _endpoints = lru_cache(maxsize=4096)(endpoints)

@@ -9,14 +9,13 @@ import os
 import shutil
 from collections.abc import Iterator
 from datetime import date
-from functools import cache, lru_cache
+from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
 from kwiresniff.base.time_units import EPOCH_ORDINAL
+from kwiresniff.export.row_buffer import RowBuffer
 from kwiresniff.export.table_columns import PARTITIONED_BY, TABLES, arrow_schema
-from kwiresniff.pipeline.batches import RowBuffer
-from kwiresniff.pipeline.exchange_table import NO_DAY, ExchangeRows, ExchangeTable
 from kwiresniff.pipeline.rows import Row
 
 #: What a unit holds before it writes the fullest folder; a process then takes some 200 MB at most.
@@ -43,47 +42,38 @@ class TableWriter:
         self._staging = staging
         self._unit = unit
         self._arrow = import_module("pyarrow")
-        self._buffers: dict[str, RowBuffer] = {}
+        self._buffers: dict[tuple[str, str, str], RowBuffer] = {}  # by table, folder, and API of an exchange
         self._held = 0
         self._files = _Files(staging)
         self.counts = dict.fromkeys(TABLES, 0)
         os.makedirs(staging)
 
     def add(self, table: str, row: Row) -> None:
-        """One more row of a table other than ``exchanges``."""
-        folder = table
+        """Adds a row, and writes the fullest buffer where too much is held."""
+        folder, api = table, ""
         if table in PARTITIONED_BY:
             folder, row = self._files.folder(table, row[0]), row[1:]
-        buffer = self._buffers.get(folder)
+        if table == "exchanges":
+            api = row[0] or ""
+        key = table, folder, api
+        buffer = self._buffers.get(key)
         if buffer is None:
-            buffer = self._buffers[folder] = RowBuffer(_schema(table))
+            buffer = self._buffers[key] = RowBuffer()
         self._held += buffer.add(row)
         self.counts[table] += 1
         if self._held >= BUFFER_BYTES:
-            self._write(max(self._buffers, key=lambda folder: self._buffers[folder].held_bytes))
-
-    def write_excess(self, exchanges: ExchangeTable) -> None:
-        """Writes exchanges when too many are held."""
-        while exchanges.held_bytes >= BUFFER_BYTES:
-            key = exchanges.fullest()
-            self._write_exchanges(key[0], [exchanges.take(key)])
-
-    def take(self, exchanges: ExchangeTable) -> None:
-        """Writes all exchanges that are still held."""
-        few: dict[int, list[ExchangeRows]] = {}
-        for key in sorted(exchanges.parts, key=lambda key: (key[0], -exchanges.parts[key].rows, key[1])):
-            part = exchanges.take(key)
-            if part.rows < MIN_GROUP_ROWS:
-                few.setdefault(key[0], []).append(part)
-            else:
-                self._write_exchanges(key[0], [part])
-        for day, parts in few.items():
-            self._write_exchanges(day, parts)
+            self._write([max(self._buffers, key=lambda one: self._buffers[one].held_bytes)])
 
     def publish(self) -> list[str]:
         """Writes what is held, gives the files their names, and returns those, relative to the output folder."""
-        for folder in list(self._buffers):
-            self._write(folder)
+        few: dict[str, list[tuple[str, str, str]]] = {}
+        for key in sorted(self._buffers, key=lambda one: (one[1], -self._buffers[one].rows, one[2])):
+            if self._buffers[key].rows < MIN_GROUP_ROWS:
+                few.setdefault(key[1], []).append(key)
+            else:
+                self._write([key])
+        for keys in few.values():
+            self._write(keys)
         names = []
         for staged, folder, number in self._files.ended():
             name = os.path.join(folder, f"{self._unit}-{number}.parquet")
@@ -98,20 +88,16 @@ class TableWriter:
         """Leaves everything as it is, for ``OutputStore.clean``."""
         self._files.discard()
 
-    def _write(self, folder: str) -> None:
-        buffer = self._buffers.pop(folder)
-        self._held -= buffer.held_bytes
-        schema = buffer.schema
-        self._files.append(folder, self._arrow.Table.from_arrays(buffer.arrays(schema), schema=schema))
-
-    def _write_exchanges(self, day: int, parts: list[ExchangeRows]) -> None:
-        schema = _schema("exchanges")
+    def _write(self, keys: list[tuple[str, str, str]]) -> None:
+        """Writes buffers of one folder as a row group."""
+        table, folder, _ = keys[0]
+        schema = arrow_schema(table, without=PARTITIONED_BY.get(table, ()))
         tables = []
-        for part in parts:
-            tables.append(self._arrow.Table.from_arrays(part.arrays(schema), schema=schema))
-            self.counts["exchanges"] += part.rows
-        table = self._arrow.concat_tables(tables).unify_dictionaries()
-        self._files.append(self._files.folder("exchanges", None if day == NO_DAY else day), table)
+        for key in keys:
+            buffer = self._buffers.pop(key)
+            self._held -= buffer.held_bytes
+            tables.append(self._arrow.Table.from_arrays(buffer.arrays(schema), schema=schema))
+        self._files.append(folder, self._arrow.concat_tables(tables))
 
 
 class _Files:
@@ -159,18 +145,6 @@ class _Files:
         return self._made
 
 
-@cache
-def _schema(table: str) -> Any:
-    """The schema of a table's files; names that repeat are dictionaries, as in ``NameColumn``."""
-    arrow = import_module("pyarrow")
-    schema = arrow_schema(table, without=PARTITIONED_BY.get(table, ()))
-    names = arrow.dictionary(arrow.int32(), arrow.string())
-    kinds = {arrow.string(): names, arrow.list_(arrow.string()): arrow.list_(names)}
-    return arrow.schema(
-        [field if field.name in _TEXTS else field.with_type(kinds.get(field.type, field.type)) for field in schema]
-    )
-
-
 def _options(schema: Any) -> dict[str, Any]:
     """zstd; dictionaries where values repeat, differences where they grow or are small, statistics where somebody asks
     for those of a range. That they are dictionaries here is of no interest to who reads the file (``store_schema``).
@@ -216,7 +190,7 @@ def _truth_values(types: Any, path: str, kind: Any) -> Iterator[str]:
 
 
 def _repeats(types: Any, kind: Any) -> bool:
-    return bool(types.is_string(kind) or types.is_dictionary(kind))
+    return bool(types.is_string(kind))
 
 
 @lru_cache(maxsize=1024)

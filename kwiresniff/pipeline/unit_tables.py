@@ -13,11 +13,9 @@ from kwiresniff.analysis.topic_traffic import TopicTraffic
 from kwiresniff.identity.addresses import AddressBook
 from kwiresniff.identity.clusters import Clusters
 from kwiresniff.model import Connection, Event, Exchange, Problem, Sink
-from kwiresniff.pipeline import table_writer
 from kwiresniff.pipeline.aggregate import Aggregates
 from kwiresniff.pipeline.cluster_sightings import ClusterSightings
 from kwiresniff.pipeline.entities import Entities
-from kwiresniff.pipeline.exchange_table import ExchangeTable
 from kwiresniff.pipeline.rows import Row, Rows, rows_of
 from kwiresniff.pipeline.table_writer import TableWriter
 
@@ -33,7 +31,7 @@ class UnitTables(Sink):
         self._writer = writer
         self._target = target
         self._wanted = wanted
-        self._exchanges: ExchangeTable | None = rows.exchange_table() if "exchanges" in wanted else None
+        self._exchanges = "exchanges" in wanted
         self._aggregates = Aggregates(wanted) if {"latency", "topic_latency", "errors"} & wanted else None
         self._entities = Entities(rows.topic_name)
         self._inventory: Inventory | None = None
@@ -46,7 +44,6 @@ class UnitTables(Sink):
         self._groups = GroupTimeline(rows.topic_name, clusters) if "groups" in wanted else None
         self._producers = ProducerLedger(rows.topic_name, clusters) if "producers" in wanted else None
         self._records = "records" in wanted
-        self._buffer_bytes = table_writer.BUFFER_BYTES
 
     def on_connection(self, connection: Connection) -> None:
         if self._inventory is not None:
@@ -63,8 +60,6 @@ class UnitTables(Sink):
 
     def finish(self) -> None:
         """Writes what comes of all events together."""
-        if self._exchanges is not None:
-            self._writer.take(self._exchanges)
         if self._aggregates is not None:
             self._take(self._aggregates)
         if "clusters" in self._wanted:
@@ -87,11 +82,8 @@ class UnitTables(Sink):
     def on_exchange(self, exchange: Exchange) -> None:
         entities = self._entities
         entities.find(exchange)
-        table = self._exchanges
-        if table is not None:
-            table.add(exchange, entities)
-            if table.held_bytes >= self._buffer_bytes:
-                self._writer.write_excess(table)
+        if self._exchanges:
+            self._writer.add("exchanges", self._rows.exchange(exchange, entities))
         aggregates = self._aggregates
         if aggregates is not None:
             aggregates.add(exchange, entities.topics)
