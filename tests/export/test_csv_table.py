@@ -10,11 +10,17 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.export.csv_table import csv_lines
+from kwiresniff.export.csv_table import write_csv
 from tests.support.command import Run
 from tests.support.sample import mostly_slow
 
 CAPTURES = Path(__file__).resolve().parents[2] / "captures"
+
+
+def written(objects: list[dict[str, Any]]) -> str:
+    out = io.BytesIO()
+    write_csv(out, objects)
+    return out.getvalue().decode()
 
 
 @pytest.mark.parametrize(
@@ -38,7 +44,7 @@ def test_members_of_structures_are_columns_and_lists_of_names_are_cells() -> Non
         {"kind": "x", "latency": {"p50_ns": 5, "histogram": [{"below_ns": 9, "count": 1}]}, "parts": [{"n": True}]},
         {"kind": "x", "waiting": {"long poll": {"count": 1}}, "negotiates": True},
     ]
-    text = b"".join(csv_lines(objects)).decode()
+    text = written(objects)
     rows = list(csv.DictReader(io.StringIO(text)))
     assert rows[0] == {"topics": "a b", "parts": "", "latency_p50_ns": "", "waiting": "", "negotiates": ""}
     assert (rows[1]["latency_p50_ns"], json.loads(rows[1]["parts"])) == ("5", [{"n": True}])
@@ -46,11 +52,11 @@ def test_members_of_structures_are_columns_and_lists_of_names_are_cells() -> Non
 
 
 def test_nothing_is_no_table() -> None:
-    assert list(csv_lines([])) == []
+    assert written([]) == ""
 
 
 def test_names_from_the_wire_calculate_nothing_and_move_no_cursor() -> None:
-    text = b"".join(csv_lines([{"client_id": "=cmd|x", "topics": ["\x1b[2J"], "by_name": {"\u202e": 1}}])).decode()
+    text = written([{"client_id": "=cmd|x", "topics": ["\x1b[2J"], "by_name": {"\u202e": 1}}])
     row = next(csv.DictReader(io.StringIO(text)))
     assert row["client_id"] == "\\x3dcmd|x"
     assert "\x1b" not in text

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import io
-import sys
 from pathlib import Path
 from struct import pack
-from typing import Any
 
 import pytest
 
-from kwiresniff.export.column_buffers import LARGE_TEXT
-from kwiresniff.export.parquet import ParquetWriter
-from kwiresniff.model import Connection, Exchange, Message
 from tests.support.capture_files import save
 from tests.support.conversation import Wire, heartbeat, heartbeat_response, request, response
 from tests.support.encoding import encode_record_set
@@ -49,27 +43,3 @@ def test_the_text_of_a_long_record_is_held_once(form: str, zeros: str, tmp_path:
     grown, _ = resident("from contextlib import suppress\nfrom kwiresniff.cli.main import main", program)
     assert grown < MOST[form] * SIZE, f"{grown / SIZE:.1f} bytes"
     assert form == "csv" or out.read_bytes().count(b"\\u0000") == SIZE
-
-
-def test_parquet_is_written_when_nobody_holds_the_pieces_of_a_text_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A row group that one long text fills is written before the next row; of its text there is one copy then."""
-    pytest.importorskip("pyarrow")
-    monkeypatch.setattr("kwiresniff.export.parquet.ROW_GROUP_BYTES", 1)
-    writer = ParquetWriter(io.BytesIO())
-    piece = bytes(LARGE_TEXT)
-    held: list[int] = []
-    write_table = writer._writer.write_table
-
-    def counting(table: Any) -> None:
-        held.append(sys.getrefcount(piece))
-        write_table(table)
-
-    monkeypatch.setattr(writer._writer, "write_table", counting)
-    alone = sys.getrefcount(piece)
-    for is_long in (True, False):
-        message = Message(1, 0, 1, 0, 4, b"")
-        message.text = [piece, piece] if is_long else None
-        writer.write(Exchange(Connection(1, "10.0.0.1:1", "10.0.0.2:9092"), 0, 3, 1, None, message, None))
-        del message
-    writer.close()
-    assert held == [alone, alone]

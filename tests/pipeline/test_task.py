@@ -337,7 +337,7 @@ def test_output_that_fails_while_a_source_is_read_is_no_failure_of_the_source(
         raise OSError(errno.ENOSPC, "full")
 
     monkeypatch.setattr(table_writer, "BUFFER_BYTES", 1)
-    monkeypatch.setattr(table_writer.TableWriter, "write_excess", full)
+    monkeypatch.setattr(table_writer.TableWriter, "_write", full)
     with pytest.raises(ExportError, match="No space left"):
         work(store, unit_of(CAPTURE))
     assert store.commits() == {}
