@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.codec.decoder_gen import compile_decoder
+from kwiresniff.codec.value_reader import message_decoder
 from kwiresniff.schema.types import MessageVersion
 from tests.support.definitions import (
     EVERYTHING,
@@ -60,13 +60,13 @@ def test_unknown_tags_go_back_in_order_and_may_have_come_through_json() -> None:
 def test_long_compact_strings_come_back(value: Any) -> None:
     definition = message(field("a", "COMPACT_STRING"), flexible=True)
     body = {"a": "x" * value}
-    assert compile_decoder(definition)(compile_encoder(definition)(body), 0, [])[0] == body
+    assert message_decoder(definition)(compile_encoder(definition)(body), 0, [])[0] == body
 
 
 def test_floats_written_as_text_come_back() -> None:
     definition = message(array("a", "FLOAT64"))
     body = {"a": ["NaN", "Infinity", "-Infinity", 0.5]}
-    assert compile_decoder(definition)(compile_encoder(definition)(body), 0, [])[0] == body
+    assert message_decoder(definition)(compile_encoder(definition)(body), 0, [])[0] == body
 
 
 def test_raw_record_sets_are_written_as_they_are() -> None:

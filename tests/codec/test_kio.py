@@ -12,10 +12,10 @@ import pytest
 
 from kwiresniff import schema
 from kwiresniff.codec.body_walker import BodyScanner
-from kwiresniff.codec.decoder_gen import compile_decoder
 from kwiresniff.codec.dissector import dissect
 from kwiresniff.codec.node_values import plain
 from kwiresniff.codec.plan import leaf_plan
+from kwiresniff.codec.value_reader import message_decoder
 from kwiresniff.errors import DecodeError
 from kwiresniff.schema.types import MessageVersion
 from tests.support import kio_reference as kio
@@ -39,7 +39,7 @@ class Compiled:
 
     @cached_property
     def decode(self) -> Callable[..., tuple[dict[str, Any], int]]:
-        return compile_decoder(self.message, "skip")
+        return message_decoder(self.message, "skip")
 
     @cached_property
     def encode(self) -> Callable[[dict[str, Any]], bytes]:

@@ -8,10 +8,10 @@ from functools import cache
 import pytest
 
 from kwiresniff import schema
-from kwiresniff.codec.decoder_gen import compile_decoder
 from kwiresniff.codec.dissector import dissect
 from kwiresniff.codec.node_values import plain
 from kwiresniff.codec.records import decode_record_set
+from kwiresniff.codec.value_reader import message_decoder
 from kwiresniff.schema.types import WireField
 from tests.oracle.coverage import known, missing, table
 from tests.support.encoding import compile_encoder
@@ -46,7 +46,7 @@ def size(records: bytes) -> dict[str, int]:
 @pytest.mark.parametrize("title", sampled(TITLES))
 def test_what_kafka_writes_is_read_with_kafkas_values(title: str) -> None:
     for entry in by_title()[title]:
-        decode = compile_decoder(entry.message(), "skip")
+        decode = message_decoder(entry.message(), "skip")
         for vector in entry.vectors:
             body, end = decode(vector.raw, 0, [])
             expected = entry.body(vector.document, records=size)
@@ -68,7 +68,7 @@ def test_kafkas_values_are_written_with_kafkas_bytes(title: str) -> None:
 def test_what_was_read_is_written_again_with_kafkas_bytes(title: str) -> None:
     for entry in by_title()[title]:
         message = entry.message()
-        decode = compile_decoder(message, "full", lambda: decode_record_set)
+        decode = message_decoder(message, "full", lambda: decode_record_set)
         encode = compile_encoder(message)
         for vector in entry.vectors:
             assert encode(decode(vector.raw, 0, [])[0]) == vector.raw, f"version {entry.version}"

@@ -14,7 +14,6 @@ from typing import Any
 
 from kwiresniff import schema
 from kwiresniff.base.body_members import UNKNOWN_TAGS
-from kwiresniff.codec.codegen import SourceCode, literal
 from kwiresniff.codec.field_layout import (
     NULLABLE_STRUCT_MARK,
     check_nesting,
@@ -35,6 +34,7 @@ from tests.support.encoding.errors import EncodeError
 from tests.support.encoding.misfits import misfit
 from tests.support.encoding.primitives import WRITERS, write_uvarint, writer_of
 from tests.support.encoding.record_sets import encode_record_set
+from tests.support.encoding.source_code import SourceCode, literal
 
 #: ``raw = encode(body)``
 Encoder = Callable[[Body], bytes]
