@@ -100,6 +100,7 @@ COMPILED = (
     "kwiresniff/codec/text/json_batches.py",
     "kwiresniff/codec/text/json_bodies.py",
     "kwiresniff/codec/text/json_records.py",
+    "kwiresniff/codec/value_reader.py",
     "kwiresniff/digest.py",
     "kwiresniff/export/escaping.py",
     "kwiresniff/export/flat.py",

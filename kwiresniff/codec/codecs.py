@@ -11,7 +11,6 @@ from typing import Any
 
 from kwiresniff import schema
 from kwiresniff.codec.body_walker import BodyScanner
-from kwiresniff.codec.decoder_gen import Decoder, RecordSetDecoder, compile_decoder
 from kwiresniff.codec.digests import DigestReader
 from kwiresniff.codec.dissector import dissect_front
 from kwiresniff.codec.field_layout import is_records
@@ -19,6 +18,7 @@ from kwiresniff.codec.plan import Step, has_records, leaf_plan, passing_plan, pl
 from kwiresniff.codec.records import decode_record_set
 from kwiresniff.codec.shown_records import decode_shown
 from kwiresniff.codec.text.json_bodies import BodyWriter
+from kwiresniff.codec.value_reader import Decoder, RecordSetDecoder, message_decoder
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Direction, Dissection, RecordsMode
 
@@ -36,7 +36,7 @@ def decoder(api_key: int, version: int, direction: Direction, records: RecordsMo
     what is wrong inside records is appended to ``issues``.
     """
     message = schema.message(api_key, version, direction)
-    return compile_decoder(message, records, _shown_decoder if records == "shown" else _record_set_decoder)
+    return message_decoder(message, records, _shown_decoder if records == "shown" else _record_set_decoder)
 
 
 def _record_set_decoder() -> RecordSetDecoder:
@@ -52,7 +52,7 @@ def data_decoder(name: str, version: int) -> Decoder:
     """The decoder of a message that is carried in bytes fields or stored in a log, such as
     ConsumerProtocolSubscription.
     """
-    return compile_decoder(schema.data_message(name, version))
+    return message_decoder(schema.data_message(name, version))
 
 
 def scanner(

@@ -11,11 +11,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from kwiresniff import schema
-from kwiresniff.codec.decoder_gen import compile_decoder
+from kwiresniff.codec.value_reader import message_decoder
 from kwiresniff.errors import KwiresniffError
 
 if TYPE_CHECKING:
-    from kwiresniff.codec.decoder_gen import Decoder
+    from kwiresniff.codec.value_reader import Decoder
 
 #: Type number to (name, the stored message that the value holds).
 CONTROL_TYPES: dict[int, tuple[str, str]] = {
@@ -66,4 +66,4 @@ def _stored_message(name: str, version: int, value: bytes) -> dict[str, Any] | N
 @lru_cache(KEPT)
 def _decoder(name: str, version: int) -> Decoder:
     """The decoder of a stored message; raises SchemaError for any other."""
-    return compile_decoder(schema.data_message(name, version))
+    return message_decoder(schema.data_message(name, version))

@@ -1,19 +1,11 @@
-"""The ways bytes can fail to fit a definition, each with its code and one line of English.
-
-The generated decoders call these only once something is wrong, so they may take their time; the dissector uses the
-same words.
-"""
+"""The ways bytes can fail to fit a definition, each with its code and one line of English."""
 
 from __future__ import annotations
 
-import struct
 from typing import Any
 
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Problem
-
-#: Everything a generated decoder lets the interpreter notice; ``translate`` turns each into a DecodeError.
-NOTICED: tuple[type[Exception], ...] = (struct.error, IndexError, UnicodeDecodeError)
 
 
 def truncated(path: str = "", missing: int = 0) -> DecodeError:
@@ -108,10 +100,3 @@ def nested_too_deep(most: int) -> DecodeError:
 def bad_inner_crc(offset: int) -> DecodeError:
     """A message, of this ``offset`` in the log, of a compressed set whose checksum is wrong."""
     return DecodeError(f"the CRC of the inner message at offset {offset} is wrong", code="bad_crc")
-
-
-def translate(error: Exception, position: int, end: int) -> DecodeError:
-    """The DecodeError for something the interpreter noticed; a string cut by the frame's end is truncated."""
-    if isinstance(error, UnicodeDecodeError) and position <= end:
-        return invalid_utf8()
-    return truncated(missing=max(0, position - end))

@@ -1,6 +1,6 @@
 """The dissector: the only reader that knows of every field where it lies, what it means and what is wrong with it.
 
-Slower than the generated decoder, it reads a message field by field after its definition and gives a ``Node`` for each
+Slower than the decoder, it reads a message field by field after its definition and gives a ``Node`` for each
 with offset, length, wire type, value and meaning. Bad bytes never make it raise: it keeps what it has read, marks the
 field it failed at and says why. ``node_values.plain`` turns its nodes back into what the fast decoder returns.
 

@@ -16,10 +16,6 @@ from kwiresniff.schema.wire_types import BY_DEFINITION, BY_GUIDE, FIXED, Fixed
 #: nested loops, and an array costs one and a tagged field another.
 MAX_NESTING = 9
 
-#: Frames up to this size are read without counting what is made of them: the smallest structure takes two bytes and
-#: becomes a dict of 184, so this is 24 MB at the worst.
-LARGE_BYTES = 1 << 18
-
 #: Values that one message may be made of: structures, strings, tagged fields, and eight numbers in an array for one.
 #: The metadata of a cluster with 200,000 partitions takes a quarter of it; a million dicts are 200 to 400 MB.
 MAX_ENTRIES: Final = 1_000_000
@@ -107,20 +103,6 @@ def smallest_size(field: WireField, flexible: bool) -> int:
 def smallest_struct(fields: tuple[WireField, ...], flexible: bool) -> int:
     """The fewest bytes a structure with these fields can take, never less than one."""
     return max(1, flexible + sum(smallest_size(field, flexible) for field in regular(fields)))
-
-
-def fixed_size(fields: tuple[WireField, ...]) -> int | None:
-    """The bytes of a structure's regular fields when nothing in it varies, else None (tag section not counted).
-
-    A structure inside it makes it None as well: in a flexible version that one brings a tag section of its own.
-    """
-    total = 0
-    for field in regular(fields):
-        fixed = FIXED.get(field.type)
-        if field.array or fixed is None:
-            return None
-        total += fixed.size
-    return total
 
 
 def default_value(field: WireField) -> Any:

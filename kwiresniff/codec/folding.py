@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from kwiresniff.base.tree_sizes import ELEMENTS_SHOWN, RANGES_SHOWN, SCALARS_SHOWN, is_range
 from kwiresniff.codec.body_walker import FAILED, GARBLED, LOADED, RECORDED, ElementSkipper
-from kwiresniff.codec.decoder_gen import RecordSetDecoder, compile_decoder
 from kwiresniff.codec.dissector import (
     FOLDED,
     FOLDED_VALUE,
@@ -31,8 +30,9 @@ from kwiresniff.codec.primitives import reader_of
 from kwiresniff.codec.record_dissector import Folded
 from kwiresniff.codec.record_limits import MAX_NODES
 from kwiresniff.codec.records import decode_record_set, decode_sound
+from kwiresniff.codec.value_reader import element_decoder
 from kwiresniff.errors import DecodeError
-from kwiresniff.model import Body, Dissection, Node, Problem, RecordsMode, TopicNames
+from kwiresniff.model import Body, Dissection, Node, Problem, TopicNames
 from kwiresniff.schema.types import MessageVersion, WireField
 from kwiresniff.schema.wire_types import FIXED
 
@@ -253,10 +253,6 @@ class _Valued(_Folding):
         return fold
 
 
-#: The one field of a made-up structure that holds an element which is none.
-_VALUE = "value"
-
-
 class _By:
     """An element by the identity of its fields, which are kept with it."""
 
@@ -279,24 +275,4 @@ class _By:
 
 @lru_cache(_KEPT)
 def _element_reader(element: _By) -> Callable[[bytes, int, int], list[Any]]:
-    """``values = read(frame, offset, count)`` for elements that have been skipped."""
-    entry, flexible = element.entry, element.flexible
-    is_struct = entry.type == STRUCT
-    fields = entry.fields
-    if not is_struct:
-        fields, flexible = (entry._replace(name=_VALUE),), False  # else a tag section would have to follow
-    mode: RecordsMode = "full" if element.records else "skip"
-    decode = compile_decoder(MessageVersion("", -1, "data", 0, flexible, -1, fields), mode, _record_set_decoder)
-
-    def read(frame: bytes, offset: int, count: int) -> list[Any]:
-        values = []
-        for _ in range(count):
-            value, offset = decode(frame, offset, [])
-            values.append(value if is_struct else value[_VALUE])
-        return values
-
-    return read
-
-
-def _record_set_decoder() -> RecordSetDecoder:
-    return decode_record_set
+    return element_decoder(element.entry, element.flexible, "full" if element.records else "skip", decode_record_set)

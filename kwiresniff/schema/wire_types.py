@@ -1,6 +1,6 @@
 """The one table of wire types: everything that is made of a message's definition takes from here what a type is.
 
-The definition language, the importer of Kafka's definitions, the readers that are generated, the dissector,
+The definition language, the importer of Kafka's definitions, the decoder, the dissector,
 the plan of the text writers: a type that is added to the table is known to all of them. Those that are compiled and
 know only some types by number refuse the others by name (``kwiresniff.codec.plan``), and the decoders do their
 work. All numbers are big-endian. Sources: the protocol guide's "Protocol Primitive Types"; KIP-482 for compact forms.

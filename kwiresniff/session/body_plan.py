@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import API_VERSIONS
 from kwiresniff.codec.body_walker import MessageSkipper
-from kwiresniff.codec.codegen import made_when_called
 from kwiresniff.codec.embedded import OPENERS, QUICK_LOOKS
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Direction, Exchange, Message, Problem, RecordsMode
@@ -18,9 +17,9 @@ from kwiresniff.session.secrets import has_secrets, may_hide, teaches
 from kwiresniff.session.topic_ids import carries_ids, names_topics
 
 if TYPE_CHECKING:
-    from kwiresniff.codec.decoder_gen import Decoder
     from kwiresniff.codec.digests import DigestReader
     from kwiresniff.codec.plan import Step
+    from kwiresniff.codec.value_reader import Decoder
 
 #: ``steps(api_key, version, direction)``: how a writer of text writes a message, None when it cannot.
 Plans = Callable[[int, int, Direction], "list[Step] | None"]
@@ -83,9 +82,6 @@ class BodyPlan:
                 self.steps = plans(api_key, version, direction)
             if digests is not None and not may_name:
                 self.looks = digests.steps(api_key, version, direction)
-            if self.steps is not None or self.looks is not None:  # few bodies will be decoded then
-                self.decode = made_when_called(lambda: codec.decoder(api_key, version, direction, records))
-                return
         try:
             self.decode = codec.decoder(api_key, version, direction, records)
         except SchemaError as error:

@@ -25,8 +25,8 @@ from kwiresniff.session.topic_ids import TopicNameTable, names_topics
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-    from kwiresniff.codec.decoder_gen import Decoder
     from kwiresniff.codec.plan import Step
+    from kwiresniff.codec.value_reader import Decoder
     from kwiresniff.digest import Digest
 
 #: Frames from this size on are jumped over before they are decoded: that takes a tenth of decoding them in vain. So are

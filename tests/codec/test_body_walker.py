@@ -10,11 +10,11 @@ import pytest
 
 from kwiresniff import codec, schema
 from kwiresniff.codec.body_walker import BodyScanner
-from kwiresniff.codec.decoder_gen import compile_decoder
 from kwiresniff.codec.dissector import dissect
 from kwiresniff.codec.field_layout import MAX_ENTRIES
 from kwiresniff.codec.node_values import plain
 from kwiresniff.codec.plan import leaf_plan
+from kwiresniff.codec.value_reader import message_decoder
 from kwiresniff.errors import DecodeError
 from kwiresniff.schema.types import MessageVersion
 from tests.support.definitions import (
@@ -148,7 +148,7 @@ def test_fixed_size_entries_with_unknown_tags_are_read_one_by_one(wanted: set[st
         array("a", "STRUCT", field("x", "INT8"), field("y", "INT16")), field("last", "INT8"), flexible=True
     )
     raw = bytes.fromhex("03 01 0002 00  03 0004 01 05 01 aa  07 00")
-    body, _ = compile_decoder(definition)(raw, 0, [])
+    body, _ = message_decoder(definition)(raw, 0, [])
     expected = [(n, entry[n]) for entry in body["a"] for n in ("x", "y") if n in wanted]
     assert scan(definition, raw, *wanted) == expected + [("last", 7)] * ("last" in wanted)
 
@@ -191,7 +191,7 @@ def test_damaged_bytes_fit_the_scanner_where_they_fit_the_decoder() -> None:
         if entry.kind != "response":
             continue
         definition = schema.message(entry.api_key, entry.version, "response")
-        decode = compile_decoder(definition, "skip")
+        decode = message_decoder(definition, "skip")
         for raw in (vector.raw for vector in entry.vectors[:2] if vector.raw):
             for _ in range(6):
                 broken = bytearray(raw)

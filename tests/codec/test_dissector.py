@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kwiresniff.codec import dissector, record_limits
-from kwiresniff.codec.decoder_gen import compile_decoder
 from kwiresniff.codec.dissector import dissect
 from kwiresniff.codec.node_values import plain
 from kwiresniff.codec.records import decode_record_set
+from kwiresniff.codec.value_reader import message_decoder
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Node, Problem
 from kwiresniff.schema.types import MessageVersion
@@ -206,7 +206,7 @@ def test_unopened_record_sets_give_their_size() -> None:
 def test_walker_and_decoder_agree_on_any_bytes(definition: MessageVersion, raw: bytes) -> None:
     dissected = dissect(definition, raw, 0)
     try:
-        body, end = compile_decoder(definition)(raw, 0, [])
+        body, end = message_decoder(definition)(raw, 0, [])
     except DecodeError:
         assert dissected.problems
     else:
@@ -221,7 +221,7 @@ def test_walker_and_decoder_agree_on_spoilt_messages(case: Any, changes: Any) ->
         raw[place % len(raw)] = value
     dissected = dissect(definition, bytes(raw), 0)
     try:
-        body, end = compile_decoder(definition)(bytes(raw), 0, [])
+        body, end = message_decoder(definition)(bytes(raw), 0, [])
     except DecodeError:
         assert dissected.problems
     else:
@@ -244,7 +244,7 @@ def test_record_sets_are_opened_and_their_problems_carry_the_whole_path() -> Non
     assert problem.code == "bad_crc"
     assert problem.offset == 12 + 17
     issues: list[Problem] = []
-    body, _ = compile_decoder(definition, "full", lambda: decode_record_set)(raw, 0, issues)
+    body, _ = message_decoder(definition, "full", lambda: decode_record_set)(raw, 0, issues)
     assert plain(dissected.root) == body
     assert body["partitions"][1]["records"][0]["records"][0]["key"] == b"k"
     assert [issue.code for issue in issues] == ["bad_crc"]
@@ -255,7 +255,7 @@ def test_the_record_sets_of_one_message_share_the_limits(monkeypatch: pytest.Mon
     definition = message(array("partitions", "STRUCT", field("records", "RECORDS")))
     raw = b"\0\0\0\x02" + (len(BATCH).to_bytes(4, "big") + BATCH) * 2
     issues: list[Problem] = []
-    compile_decoder(definition, "full", lambda: decode_record_set)(raw, 0, issues)
+    message_decoder(definition, "full", lambda: decode_record_set)(raw, 0, issues)
     dissected = dissect(definition, raw, 0)
     assert "too_many_records" in {issue.code for issue in issues}
     assert "partitions[1].records[0].records" in {problem.path for problem in dissected.problems}

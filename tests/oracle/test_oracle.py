@@ -8,9 +8,9 @@ from functools import cache
 import pytest
 
 from kwiresniff import schema
-from kwiresniff.codec.decoder_gen import compile_decoder
 from kwiresniff.codec.dissector import dissect
 from kwiresniff.codec.node_values import plain
+from kwiresniff.codec.value_reader import message_decoder
 from kwiresniff.schema.types import WireField
 from tests.oracle.coverage import known, missing, table
 from tests.support.encoding import encode
@@ -45,7 +45,7 @@ def size(records: bytes) -> dict[str, int]:
 @pytest.mark.parametrize("title", sampled(TITLES))
 def test_what_kafka_writes_is_read_with_kafkas_values(title: str) -> None:
     for entry in by_title()[title]:
-        decode = compile_decoder(entry.message(), "skip")
+        decode = message_decoder(entry.message(), "skip")
         for vector in entry.vectors:
             body, end = decode(vector.raw, 0, [])
             expected = entry.body(vector.document, records=size)

@@ -49,10 +49,10 @@ def outcome(make: Callable[[], Any]) -> Any:
 def readings(definition: str) -> dict[str, Any]:
     """What each reader makes of a message with a number of this type, and an array of two."""
     from kwiresniff.codec.body_walker import BodyScanner, ElementSkipper
-    from kwiresniff.codec.decoder_gen import compile_decoder
     from kwiresniff.codec.dissector import dissect
     from kwiresniff.codec.node_values import plain
     from kwiresniff.codec.plan import leaf_plan, passing_plan, plan
+    from kwiresniff.codec.value_reader import message_decoder
     from kwiresniff.schema.definition_language import parse, print_messages
     from kwiresniff.schema.grammar import grammar
     from kwiresniff.schema.kafka_json import read_definition
@@ -75,7 +75,7 @@ def readings(definition: str) -> dict[str, Any]:
             lambda: read_definition(json.dumps(document), "made.json").at(0)[0].default
         ),
         "grammar": grammar(message).splitlines()[1:],
-        "decoder": outcome(lambda: compile_decoder(message)(raw, 0, [])),
+        "decoder": outcome(lambda: message_decoder(message)(raw, 0, [])),
         "dissector": outcome(lambda: plain(dissect(message, raw, 0).root)),
         "scanner": outcome(lambda: scanned(leaf_plan(message, wanted))),
         "skipper": outcome(lambda: ElementSkipper(raw).skip(passing_plan(message, texts=True), 0) == len(raw)),

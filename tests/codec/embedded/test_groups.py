@@ -9,8 +9,8 @@ import pytest
 
 from kwiresniff.base.api_keys import JOIN_GROUP
 from kwiresniff.codec.codecs import data_decoder
-from kwiresniff.codec.decoder_gen import Decoder
 from kwiresniff.codec.embedded import OPENERS, BodyView, open_assignment, open_subscription, struct_view
+from kwiresniff.codec.value_reader import Decoder
 from kwiresniff.model import Problem
 from tests.support.embedded_vectors import VECTORS, body_holder, decoded, node_holder, texts
 from tests.support.exchanges import exchange

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
 from struct import Struct
 from typing import Any
 
@@ -72,13 +71,3 @@ def literal(value: Any) -> str:
     if isinstance(value, dict):
         return f"{{{', '.join(f'{literal(key)}: {literal(entry)}' for key, entry in value.items())}}}"
     raise SchemaError(f"a default cannot be a {type(value).__name__}")
-
-
-def made_when_called(make: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
-    """A function that is generated and compiled when it is called for the first time."""
-    made = cache(make)
-
-    def call(*arguments: Any) -> Any:
-        return made()(*arguments)
-
-    return call
