@@ -49,6 +49,13 @@ def test_a_file_that_a_page_links_to_is_there(page: str) -> None:
             assert (ROOT / page).parent.joinpath(target).exists(), target
 
 
+def test_a_file_that_the_architecture_names_is_there() -> None:
+    """Below the package or, of tests and tools, below the checkout."""
+    files = set(re.findall(r"`((?:\w+/)+[\w.]+\.(?:py|txt))`", PAGES["docs/architecture.md"]))
+    assert len(files) > 20
+    assert [one for one in files if not (ROOT / "kwiresniff" / one).is_file() and not (ROOT / one).is_file()] == []
+
+
 def test_commands_are_found() -> None:
     assert len(list(commands())) > 20
 

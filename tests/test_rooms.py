@@ -1,4 +1,4 @@
-"""Imports point one way: a room knows only the rooms below it."""
+"""Imports point one way: a room knows only the rooms below it, and no module needs, over others, itself."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -102,6 +103,28 @@ def test_modules_import_only_rooms_below_their_own() -> None:
 def test_an_import_that_points_up_is_found(room: str, name: str) -> None:
     """Of a room of ours that lies above, and of a library away from its home."""
     assert not is_allowed(room, name)
+
+
+def module_name(path: Path) -> str:
+    return ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
+def modules_needed(path: Path, modules: set[str]) -> set[str]:
+    """The modules of ours that a file imports; from a package comes a module, or what the package itself holds."""
+    found: set[str] = set()
+    for node in import_statements(path.read_text(encoding="utf-8")):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif node.module:
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= names if names <= modules else {*names, node.module}
+    return found & modules - {module_name(path)}
+
+
+def test_no_modules_need_each_other() -> None:
+    """Imports inside functions count, and so do those for type checking; a circle is raised with its modules."""
+    modules = {module_name(path) for path in FILES}
+    TopologicalSorter({module_name(path): modules_needed(path, modules) for path in FILES}).prepare()
 
 
 def test_help_loads_nothing_heavy() -> None:

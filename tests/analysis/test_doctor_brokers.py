@@ -91,15 +91,6 @@ def test_an_answer_of_before_is_no_change_back() -> None:
     assert findings(moved[0], other) == []
 
 
-def test_a_client_that_never_learns_has_stale_metadata() -> None:
-    """The client goes on asking the old leader although Metadata has named the new one."""
-    events: list[Event] = [metadata(partition(0, 3, 5))]
-    events += [not_leader(at * SECOND) for at in range(12)]
-    found = {one.code: one for one in findings(*events)}
-    assert found["stale_metadata"].subject == "billing-1 10.0.0.5"
-    assert "orders-0, which node 3 (10.0.0.3:9092) leads" in found["stale_metadata"].title
-
-
 @pytest.mark.parametrize(
     ("leader", "served", "code"),
     [

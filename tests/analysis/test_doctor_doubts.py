@@ -144,20 +144,6 @@ def test_a_server_that_is_no_broker_is_named() -> None:
     assert codes(answered) == [("not_kafka_answer", "error")]
 
 
-def test_two_consumers_with_one_instance_id_are_one_finding() -> None:
-    """Both are named, whoever was thrown out."""
-    joins: list[Event] = []
-    for number, name in enumerate(["pod-a", "pod-b"] * 2):
-        on = connection(number + 1, f"10.0.0.{number % 2 + 5}:{5000 + number}")
-        body = {"group_id": "g", "group_instance_id": "i-1", "member_id": f"m-{number}"}
-        answer = {"member_id": f"m-{number}", "generation_id": number}
-        joins.append(exchange("JoinGroup", 11, 9, request=body, response=answer, client_id=name, on=on))
-        if number:
-            fenced = [("error_code", 82, "FENCED_INSTANCE_ID", False)]
-            joins.append(exchange("Heartbeat", 12, 4, request=body, response={}, client_id=name, on=on, errors=fenced))
-    assert codes(*joins) == [("fenced_instance_id", "error")]
-
-
 def closed_session(lifetime_ms: int) -> list[Event]:
     """A client that authenticates, works, and is sent away a minute later."""
     on = connection()

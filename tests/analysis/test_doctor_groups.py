@@ -55,21 +55,6 @@ def test_applications_that_share_a_group_and_disturb_each_other_are_a_warning() 
     assert (found.code, found.severity) == ("shared_group", "warning")
 
 
-def test_a_member_that_polls_too_late_is_named_with_its_interval() -> None:
-    """The member leaves when max.poll.interval.ms is over, and comes back on the same connection."""
-    events: list[Event] = []
-    for number in range(4):
-        at = number * 20 * SECOND
-        asked = {"group_id": "g", "rebalance_timeout_ms": 6_000}
-        joined = {"generation_id": number * 2 + 1, "member_id": f"m-{number}"}
-        events.append(exchange("JoinGroup", 11, 7, request=asked, response=joined, start_ns=START_NS + at))
-        left = {"group_id": "g", "members": [{"member_id": f"m-{number}"}]}
-        events.append(exchange("LeaveGroup", 13, 4, request=left, response={}, start_ns=START_NS + at + 7 * SECOND))
-    (found,) = findings(*events)
-    assert found.code == "rebalances"
-    assert "billing-1 10.0.0.5 was longer between polls (7 s) than max.poll.interval.ms (6 s)" in found.title
-
-
 def join(client_id: str, asked_s: float, waited_s: float, generation: int = 7) -> Exchange:
     request = {"group_id": "packers", "member_id": client_id, "rebalance_timeout_ms": 30_000}
     return exchange(

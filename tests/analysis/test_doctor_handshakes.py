@@ -11,18 +11,6 @@ from tests.support.exchanges import START_NS, connection, exchange
 from tests.support.incidents import CLIENT, SECOND, closed, codes, findings, lost
 
 
-def test_tls_on_a_plaintext_port_and_the_reverse_are_named() -> None:
-    """With the client; both ports close the connection."""
-    hello = closed(1, "broker", protocol="tls", client_id=None, tls={"version": None, "alert": None})
-    answered = closed(2, "broker", broker="10.0.0.1:9093", bytes=[74, 7])
-    found = findings(hello, lost(answered, "ApiVersions", 18, 3), answered)
-    assert [(one.code, one.subject) for one in found] == [
-        ("plaintext_to_tls", "billing-1 10.0.0.5"),
-        ("tls_to_plaintext", "10.0.0.5 → 10.0.0.1:9092"),
-    ]
-    assert all(one.severity == "error" and one.evidence for one in found)
-
-
 @pytest.mark.parametrize(
     ("sender", "alert", "words"),
     [
@@ -100,19 +88,6 @@ def test_a_broker_that_closes_again_and_again_is_told_with_the_request() -> None
     (found,) = findings(exchange("Heartbeat", 12, 4, response={}), large, on)
     assert (found.code, found.severity) == ("closed_by_broker", "error")
     assert "Produce v9 of 157,286,400 bytes" in found.title and "socket.request.max.bytes" in found.remedy
-
-
-def test_a_failed_authentication_names_user_mechanism_and_what_the_broker_says() -> None:
-    """That its connection ends at once is no news."""
-    on = closed(1, "client", SECOND // 2, sasl={"principal": "alice", "mechanism": "PLAIN", "outcome": "failed"})
-    answer = {"error_code": 58, "error_message": "invalid credentials"}
-    errors = [("error_code", 58, "SASL_AUTHENTICATION_FAILED", False)]
-    refused = exchange("SaslAuthenticate", 36, 2, response=answer, errors=errors, outcome="error", on=on)
-    (found,) = findings(refused, lost(on, "SaslAuthenticate", 36, 2), on)
-    assert found.code == "sasl_authentication_failed"
-    assert found.numbers["users"] == ["alice"] and found.numbers["mechanisms"] == ["PLAIN"]
-    assert found.details == ("the broker says: invalid credentials",)
-    assert found.symptoms == ()
 
 
 def test_a_client_that_closes_when_it_has_the_certificate_does_not_trust_it() -> None:

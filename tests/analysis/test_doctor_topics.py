@@ -93,21 +93,6 @@ def test_an_offset_whose_records_were_deleted_names_who_did_it() -> None:
     assert "deleted" not in found.title
 
 
-def test_fencing_names_the_id_and_both_producers() -> None:
-    """By the newer epoch; the fenced one is told by its batch."""
-    init = {"transactional_id": "pay"}
-    first = exchange("InitProducerId", 22, 4, request=init, response={"producer_id": 7, "producer_epoch": 0})
-    second = exchange(
-        "InitProducerId", 22, 4, request=init, response={"producer_id": 7, "producer_epoch": 1}, client_id="other"
-    )
-    answer = {"responses": [{"name": "orders", "partition_responses": [{"index": 0, "error_code": 47}]}]}
-    errors = [("responses[0].partition_responses[0].error_code", 47, "INVALID_PRODUCER_EPOCH", False)]
-    (found,) = findings(first, second, produce(SECOND, response=answer, errors=errors, outcome="error"))
-    assert (found.code, found.subject) == ("producer_fenced", "transactional id pay")
-    assert "billing-1 10.0.0.5 (producer 7 epoch 0) was fenced by other 10.0.0.5" in found.title
-    assert found.numbers["transactional_id"] == "pay" and found.numbers["by"] == "other 10.0.0.5"
-
-
 def test_a_producer_that_goes_round_its_partitions_has_no_hot_one() -> None:
     """One request for each of eight, over and over: every eighth, of which a sample might be made, is for the same."""
     spread = metadata(*[partition(index, 1, 0) for index in range(8)])

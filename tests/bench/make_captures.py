@@ -1,4 +1,4 @@
-"""Build the benchmark's captures: ``python -m tests.bench.make_captures DIR [--size-mb N] [--big-mb N]``.
+"""Build the benchmark's captures: ``python -m tests.bench.make_captures DIR [--size-mb N]``.
 
 The seeds are short recordings of a real producer and a real consumer group (``captures/seed-*.pcap.xz``). A large
 capture repeats a seed's connections, each copy from a client address of its own, with its own sequence numbers and
@@ -10,8 +10,6 @@ Of each seed there is
 NAME.pcap       segments as the recording host saw them, before its network card would have cut them: up to 64 KB each
 NAME-mtu.pcap   the same bytes as they look on a wire: at most 1448 bytes a segment, every second one acknowledged
                 (one-record requests are that small already, so ``single`` has no such form)
-
-and ``big.pcap`` is all three seeds in turn, cut for the wire, repeated to a large size.
 """
 
 from __future__ import annotations
@@ -187,16 +185,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--size-mb", type=int, default=200, help="of each capture (default 200)")
-    parser.add_argument("--big-mb", type=int, default=800, help="of big.pcap (default 800)")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     seeds = {name: read_seed(CAPTURES / f"seed-{name}.pcap.xz") for name in SEEDS}
-    cut = {name: list(cut_for_the_wire(seed)) for name, seed in seeds.items()}
-    for name in SEEDS:
-        write_capture(options.folder / f"{name}.pcap", [seeds[name]], options.size_mb * 1_000_000)
-        if len(cut[name]) > len(seeds[name]):
-            write_capture(options.folder / f"{name}-mtu.pcap", [cut[name]], options.size_mb * 1_000_000)
-    write_capture(options.folder / "big.pcap", list(cut.values()), options.big_mb * 1_000_000)
+    for name, seed in seeds.items():
+        cut = list(cut_for_the_wire(seed))
+        write_capture(options.folder / f"{name}.pcap", [seed], options.size_mb * 1_000_000)
+        if len(cut) > len(seed):
+            write_capture(options.folder / f"{name}-mtu.pcap", [cut], options.size_mb * 1_000_000)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Record what goes wrong: ``python3 -m captures.recipes.analysis.incidents [NAME...]``.
 
-One incident of ``incident_list.py`` a recording, provoked on a real broker and recorded at the client. What really
-happened is known from what provoked it, and stands in the row of the manifest as ``happened``;
+One incident of ``incident_list.py`` or ``cluster_incidents.py`` a recording, provoked on a real broker and recorded at
+the client. What really happened is known from what provoked it, and stands in the row of the manifest as ``happened``;
 ``tests/captures/test_incidents.py`` holds the doctor to it. Needs what ``record.py`` needs of Java, Python, tcpdump and
 iproute2.
 """
@@ -23,12 +23,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from captures.recipes.analysis.incident_list import INCIDENTS
+from captures.recipes.analysis.cluster_incidents import AT_SEVERAL_BROKERS
+from captures.recipes.analysis.incident_list import AT_ONE_BROKER
 from captures.recipes.analysis.incident_setups import Incident, Step
 from captures.recipes.analysis.long_cable import long_network
 from captures.recipes.shared import programs, rig
 from captures.recipes.shared.work import CLIENT_TIMEOUT_S, DEFAULT_WORK
 
+INCIDENTS = (*AT_ONE_BROKER, *AT_SEVERAL_BROKERS)
 FOLDER = Path(__file__).parents[2] / "incidents"
 HEADER = """\
 # One row per capture. Written by recipes/analysis/incidents.py.
@@ -131,11 +133,10 @@ def record(one: Incident, work: Path, into: Path) -> dict[str, Any]:
 
 
 def write_manifest(rows: Mapping[str, dict[str, Any]], into: Path) -> None:
-    """Rows in the order of the incidents."""
-    order = [f"{one.name}.pcap.xz" for one in INCIDENTS]
+    """Rows in the order in which they came."""
     text = HEADER
-    for name in sorted(rows, key=order.index):
-        lines = (f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in rows[name].items())
+    for row in rows.values():
+        lines = (f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in row.items())
         text += "\n[[capture]]\n" + "\n".join(lines) + "\n"
     (into / "MANIFEST.toml").write_text(text)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
-from pathlib import Path
 from statistics import median
 from struct import pack
 from time import process_time
@@ -17,8 +16,6 @@ from kwiresniff.base.fastint import COMPILED
 from kwiresniff.base.needs import Needs
 from kwiresniff.codec.folding import dissect_shown
 from kwiresniff.session import Analyzer
-from tests.support.capture_files import save
-from tests.support.command import Run
 from tests.support.conversation import Wire, heartbeat, heartbeat_response, request, response
 from tests.support.encoding import encode_record_set
 from tests.support.encoding.primitives import write_uvarint
@@ -128,6 +125,14 @@ def digests() -> Analyzer:
     return Analyzer(Needs("bodies", digests=True))
 
 
+def by_the_thousand(asked: bytes, answered: bytes) -> Wire:
+    """Small exchanges of JoinGroup v9."""
+    wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1))
+    for number in range(2, 2_002):
+        wire.up(request(11, 9, number, asked, "", b"\0")).down(response(number, answered, b"\0"))
+    return wire
+
+
 Pair: TypeAlias = tuple[Callable[[], Analyzer], Callable[[], Wire], Callable[[], Wire]]
 PAIRS: dict[str, Pair] = {
     "a message that is cut": (bodies, described, lambda: described(cut=4)),
@@ -179,90 +184,3 @@ def test_a_tree_looks_at_texts_only_until_enough_are_none() -> None:
     measured = [(seconds_to_fold(b"a"), seconds_to_fold(b"\xff")) for _ in range(ROUNDS)]
     usual_cost, cost = (median(costs) for costs in zip(*measured, strict=True))
     assert cost < BOUND * usual_cost, f"{cost / usual_cost:.1f} times"
-
-
-def by_the_thousand(asked: bytes, answered: bytes) -> Wire:
-    """Small exchanges of JoinGroup v9."""
-    wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1))
-    for number in range(2, 2_002):
-        wire.up(request(11, 9, number, asked, "", b"\0")).down(response(number, answered, b"\0"))
-    return wire
-
-
-#: A JoinGroup with one protocol, and an answer with one member.
-ASKED = b"\2g" + pack(">ii", 10_000, 10_000) + b"\1\0\2c" + b"\2\1\1\0" + b"\1\0"
-ANSWERED = pack(">ihi", 0, 0, 1) + b"\0\1\2m\0\2m" + b"\2\2m\0\1\0" + b"\0"
-
-#: How many times as much a byte may cost where each message is broken, by the command, what is done once in a run
-#: included. In a tree it took 32 to 70 times as much once, and 11 now; elsewhere 2.7 to 7 times, and 1.6 to 3.
-COMMANDS = {
-    ("read", "-o", "tree"): 20,
-    ("read", "-o", "jsonl"): 4.5,
-    ("read", "-o", "summary"): 4.5,
-    ("groups",): 2.4,
-    ("topics",): 5,
-}
-#: What is wrong with each: the last byte is missing, or the texts are not UTF-8.
-BROKEN = {
-    "cut": (ASKED[:-1], ANSWERED[:-1]),
-    "no texts": (ASKED.replace(b"\2g", b"\2\xff").replace(b"\2c", b"\2\xff"), ANSWERED.replace(b"\2m", b"\2\xff")),
-}
-
-
-@pytest.mark.parametrize("what", BROKEN)
-@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_small_messages_that_are_broken_cost_a_few_times_those_that_are_not(
-    what: str, command: tuple[str, ...], kwiresniff: Run, tmp_path: Path
-) -> None:
-    """JoinGroups beside whole ones, which are read straight from their bytes."""
-    paths = [
-        save(tmp_path / f"{name}.pcap", by_the_thousand(asked, answered))
-        for name, (asked, answered) in {"sound": (ASKED, ANSWERED), what: BROKEN[what]}.items()
-    ]
-    # In turns: a machine that is busy for a while is so for both.
-    rounds = [[seconds_of(kwiresniff, *command, path) for path in paths] for _ in range(ROUNDS)]
-    costs = [
-        min(times) / Path(path).stat().st_size for path, times in zip(paths, zip(*rounds, strict=True), strict=True)
-    ]
-    assert costs[1] < COMMANDS[command] * costs[0], f"{costs[1] / costs[0]:.1f} times"
-
-
-def fetched(name: bytes, code: int, missing: int) -> Wire:
-    """Fetch v4 of two records by the thousand, with this topic name and error code; so many topics more are missing."""
-    records = encode_record_set([batch(b"v1", b"v2")])
-    asked = pack(">iiiibi", -1, 500, 1, 1 << 20, 0, 1) + pack(">h", len(name)) + name + pack(">iiqi", 1, 0, 5, 1 << 20)
-    answered = pack(">iih", 0, 1 + missing, len(name)) + name
-    answered += pack(">iihqqii", 1, 0, code, 7, 7, -1, len(records)) + records
-    wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1))
-    for number in range(2, 2_002):
-        wire.up(request(1, 4, number, asked)).down(response(number, answered))
-    return wire
-
-
-#: Fetches with something unusual in each: topic name, error code of the partition, topics that are missing. How many
-#: times as much one may cost as a sound one, in a tree and in JSON, and what it took once.
-FETCHES: dict[str, tuple[bytes, int, int, dict[str, int]]] = {
-    "cut": (b"t", 0, 1, {"tree": 22, "jsonl": 9}),  # 25 and 13
-    "names that are no texts": (b"\xff", 0, 0, {"tree": 26, "jsonl": 10}),  # 30 and 15
-    "error codes": (b"t", 3, 0, {"tree": 5, "jsonl": 4}),  # 26 and 1.3
-}
-
-
-@pytest.mark.parametrize("output", ["tree", "jsonl"])
-@pytest.mark.parametrize("what", FETCHES)
-def test_fetches_with_something_unusual_cost_a_few_times_sound_ones(
-    what: str, output: str, kwiresniff: Run, tmp_path: Path
-) -> None:
-    """Their records are sound: they are decoded, and counted, without being dissected."""
-    topic, code, missing, bounds = FETCHES[what]
-    costs: list[float] = []
-    for name, change in {"sound": (b"t", 0, 0), what: (topic, code, missing)}.items():
-        path = save(tmp_path / f"{name}.pcap", fetched(*change))
-        costs.append(min(seconds_of(kwiresniff, "read", "-o", output, path) for _ in range(ROUNDS)))
-    assert costs[1] < bounds[output] * costs[0], f"{costs[1] / costs[0]:.1f} times"
-
-
-def seconds_of(kwiresniff: Run, *arguments: str) -> float:
-    began = process_time()
-    assert kwiresniff(*arguments).code == 0
-    return process_time() - began
