@@ -13,8 +13,9 @@ from textual.worker import get_current_worker
 
 from kwiresniff.browse.app import BrowseApp
 from kwiresniff.browse.captures_model import Captured, CapturesModel
-from kwiresniff.browse.messages import Indexed, Jobs, Reported
+from kwiresniff.browse.messages import Jobs, Reported
 from kwiresniff.browse.selection import Order
+from kwiresniff.index import Indexed
 from kwiresniff.render import format_units
 from kwiresniff.render.theme import Span
 
