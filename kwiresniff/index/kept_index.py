@@ -137,7 +137,8 @@ class _IndexReader:
         self._rows = self._value_bytes = 0
         self._last_place = -1
         self._connections: set[int] = set()
-        self._none, self._texts, self._lists, self._pairs = {0}, set[int](), set[int](), set[int]()
+        none = range(1)  # the number of None, which any value may be
+        self._texts, self._lists, self._pairs = set(none), set(none), set(none)
         self._count = 1  # of values
 
     def take(self, size: int) -> bytes:
@@ -179,12 +180,15 @@ class _IndexReader:
         _check(not outcomes.translate(None, _OUTCOMES) and not flags.translate(None, _FLAGS))
         for name, known in (
             ("connection", self._connections),
-            ("client_id", self._none | self._texts | self._lists),
-            ("names", self._none | self._lists | self._pairs),
-            ("errors", self._none | self._lists),
+            ("client_id", self._texts | self._lists),
+            ("names", self._lists | self._pairs),
+            ("errors", self._lists),
         ):
             column = narrow[NARROW.index(name)]
             _check(not column.wide and known.issuperset(array("i", column.data)))
+        for name in ("request_bytes", "response_bytes"):
+            column = narrow[NARROW.index(name)]
+            _check(not column.wide and min(array("i", column.data), default=0) >= 0)
         places = [self._place(*one) for one in about["places"]]
         problems = tuple([_text(one) for one in about["problems"]])
         _check(all(one.isprintable() for one in problems))

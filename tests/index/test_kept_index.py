@@ -163,6 +163,10 @@ def test_members_of_another_type_are_refused(tmp_path: Path) -> None:
         first._replace(part=part._replace(narrow=part.narrow[1:])),
         first._replace(part=part._replace(left_out=1.5)),  # type: ignore[arg-type]
     ]
+    for size in (-1, 1 << 32):
+        narrow = list(part.narrow)
+        narrow[NARROW.index("response_bytes")] = narrow_part([size] * len(part.outcomes))
+        odd.append(first._replace(part=part._replace(narrow=narrow)))
     for one in odd:
         with pytest.raises(UnfitIndex):
             read(kept(one), path)
