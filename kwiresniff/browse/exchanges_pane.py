@@ -74,6 +74,7 @@ class ExchangesPane(Vertical):
         self.selection = Selection(model.index)
         self.expression = expression
         self.is_filtering = False
+        self.is_sorting = False
         self._model = model
         self._processes = processes
         self._find_matches = find_matches
@@ -236,6 +237,7 @@ class ExchangesPane(Vertical):
     def sort(self, order: Order, row: int | None = None) -> None:
         """Sorts what is listed, in a thread; the cursor goes to a row then, or to the first."""
         selection, chosen, call = self.selection, self.selection.chosen, self.app.call_from_thread
+        self.is_sorting = True
 
         def sort() -> None:
             rows = selection.in_order(order)
@@ -243,6 +245,7 @@ class ExchangesPane(Vertical):
                 call(take, rows)
 
         def take(rows: list[int] | None) -> None:
+            self.is_sorting = False
             if selection.chosen is chosen:
                 selection.take_sorted(order, rows)
                 self._relist(row)

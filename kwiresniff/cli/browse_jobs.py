@@ -43,7 +43,7 @@ from kwiresniff.results.findings import Finding
 
 #: Seconds between two messages: what is shown moves on so often.
 SEND_S: Final = 0.25
-#: Seconds between two states of the tabs of a live capture, and which part of the time it may take to make them.
+#: Seconds between two states of the tabs of a live capture, and which part of a processor it may take to make them.
 REPORT_S: Final = 1.0
 REPORT_SHARE: Final = 0.1
 #: Rows of a table of statistics: a reader scrolls no further.
@@ -251,13 +251,13 @@ def report_captures(
         nonlocal is_told
         if not is_live or not clock.is_due():
             return
-        began = time.monotonic()
+        began = time.process_time()
         source.release()
         if tabs.changed:
             source.analyzer.end_attempts(SILENT_NS)
             send(tabs.reported(expression, done=False))
             is_told = True
-            clock.rest((time.monotonic() - began) / REPORT_SHARE)
+            clock.rest((time.process_time() - began) / REPORT_SHARE)
 
     is_live = is_spool(captures[0])
     wanted = checked_filter(expression) if expression else None
