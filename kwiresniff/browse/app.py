@@ -20,12 +20,13 @@ from kwiresniff.browse.captures_model import CapturesModel
 from kwiresniff.browse.dialogs import HelpScreen, Question
 from kwiresniff.browse.exchanges_pane import ExchangesPane
 from kwiresniff.browse.line_view import LineView, text_of
-from kwiresniff.browse.messages import Indexed, Jobs, Reported, Saved
+from kwiresniff.browse.messages import Jobs, Reported, Saved
 from kwiresniff.browse.processes import Processes
 from kwiresniff.browse.selection import Order, Selection, rows_with_packets
 from kwiresniff.browse.tabs import DIMENSIONS, doctor_blocks, equals, group_blocks, stats_blocks, topic_blocks
 from kwiresniff.browse.text_view import Target, TextView
 from kwiresniff.browse.timeline_view import TimelineView
+from kwiresniff.index import Indexed
 from kwiresniff.index.forks import Forks
 from kwiresniff.model import packet_number
 from kwiresniff.render import format_units

@@ -10,9 +10,8 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from kwiresniff.browse.details import Details, Dissect
-from kwiresniff.browse.messages import Indexed
 from kwiresniff.capture.packet_places import PacketPlaces
-from kwiresniff.index import ExchangeIndex, ExchangeReader
+from kwiresniff.index import ExchangeIndex, ExchangeReader, Indexed
 from kwiresniff.session import TopicNameTable
 
 #: Exchanges that a filter has found and the index has not yet; of a live capture, which may have begun before it.

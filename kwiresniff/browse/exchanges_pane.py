@@ -74,6 +74,7 @@ class ExchangesPane(Vertical):
         self.selection = Selection(model.index)
         self.expression = expression
         self.is_filtering = False
+        self.is_sorting = False
         self._model = model
         self._processes = processes
         self._find_matches = find_matches
@@ -83,6 +84,7 @@ class ExchangesPane(Vertical):
         self._whole = False
         self._listed = 0
         self._shown_row: int | None = None
+        self._is_reading = False
 
     def compose(self) -> ComposeResult:
         yield FilterBar(self._check, self.expression)
@@ -236,6 +238,7 @@ class ExchangesPane(Vertical):
     def sort(self, order: Order, row: int | None = None) -> None:
         """Sorts what is listed, in a thread; the cursor goes to a row then, or to the first."""
         selection, chosen, call = self.selection, self.selection.chosen, self.app.call_from_thread
+        self.is_sorting = True
 
         def sort() -> None:
             rows = selection.in_order(order)
@@ -243,6 +246,7 @@ class ExchangesPane(Vertical):
                 call(take, rows)
 
         def take(rows: list[int] | None) -> None:
+            self.is_sorting = False
             if selection.chosen is chosen:
                 selection.take_sorted(order, rows)
                 self._relist(row)
@@ -315,8 +319,14 @@ class ExchangesPane(Vertical):
             self.query_one("#headline", Static).update("")
         elif row != self._shown_row:
             self._shown_row = row
+            self._read_details(row)
+
+    def _read_details(self, row: int) -> None:
+        """Has a row read in a thread, or as soon as what is being read is there: a thread cannot be ended."""
+        if not self._is_reading:
+            self._is_reading = True
             read = partial(self._read, row, self._whole)
-            self.run_worker(read, group="details", exclusive=True, thread=True, exit_on_error=False)
+            self.run_worker(read, group="details", thread=True, exit_on_error=False)
 
     def _read(self, row: int, whole: bool) -> None:
         note = "not found in the files any more: have they changed?"
@@ -327,10 +337,13 @@ class ExchangesPane(Vertical):
         except Exception as error:  # what one exchange cannot be shown for must not end the program
             details, note = None, f"cannot be shown: {type(error).__name__}: {escape(str(error))}"
         if not get_current_worker().is_cancelled:
-            self.app.call_from_thread(self._show_read, row, details, note)
+            self.app.call_from_thread(self._show_read, (row, whole), details, note)
 
-    def _show_read(self, row: int, details: Details | None, note: str) -> None:
-        if row == self._shown_row:
+    def _show_read(self, read: tuple[int, bool], details: Details | None, note: str) -> None:
+        self._is_reading = False
+        if self._shown_row is not None and read != (self._shown_row, self._whole):
+            self._read_details(self._shown_row)
+        elif self._shown_row is not None:
             self.query_one("#headline", Static).update(text_of(details.headline() if details is not None else []))
             self.query_one("#tree", TreeView).show_details(details, note)
 

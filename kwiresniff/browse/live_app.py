@@ -13,8 +13,9 @@ from textual.worker import get_current_worker
 
 from kwiresniff.browse.app import BrowseApp
 from kwiresniff.browse.captures_model import Captured, CapturesModel
-from kwiresniff.browse.messages import Indexed, Jobs, Reported
+from kwiresniff.browse.messages import Jobs, Reported
 from kwiresniff.browse.selection import Order
+from kwiresniff.index import Indexed
 from kwiresniff.render import format_units
 from kwiresniff.render.theme import Span
 
@@ -71,7 +72,7 @@ class LiveApp(BrowseApp):
     def on_mount(self) -> None:
         self.start_report()
         self.run_worker(self._follow, group="capture", thread=True, exit_on_error=False)
-        self.set_interval(_RENEW_S, self._renew)
+        self.set_interval(_RENEW_S, self.renew)
         if not self.is_headless:
             loop = asyncio.get_running_loop()
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -91,9 +92,10 @@ class LiveApp(BrowseApp):
             if not worker.is_cancelled:
                 self.call_from_thread(self.model.take_captured, captured)
 
-    def _renew(self) -> None:
+    def renew(self) -> None:
+        """Shows the order of the list and the ages at the top as they are now."""
         order, pane = self.selection.order, self.exchanges
-        if not self.is_paused and order != Order() and len(self.selection) <= MAX_SORTED_ROWS:
+        if not (self.is_paused or pane.is_sorting) and order != Order() and len(self.selection) <= MAX_SORTED_ROWS:
             pane.sort(order, pane.list.row)
         self.show_status()
 

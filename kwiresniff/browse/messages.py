@@ -5,28 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
-from kwiresniff.capture.packet_places import Place
-from kwiresniff.index import IndexPart
+from kwiresniff.index import Indexed
 from kwiresniff.model import Problem
 from kwiresniff.results.findings import Finding
 from kwiresniff.results.groups import GroupEvent
 from kwiresniff.results.stats import StatRow
 from kwiresniff.results.topics import Topic
-from kwiresniff.session.topic_ids import SavedTopics
-
-
-class Indexed(NamedTuple):
-    """A part of the index, and what has been read so far: the ``fraction`` of all bytes."""
-
-    part: IndexPart
-    places: list[Place]
-    topics: SavedTopics | None
-    fraction: float
-    problems: tuple[str, ...]
-    problem_count: int
-    done: bool
-    #: Requests without a response so far, and when the oldest was sent (nanoseconds since 1970).
-    in_flight: tuple[int, int] = (0, 0)
 
 
 class Matches(NamedTuple):

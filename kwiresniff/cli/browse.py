@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 
 import click
 
@@ -15,6 +16,7 @@ from kwiresniff.cli import browse_jobs
 from kwiresniff.cli.browse_jobs import checked_filter
 from kwiresniff.cli.event_output import dissection_of
 from kwiresniff.cli.event_source import EventSource
+from kwiresniff.cli.kept_index import ENDING, unfit_options
 from kwiresniff.cli.options import ReadOptions, capture_command
 from kwiresniff.cli.redact_key import with_redact_key
 from kwiresniff.errors import KwiresniffError
@@ -24,7 +26,10 @@ from kwiresniff.session import Analyzer
 
 
 @capture_command("browse")
-def command(captures: tuple[str, ...], options: ReadOptions) -> int:
+@click.option(
+    "--keep-index", "keeps", is_flag=True, help=f"Keep the index in CAPTURE{ENDING}, to be used from then on."
+)
+def command(captures: tuple[str, ...], options: ReadOptions, keeps: bool) -> int:
     """Browse captures: exchanges, the tree and the bytes of each, statistics, topics, groups, findings.
 
     A full-screen program, for which the extra "browse" is needed; ? in it shows the keys. -Y is the filter that it
@@ -34,6 +39,8 @@ def command(captures: tuple[str, ...], options: ReadOptions) -> int:
         raise click.UsageError("browse needs a terminal that can move the cursor; without one, use read or stats")
     if "-" in captures:
         raise click.UsageError("browse reads a capture more than once: write standard input to a file first")
+    if keeps and (unfit := unfit_options(options)):
+        raise click.UsageError(f"--keep-index goes without {', '.join(unfit)}")
     try:
         from kwiresniff.browse.app import BrowseApp
     except ImportError as error:
@@ -41,6 +48,8 @@ def command(captures: tuple[str, ...], options: ReadOptions) -> int:
     if options.filter is not None:
         checked_filter(options.filter)
     model, jobs = model_of(captures, options._replace(filter=None))
+    if keeps:
+        jobs = jobs._replace(read_index=partial(browse_jobs.index_captures, keeps=True))
     app = BrowseApp(model, jobs, checked_filter, expression=options.filter or "", dark=is_dark())
     app.run()
     return 0

@@ -20,10 +20,11 @@ from kwiresniff.analysis.stats import StatsTable, StatsTables
 from kwiresniff.analysis.topic_traffic import TopicTraffic
 from kwiresniff.base.address_names import AddressNames
 from kwiresniff.base.needs import Needs
-from kwiresniff.browse.messages import Indexed, Matches, Reported, Saved
+from kwiresniff.browse.messages import Matches, Reported, Saved
 from kwiresniff.capture import CaptureSet
 from kwiresniff.capture.spooled import is_spool
 from kwiresniff.cli.event_source import EventSource
+from kwiresniff.cli.kept_index import KeptIndex
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.cli.packet_output import PacketOutput
 from kwiresniff.cli.plugin_examiners import examiners_of
@@ -31,7 +32,7 @@ from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.export.encode import json_text
 from kwiresniff.export.output import Output
 from kwiresniff.export.writers import WRITERS
-from kwiresniff.index import IndexSink
+from kwiresniff.index import Indexed, IndexSink
 from kwiresniff.index.background import Send
 from kwiresniff.index.exchange_index import number_of
 from kwiresniff.model import Event, Exchange, Problem
@@ -42,7 +43,7 @@ from kwiresniff.results.findings import Finding
 
 #: Seconds between two messages: what is shown moves on so often.
 SEND_S: Final = 0.25
-#: Seconds between two states of the tabs of a live capture, and which part of the time it may take to make them.
+#: Seconds between two states of the tabs of a live capture, and which part of a processor it may take to make them.
 REPORT_S: Final = 1.0
 REPORT_SHARE: Final = 0.1
 #: Rows of a table of statistics: a reader scrolls no further.
@@ -86,8 +87,10 @@ class _Clock:
         self._next = time.monotonic() + max(seconds, self._seconds)
 
 
-def index_captures(send: Send, captures: Sequence[str], options: ReadOptions) -> None:
-    """Reads the captures once and sends their index part by part (``Indexed``)."""
+def index_captures(send: Send, captures: Sequence[str], options: ReadOptions, *, keeps: bool = False) -> None:
+    """Reads the captures once, or their kept index, and sends it part by part (``Indexed``). With ``keeps`` it is
+    written beside them.
+    """
     in_flight, asked = (0, 0), _Clock(REPORT_S)
 
     def wait() -> None:
@@ -114,7 +117,9 @@ def index_captures(send: Send, captures: Sequence[str], options: ReadOptions) ->
         if done:
             problems += messages.last_lines()
         fraction = 1.0 if done else files.position() / (files.total_bytes or 1)
-        send(Indexed(sink.take(), places, names, fraction, tuple(problems), source.problems, done, in_flight))
+        message = Indexed(sink.take(), places, names, fraction, tuple(problems), source.problems, done, in_flight)
+        kept.add(message)
+        send(message._replace(problems=(*kept.told, *problems)) if done else message)
 
     def on_buffer() -> None:
         nonlocal in_flight
@@ -125,7 +130,9 @@ def index_captures(send: Send, captures: Sequence[str], options: ReadOptions) ->
             send_part()
 
     is_live = is_spool(captures[0])
-
+    kept = KeptIndex(source, keeps=keeps)
+    if not is_live and kept.send(send):
+        return
     source.on_buffer = on_buffer
     source.read(sink)
     send_part(done=True)
@@ -244,13 +251,13 @@ def report_captures(
         nonlocal is_told
         if not is_live or not clock.is_due():
             return
-        began = time.monotonic()
+        began = time.process_time()
         source.release()
         if tabs.changed:
             source.analyzer.end_attempts(SILENT_NS)
             send(tabs.reported(expression, done=False))
             is_told = True
-            clock.rest((time.monotonic() - began) / REPORT_SHARE)
+            clock.rest((time.process_time() - began) / REPORT_SHARE)
 
     is_live = is_spool(captures[0])
     wanted = checked_filter(expression) if expression else None

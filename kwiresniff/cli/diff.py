@@ -16,7 +16,9 @@ from kwiresniff.cli.outcomes import FAILED, INTERRUPTED
 from kwiresniff.cli.plugin_examiners import examiners_of
 from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.export.comparison import comparison_json
+from kwiresniff.export.output import Output
 from kwiresniff.render.comparison import ComparisonWriter
+from kwiresniff.render.page import check, comparison_page
 from kwiresniff.render.terminal import stdout_for
 
 
@@ -36,7 +38,7 @@ class _Side(NamedTuple):
 @click.option(
     "--at", type=MomentType(), metavar="TIME", help="One capture, before and after this time, written as for --since."
 )
-@form_option(("table", "json", "jsonl"))
+@form_option(("table", "json", "jsonl", "html"))
 @click.option(
     "--fail-on",
     type=click.Choice([*SEVERITIES, "never"]),
@@ -51,11 +53,16 @@ def command(captures: tuple[str, ...], options: ReadOptions, at: Moment | None, 
     when like captures would differ so much in one of a hundred comparisons at most. -v adds what is too little to
     tell from chance. --at compares one capture before and after that time.
     """
+    if form == "html":
+        check()
     before, after = (_surveyed(source) for source in _sources(captures, options, at))
     names = (captures[0], captures[-1])
     comparison = compare(before.found, after.found, names, (before.source.files, after.source.files))
     if form == "table":
         ComparisonWriter(*stdout_for(options.color), doubts=options.verbose > 0).write(comparison)
+    elif form == "html":
+        with Output("-") as out:
+            out.stream.write(comparison_page(comparison).encode())
     else:
         print_objects([comparison_json(comparison)], form)
     counts = {name: sum(one.severity == name for one in comparison.changes) for name in SEVERITIES}

@@ -192,10 +192,14 @@ class EventSource:
         self._entry = CaptureEvents(ServerNames(sink, self.names), self.captures.problems, self.captures.files)
         return self._entry
 
+    def progress_bar(self) -> Progress:
+        """A bar for a reading of all the captures."""
+        enabled = not self.options.no_progress
+        total = self.captures.total_bytes
+        return Progress(total, self.options.color, enabled=enabled, shares_terminal=self._screen)
+
     def _read(self) -> None:
-        bar = Progress(
-            self.captures, self.options.color, enabled=not self.options.no_progress, shares_terminal=self._screen
-        )
+        bar = self.progress_bar()
         with closing(self.captures), bar as progress:
             for _ in chain(self.analyzer.read(self._feed(progress)), self.analyzer.end()):
                 if self._limited is not None and self._limited.full:
@@ -219,7 +223,7 @@ class EventSource:
         give = feed_of(self._bounded(iter(self.captures))) if bounded else feed_from(self.captures)
 
         def feed(sink: SegmentSink) -> bool:
-            progress.poll()
+            progress.show(self.captures.position())
             if self.on_buffer is not None:
                 self.on_buffer()
             return give(sink)

@@ -16,6 +16,8 @@ _SUBCOMMANDS: Final = (
     (re.compile(r"-[nqv]*r.*"), "read"),
     (re.compile(r"-[nqv]*i.*|--interface(?:=.*)?"), "sniff"),
 )
+#: Options behind which the name of a file or an interface stands, which may be that of a subcommand.
+_NAMES: Final = re.compile(r"-[nqv]*[riw]|--interface|--write")
 #: Options that begin a command line of this program itself.
 _OWN: Final = frozenset({"-h", "--help", "--version"})
 
@@ -39,7 +41,8 @@ _CALLED: Final = {
 
 def with_subcommand(args: Sequence[str], commands: Sequence[str]) -> list[str]:
     """The command line with the subcommand that it means where it begins with an option instead."""
-    if not args or not args[0].startswith("-") or args[0] in _OWN or any(arg in commands for arg in args):
+    named = (arg for before, arg in zip(("", *args), args, strict=False) if not _NAMES.fullmatch(before))
+    if not args or not args[0].startswith("-") or args[0] in _OWN or any(arg in commands for arg in named):
         return list(args)
     for option, name in _SUBCOMMANDS:
         if any(option.fullmatch(arg) for arg in args):

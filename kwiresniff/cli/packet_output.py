@@ -64,7 +64,7 @@ class PacketOutput:
         self._selection = Selection()
         self._context, self._addresses = Context(self._selection), AddressBook()
         needs = NEEDS if anonymous is None else NEEDS_OF_FRAMES
-        self.source = EventSource(captures, options, needs, all_views=True, witness=self._see)
+        self.source = EventSource(captures, options, needs, screen=False, all_views=True, witness=self._see)
         self._doctor = Doctors(self.source.topic_name, clusters=self.source.clusters)
         check_target(self.source.files, path)
 
@@ -93,8 +93,9 @@ class PacketOutput:
             for one in (finding, *finding.symptoms):
                 selection.add_finding(one, named=self._anonymous is None)
         names = list(_names(selection, source, self._addresses))
-        origin = Source(source.files, source.options.decode_as, names, _key_lines(selection, source))
-        written = write_packets(origin, selection, self._path, self._anonymous)
+        with source.progress_bar() as bar:
+            origin = Source(source.files, source.options.decode_as, names, _key_lines(selection, source), bar.show)
+            written = write_packets(origin, selection, self._path, self._anonymous)
         return f"{count(selection.exchanges, 'exchange')} in {count(written.packets, 'packet')}"
 
 

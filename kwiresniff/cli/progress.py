@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
 
-    from kwiresniff.capture import SegmentSource
 
 #: Below this a reading is over before a bar could be read.
 MIN_BYTES = 16 << 20
@@ -24,10 +23,9 @@ class Progress:
     The bar stays away when output goes to the same terminal.
     """
 
-    def __init__(self, captures: SegmentSource, color: str, *, enabled: bool, shares_terminal: bool) -> None:
-        self._captures = captures
+    def __init__(self, total: int | None, color: str, *, enabled: bool, shares_terminal: bool) -> None:
+        """``total`` bytes are read, None where that is not known."""
         self._color = color
-        total = captures.total_bytes
         seen = sys.stderr.isatty() and not (shares_terminal and sys.stdout.isatty())
         self._total = total if enabled and seen and total is not None and total >= MIN_BYTES else None
         self._bar: RichProgress | None = None
@@ -51,10 +49,10 @@ class Progress:
             self._bar.start()
         return self
 
-    def poll(self) -> None:
-        """Show how far the reading has come."""
+    def show(self, position: int) -> None:
+        """Shows that so many bytes are read."""
         if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, completed=self._captures.position())
+            self._bar.update(self._task, completed=position)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

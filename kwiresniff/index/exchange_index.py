@@ -8,9 +8,11 @@ from __future__ import annotations
 from array import array
 from typing import Any, Final, NamedTuple
 
+from kwiresniff.capture.packet_places import Place
 from kwiresniff.index.columns import Narrow, NarrowPart
 from kwiresniff.model import OUTCOMES, UNKNOWN_NS, Connection, Exchange, Message
 from kwiresniff.session.delays import LONG_POLL, REBALANCE, THROTTLED
+from kwiresniff.session.topic_ids import SavedTopics
 
 #: Bits of a number that fits a column.
 MASK_63: Final = (1 << 63) - 1
@@ -38,9 +40,18 @@ def number_of(exchange: Exchange) -> int:
     return ((first.first_packet if first is not None else 0) << 32 | exchange.correlation_id & 0xFFFFFFFF) & MASK_63
 
 
+class ConnectionEnds(NamedTuple):
+    """What an index keeps of a connection; see ``Connection``."""
+
+    id: int
+    client: str
+    broker: str
+    proxied: dict[str, Any] | None
+
+
 class IndexPart(NamedTuple):
-    """Rows of an index, and what has come since the part before: values, and connections by the members of their
-    ``STATE``. ``left_out`` exchanges found no room so far.
+    """Rows of an index, and what has come since the part before: values, and connections. ``left_out`` exchanges found
+    no room so far.
     """
 
     started_ns: bytes
@@ -51,8 +62,22 @@ class IndexPart(NamedTuple):
     flags: bytes
     narrow: list[NarrowPart]
     values: list[object]
-    connections: list[dict[str, Any]]
+    connections: list[ConnectionEnds]
     left_out: int
+
+
+class Indexed(NamedTuple):
+    """A part of the index, and what has been read so far: the ``fraction`` of all bytes."""
+
+    part: IndexPart
+    places: list[Place]
+    topics: SavedTopics | None
+    fraction: float
+    problems: tuple[str, ...]
+    problem_count: int
+    done: bool
+    #: Requests without a response so far, and when the oldest was sent (nanoseconds since 1970).
+    in_flight: tuple[int, int] = (0, 0)
 
 
 class ExchangeIndex:
@@ -107,10 +132,9 @@ class ExchangeIndex:
         for narrow, rows in zip(self._narrow(), part.narrow, strict=True):
             narrow.extend(rows)
         self.values += part.values
-        for state in part.connections:
-            connection = self.connections.setdefault(state["id"], Connection(0, "", ""))
-            for name, value in state.items():
-                setattr(connection, name, value)
+        for ends in part.connections:
+            connection = self.connections[ends.id] = Connection(ends.id, ends.client, ends.broker)
+            connection.proxied = ends.proxied
         self.left_out = part.left_out
         self.started_ns.frombytes(part.started_ns)  # last: the length is that of whole rows
 

@@ -18,10 +18,11 @@ from kwiresniff.index.exchange_index import (
     RESPONSE,
     WAIT_SHIFT,
     WAITS,
+    ConnectionEnds,
     IndexPart,
 )
 from kwiresniff.index.value_table import ValueTable
-from kwiresniff.model import OUTCOMES, Connection, Exchange, Problem, Sink, TopicNames
+from kwiresniff.model import OUTCOMES, Exchange, Problem, Sink, TopicNames
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -52,7 +53,7 @@ class IndexSink(Sink):
         self._left_out = 0
         self._values = ValueTable()
         self._known: set[int] = set()
-        self._changed: dict[int, Connection] = {}
+        self._new: list[ConnectionEnds] = []
         self._problems: list[Problem] = []
         self._begin()
 
@@ -142,7 +143,7 @@ class IndexSink(Sink):
         number = connection.id
         if number not in self._known:
             self._known.add(number)
-            self._changed[number] = connection
+            self._new.append(ConnectionEnds(number, connection.client, connection.broker, connection.proxied))
         self._connections.append(number)
         self._client_ids.append(values.number(exchange.client_id))
         request, response = exchange.request, exchange.response
@@ -155,17 +156,13 @@ class IndexSink(Sink):
         self._names.append(values.number((_shown(topics), _shown(groups))) if topics or groups else 0)
         self._errors.append(values.number(_error_names(exchange)) if exchange.errors else 0)
 
-    def on_connection(self, connection: Connection) -> None:
-        if connection.id in self._known:
-            self._changed[connection.id] = connection
-
     def on_problem(self, problem: Problem) -> None:
         if len(self._problems) < MAX_PROBLEMS:
             self._problems.append(problem)
 
     def take(self) -> IndexPart:
         """Removes and returns what has been gathered."""
-        changed, self._changed = self._changed, {}
+        new, self._new = self._new, []
         narrow = (
             self._request_ns, self._wait_ns, self._response_ns, self._queued, self._held, self._path,
             self._request_packets, self._response_first, self._response_packets, self._request_bytes,
@@ -180,7 +177,7 @@ class IndexSink(Sink):
             array("B", self._flags).tobytes(),
             [narrow_part(column) for column in narrow],
             self._values.take_new(),
-            [{name: getattr(one, name) for name in Connection.STATE} for one in changed.values()],
+            new,
             self._left_out,
         )
         self._begin()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -21,25 +21,33 @@ class Source:
     """Where packets are copied from: capture files in the order of reading, how they are decoded, what is known.
 
     ``names`` are addresses with their names; ``key_lines`` are the lines of TLS key logs
-    that the packets need.
+    that the packets need. ``on_read`` is called with the bytes of all files that have been read so far.
     """
 
     files: Sequence[str]
     decode_as: Sequence[str] = ()
     names: Iterable[tuple[str, str]] = ()
     key_lines: bytes = b""
+    on_read: Callable[[int], object] = int
 
 
 def segments_of(source: Source) -> Iterator[tuple[PacketRecord, Segment]]:
     """The packets of TCP with their segments, numbered by their references. Fragments of a datagram come together, when
     its last one has come. Raises CaptureError.
     """
+    before = 0
     for index, file in enumerate(source.files):
         kept = SpoolFile(file, skips=True) if is_spool(file) else None
         with closing(open_stream(file) if kept is None else Stream(file, kept)) as stream:  # type: ignore[arg-type]
             records = PacketRecords(LayerDecoder({}, choices_of(source.decode_as)))
-            before = 0 if kept is None else kept.packets_before
-            yield from records.read(stream, (index << PACKET_BITS) + before)
+            first = (index << PACKET_BITS) + (0 if kept is None else kept.packets_before)
+            seen = 0
+            for found in records.read(stream, first):
+                if stream.consumed != seen:
+                    seen = stream.consumed
+                    source.on_read(before + seen)
+                yield found
+            before += stream.consumed
 
 
 def open_stream(file: str) -> Stream:

@@ -10,7 +10,7 @@ from kwiresniff.render.blocks import BlockWriter
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk, pad
 from kwiresniff.render.theme import SEVERITY_KINDS, Span
-from kwiresniff.results.comparison import Change, Comparison, Side
+from kwiresniff.results.comparison import Change, Comparison, Side, Unit
 
 _MARK: Final = 8
 #: Names in a list before the rest is only counted.
@@ -49,27 +49,11 @@ class ComparisonWriter(BlockWriter):
             for change in comparison.doubtful:
                 self._change(change, ("dim", "maybe"))
         self._out.write("\n")
-        self._line([[("" if comparison.changes else "good", self._verdict(comparison))]])
-
-    def _verdict(self, comparison: Comparison) -> str:
-        counted = [
-            format_units.count(comparison.compared[section], noun, plural)
-            for section, noun, plural in (
-                ("latency", "latency", "latencies"),
-                ("errors", "error", ""),
-                ("throughput", "rate", ""),
-                ("clients", "client", ""),
-                ("groups", "group", ""),
-                ("findings", "finding", ""),
-            )
-            if comparison.compared[section]
-        ]
-        count = format_units.count(len(comparison.changes), "change") if comparison.changes else "no change"
-        text = f"{count} beyond noise; compared: {', '.join(counted) or 'nothing'}"
+        text = verdict(comparison)
         if comparison.doubtful and not self._doubts:
             many = format_units.count(len(comparison.doubtful), "difference")
             text += f"; {many} with too little to tell from chance (-v)"
-        return text
+        self._line([[("" if comparison.changes else "good", text)]])
 
     def _change(self, change: Change, mark: Span) -> None:
         head: list[Chunk] = [[("ident", escape(change.subject))]]
@@ -78,7 +62,7 @@ class ComparisonWriter(BlockWriter):
         head.append([("title", change.what)])
         head.append([("value", self._values(change))])
         self._line(head, [mark, ("", " " * (_MARK - len(mark[1])))])
-        if said := _certainty(change):
+        if said := certainty(change):
             self._below([[("dim", said)]])
         if change.note:
             self._below([[("value", escape(change.note))]])
@@ -91,17 +75,45 @@ class ComparisonWriter(BlockWriter):
             self._below([[("name", "as before:")], *names])
 
     def _values(self, change: Change) -> str:
-        word = _IN_UNIT[change.unit]
         if change.before is None or change.after is None:
-            return word(change.after if change.before is None else change.before)
-        text = f"{word(change.before)} {self._paint.glyphs.arrow} {word(change.after)}"
-        if change.unit != "text" and change.before and change.after:
-            low, high = sorted((change.before, change.after))
-            text += f" ({high / low:,.3g} times)" if change.after > change.before else f" (1/{high / low:,.3g})"
-        return text
+            return in_unit(change.after if change.before is None else change.before, change.unit)
+        before, after = in_unit(change.before, change.unit), in_unit(change.after, change.unit)
+        times = ratio(change)
+        return f"{before} {self._paint.glyphs.arrow} {after}{f' ({times})' if times else ''}"
 
     def _below(self, chunks: list[Chunk]) -> None:
         self._line(chunks, [("", " " * _MARK)])
+
+
+def verdict(comparison: Comparison) -> str:
+    """How many changes there are, and how much was compared."""
+    counted = [
+        format_units.count(comparison.compared[section], noun, plural)
+        for section, noun, plural in (
+            ("latency", "latency", "latencies"),
+            ("errors", "error", ""),
+            ("throughput", "rate", ""),
+            ("clients", "client", ""),
+            ("groups", "group", ""),
+            ("findings", "finding", ""),
+        )
+        if comparison.compared[section]
+    ]
+    count = format_units.count(len(comparison.changes), "change") if comparison.changes else "no change"
+    return f"{count} beyond noise; compared: {', '.join(counted) or 'nothing'}"
+
+
+def in_unit(value: Any, unit: Unit) -> str:
+    """A value of a change, escaped."""
+    return _IN_UNIT[unit](value)
+
+
+def ratio(change: Change) -> str:
+    """How many times the later number is the earlier one; empty where that is no question."""
+    if change.unit == "text" or not (change.before and change.after):
+        return ""
+    low, high = sorted((change.before, change.after))
+    return f"{high / low:,.3g} times" if change.after > change.before else f"1/{high / low:,.3g}"
 
 
 def _side(side: Side) -> list[Chunk]:
@@ -115,7 +127,7 @@ def _side(side: Side) -> list[Chunk]:
     return chunks
 
 
-def _certainty(change: Change) -> str:
+def certainty(change: Change) -> str:
     """How large the effect is, and how sure."""
     parts = []
     if change.greater is not None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from threading import Event
 
 import pytest
 
-from kwiresniff.browse.details import MAX_HEX_BYTES
+from kwiresniff.browse.details import MAX_HEX_BYTES, Details
 from kwiresniff.browse.hex_view import HexView
 from kwiresniff.browse.tree_view import TreeView
 from kwiresniff.cli.options import ReadOptions
@@ -353,3 +354,32 @@ def test_the_columns_of_the_list_scroll_and_no_file_is_called_standard_output(tm
 
     browse(path, script)
     assert not Path("-").exists()
+
+
+def test_one_exchange_is_read_at_a_time_and_then_the_one_that_is_selected_last() -> None:
+    """Reading one may take as long as reading the captures, and cannot be stopped."""
+    asked: list[int] = []
+    may_end = Event()
+
+    async def script(user: Browsing) -> None:
+        await user.read()
+        model = user.app.model
+        details = model.details
+
+        def slowly(row: int, *, whole: bool) -> Details | None:
+            asked.append(row)
+            may_end.wait(60)
+            return details(row, whole=whole)
+
+        model.details = slowly  # type: ignore[method-assign]
+        await user.press("down")
+        await user.until(lambda: asked == [1])
+        await user.press("down", "down", "v", "down")
+        may_end.set()
+        await user.until(lambda: f"correlation_id {model.index.correlation_ids[4]}" in user.text("#headline"))
+
+    try:
+        browse(INCIDENTS / "fenced.pcap.xz", script)
+    finally:
+        may_end.set()
+    assert asked == [1, 4]

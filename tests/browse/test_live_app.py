@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 from kwiresniff.base.sequence_numbers import SEQ_MASK
+from kwiresniff.browse.live_app import LiveApp
+from kwiresniff.browse.selection import Order
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Segment
 from tests.support.browsing import Browsing, Live, watch
@@ -49,6 +52,40 @@ def test_the_list_follows_the_capture_until_the_cursor_moves_up(tmp_path: Path) 
         assert user.app.exchanges.list.row == 59
 
     watch(live, script)
+
+
+def test_an_order_that_takes_long_to_make_is_not_begun_anew_meanwhile(tmp_path: Path) -> None:
+    """Otherwise it would never be shown where sorting takes longer than the time between two renewals."""
+    live, begun, may_end = Live(tmp_path / "live"), Event(), Event()
+
+    async def script(user: Browsing) -> None:
+        app = user.app
+        assert isinstance(app, LiveApp)
+        live.give(beats(30, 0))
+        await user.until(lambda: len(app.model.index) == 30)
+        app.exchanges.sort(Order("latency", True))
+        await user.until(lambda: app.selection.order.name == "latency")
+        in_order = app.selection.in_order
+
+        def slowly(order: Order) -> list[int] | None:
+            begun.set()
+            may_end.wait(60)
+            return in_order(order)
+
+        app.selection.in_order = slowly  # type: ignore[method-assign]
+        await user.until(begun.is_set)
+        live.give(beats(10, 1))
+        sorting = [one for one in app.workers if one.group == "sort" and not one.is_finished]
+        app.renew()
+        assert [one for one in app.workers if one.group == "sort" and not one.is_finished] == sorting != []
+        assert not any(one.is_cancelled for one in sorting)
+        may_end.set()
+        await user.until(lambda: len(user.app.selection) == 40)
+
+    try:
+        watch(live, script)
+    finally:
+        may_end.set()
 
 
 @pytest.mark.slow

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from kwiresniff.base.api_keys import PRODUCE
-from kwiresniff.browse.messages import Indexed, Matches, Reported, Saved
+from kwiresniff.browse.messages import Matches, Reported, Saved
 from kwiresniff.cli.browse import model_of
 from kwiresniff.cli.browse_jobs import filter_captures, index_captures, report_captures, save_exchanges, save_packets
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.errors import ExportError
-from kwiresniff.index import ExchangeIndex
+from kwiresniff.index import ExchangeIndex, Indexed
 from kwiresniff.index.background import Background, Failed
 from kwiresniff.render.tree_row import Row
 from tests.support.command import Run

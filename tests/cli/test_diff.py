@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
+from kwiresniff.render.page import comparison_page
+from kwiresniff.results.comparison import Change, Comparison, Side
 from tests.support.command import Run
 from tests.support.compared import slowed
+from tests.support.html_pages import HOSTILE, Page
 from tests.support.transformations import segments_of, write
 
 CAPTURES = Path(__file__).resolve().parents[2] / "captures"
@@ -55,6 +59,35 @@ def test_a_capture_and_the_same_in_parts_do_not_differ(kwiresniff: Run, tmp_path
     done = kwiresniff("diff", "--fail-on", "info", str(SINGLE), str(tmp_path))
     assert done.code == 0
     assert "no change beyond noise" in done.out
+
+
+def test_the_page_has_what_the_json_has(kwiresniff: Run, slower: str) -> None:
+    """Both sides, each change, what may be chance; and nothing that is fetched or run but its script."""
+    (wanted,) = json.loads(kwiresniff("diff", "-o", "json", str(SINGLE), slower).out)
+    done = kwiresniff("diff", "-o", "html", str(SINGLE), slower)
+    assert done.code == 1
+    page = Page(done.out)
+    assert page.active == [] and page.tags["script"] == 1
+    for side in ("before", "after"):
+        assert f"{wanted[side]['exchanges']:,}" in page.text
+        assert all(name in page.text for name in wanted[side]["files"])
+    changes = [*wanted["changes"], *wanted["doubtful"]]
+    assert all(one["subject"] in page.text for one in changes)
+    assert page.tags["tbody"] == 2 + len(changes)
+    assert f"{len(wanted['changes'])} changes beyond noise" in page.text
+
+
+def test_no_name_becomes_markup_on_the_page() -> None:
+    """Of captures, of clients and of what they have set."""
+    side = Side(HOSTILE, (HOSTILE, HOSTILE), 1, 0, 1)
+    change = Change(
+        "settings", "warning", "changed", HOSTILE, HOSTILE, HOSTILE, None, same=(HOSTILE * 10_000,), note=HOSTILE
+    )
+    found = comparison_page(Comparison(side, side, (change,), (change._replace(parts=(change,)),), defaultdict(int), 3))
+    page = Page(found)
+    assert page.active == [] and (page.tags["script"], "img" in page.tags) == (1, False)
+    assert "\x1b" not in found and "\u202e" not in found and len(found) < 1 << 20
+    assert "{{ 7*7 }}" in page.text and "Not compared: 3 more" in page.text
 
 
 def test_names_from_the_wire_are_escaped(kwiresniff: Run) -> None:

@@ -21,6 +21,16 @@ def test_a_capture_is_read_without_a_subcommand(kwiresniff: Run, line: list[str]
     assert kwiresniff(*line).out
 
 
+def test_a_capture_may_be_called_like_a_subcommand(
+    kwiresniff: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where an option says that it is a file."""
+    monkeypatch.chdir(tmp_path)
+    Path("stats").write_bytes(Path(FIRST).read_bytes())
+    assert kwiresniff("-nr", "stats") == kwiresniff("read", "-r", "stats")
+    assert kwiresniff("-q", "stats", "stats").code == 2  # -q is no option before a subcommand
+
+
 def test_interfaces_are_listed_without_a_subcommand(kwiresniff: Run) -> None:
     """As ``tcpdump -D`` does; the loopback interface is always there."""
     done = kwiresniff("-D")

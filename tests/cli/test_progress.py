@@ -55,6 +55,13 @@ def test_a_bar_is_shown_on_stderr_and_the_output_goes_to_stdout_whole(capture: s
     assert plain.stderr == b""
 
 
+def test_both_readings_for_the_packets_of_exchanges_have_a_bar(capture: str, tmp_path: Path) -> None:
+    """Each hides the cursor once; what is written goes to a file, so that the screen is free."""
+    seen, out = on_terminal("read", "-w", str(tmp_path / "out.pcapng"), capture, stdout_too=True)
+    assert (seen.count(b"\x1b[?25l"), out) == (2, b"")
+    assert seen.count(b"kB") >= 2
+
+
 def test_no_bar_when_it_is_not_wanted(capture: str) -> None:
     assert on_terminal("stats", "--no-progress", capture)[0] == b""
 

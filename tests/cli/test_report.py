@@ -6,7 +6,6 @@ import json
 import re
 from base64 import b64encode
 from hashlib import sha256
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -17,30 +16,9 @@ from kwiresniff.render.page import page
 from tests.support.capture_files import irc, save
 from tests.support.command import Run
 from tests.support.exchanges import START_NS, connection, exchange
+from tests.support.html_pages import HOSTILE, Page
 
 CAPTURES = Path(__file__).resolve().parents[2] / "captures"
-HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\x1b[31m\u202e$x^2${{ 7*7 }}"
-
-
-class Page(HTMLParser):
-    """The text of a page, its tags, and every attribute that could fetch or run something."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.text = ""
-        self.tags: dict[str, int] = {}
-        self.active: list[tuple[str, str | None]] = []
-        self.feed(html)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags[tag] = self.tags.get(tag, 0) + 1
-        for name, value in attrs:
-            reference = name in ("src", "href", "xlink:href", "action") and not (value or "").startswith("#")
-            if reference or name.startswith("on"):
-                self.active.append((name, value))
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
 
 
 def test_the_page_holds_what_the_other_commands_say(kwiresniff: Run, tmp_path: Path) -> None:
@@ -150,7 +128,7 @@ def test_without_its_libraries_one_line_says_what_to_install(
     monkeypatch.setattr("kwiresniff.render.page.html.find_spec", lambda name: None)
     done = kwiresniff("report", "-O", str(tmp_path / "r.html"), str(CAPTURES / "java-produce.pcap"))
     assert (done.code, done.out) == (1, "")
-    assert done.err == 'kwiresniff: a report needs jinja2: pip install "kwiresniff[report]"\n'
+    assert done.err == 'kwiresniff: a page needs jinja2: pip install "kwiresniff[report]"\n'
 
 
 def test_a_page_is_bounded_whatever_things_are_called() -> None:

@@ -6,12 +6,13 @@ from array import array
 
 import pytest
 
+import kwiresniff
 from kwiresniff.index import ExchangeIndex, IndexSink
 from kwiresniff.index.columns import MOST, Narrow, narrow_part
 from kwiresniff.index.index_sink import AND_MORE, MAX_PROBLEMS, MAX_SHOWN
 from kwiresniff.index.value_table import OTHER, ValueTable
 from kwiresniff.model import Exchange, Problem
-from tests.support.exchanges import connection, exchange
+from tests.support.exchanges import exchange
 from tests.support.indexed import indexed
 from tests.support.paths import CAPTURES
 
@@ -97,14 +98,20 @@ def test_parts_of_an_index_make_the_same_index() -> None:
         assert (found.correlation_id, found.client_id) == (wanted.correlation_id, wanted.client_id)
 
 
-def test_what_is_known_of_a_connection_at_its_end_is_known_of_its_exchanges() -> None:
-    """Whoever looked at them before has the same connection."""
-    index, sink = ExchangeIndex(), IndexSink(no_name)
-    on = connection()
-    sink.on_exchange(exchange(on=on))
-    index.extend(sink.take())
-    before = index.exchange(0).connection
-    on.closed_by = "broker"
-    sink.on_connection(on)
-    index.extend(sink.take())
-    assert before.closed_by == "broker"
+class Ends(kwiresniff.Sink):
+    """The ends of connections, as they are when these are over."""
+
+    def __init__(self) -> None:
+        self.found: dict[int, tuple[str, str]] = {}
+
+    def on_connection(self, connection: kwiresniff.Connection) -> None:
+        self.found[connection.id] = (connection.client, connection.broker)
+
+
+def test_the_ends_of_a_connection_are_those_that_it_has_at_last() -> None:
+    """They are taken with its first exchange."""
+    path, last = CAPTURES / "java-moved-leader.pcap", Ends()
+    kwiresniff.read_into(last, path)
+    index, _ = indexed(path)
+    assert {one.id: (one.client, one.broker) for one in index.connections.values()}.items() <= last.found.items()
+    assert len(index.connections) > 1

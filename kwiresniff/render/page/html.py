@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable, Sequence
+from functools import partial
 from hashlib import sha256
 from importlib import resources
 from importlib.util import find_spec
@@ -31,7 +32,7 @@ _MARK_CHARS: Final = 50
 #: Producers and consumers of a topic that are named.
 _PEOPLE: Final = 12
 
-_INSTALL: Final = 'a report needs jinja2: pip install "kwiresniff[report]"'
+_INSTALL: Final = 'a page needs jinja2: pip install "kwiresniff[report]"'
 
 
 def check() -> None:
@@ -42,19 +43,11 @@ def check() -> None:
 
 def page(report: Report) -> str:
     """The report as HTML."""
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     filters: dict[str, Callable[..., Any]] = {
-        "plain": _plain,
         "cluster": lambda cluster: _plain(cluster_words(cluster)),
-        "listed": lambda values: _plain(", ".join(values), MAX_LIST_CHARS),
-        "duration": format_units.duration,
         "size": format_units.size,
-        "instant": lambda ns: format_units.instant(ns, 3),
         "clock": lambda ns: format_units.clock(ns, 3),
         "apis": _apis,
-        "number": lambda value: f"{value:,}",
         "event": lambda event: shortened(event_text(event), MAX_LIST_CHARS),
         "said": _scope_texts,
         "parts": parts_of_waits,
@@ -63,11 +56,29 @@ def page(report: Report) -> str:
         "picture": flow_plot,
         "errors": lambda errors: _plain(", ".join(f"{name} {count:,}" for name, count in errors), MAX_LIST_CHARS),
     }
-    environment.filters |= filters
-    environment.globals["place"] = lambda packet: _place(packet, report.files)
-    template, script = (_resource(f"report.{ending}") for ending in ("html", "js"))
+    place = partial(_place, files=report.files)
+    return filled("report.html", filters, report=report, plots=_drawn(report), place=place)
+
+
+def filled(template: str, filters: dict[str, Callable[..., Any]], **values: object) -> str:
+    """A page made of a template, with the script and the policy that lets nothing else run."""
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    loader = FunctionLoader(_resource)
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, loader=loader
+    )
+    environment.filters |= {
+        "plain": _plain,
+        "listed": lambda texts: _plain(", ".join(texts), MAX_LIST_CHARS),
+        "duration": format_units.duration,
+        "instant": lambda ns: format_units.instant(ns, 3),
+        "number": lambda value: f"{value:,}",
+        **filters,
+    }
+    script = _resource("page.js")
     allowed = b64encode(sha256(script.encode()).digest()).decode()
-    return environment.from_string(template).render(report=report, plots=_drawn(report), script=script, allowed=allowed)
+    return environment.get_template(template).render(values, script=script, allowed=allowed)
 
 
 def _resource(name: str) -> str:

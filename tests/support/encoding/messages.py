@@ -29,7 +29,6 @@ from kwiresniff.schema.types import MessageVersion, WireField
 from kwiresniff.schema.wire_types import FIXED
 from tests.support.encoding.primitives import uuid_bytes, write_uvarint
 from tests.support.encoding.record_sets import encode_record_set
-from tests.support.encoding.source_code import SourceCode, literal
 
 #: ``raw = encode(body)``
 Encoder = Callable[[Body], bytes]
