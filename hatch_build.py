@@ -120,7 +120,6 @@ COMPILED = (
     "kwiresniff/pipeline/entities.py",
     "kwiresniff/pipeline/exchange_row.py",
     "kwiresniff/pipeline/moments.py",
-    "kwiresniff/pipeline/shards.py",
     "kwiresniff/pipeline/unit_tables.py",
     "kwiresniff/identity/addresses.py",
     "kwiresniff/render/batch_rows.py",

@@ -27,7 +27,7 @@ from kwiresniff.pipeline.choice import Condition, fits
 from kwiresniff.pipeline.deduplication import LeftOut, with_filled, without
 from kwiresniff.pipeline.plan import File, WorkUnit, file_at
 from kwiresniff.pipeline.rows import Rows
-from kwiresniff.pipeline.shards import ShardSink, members, only_shard
+from kwiresniff.pipeline.shards import only_shard
 from kwiresniff.pipeline.software import check_software
 from kwiresniff.plugins import Plugins
 from kwiresniff.plugins.hooks import NO_OPTIONS, PluginOptions
@@ -235,15 +235,11 @@ class UnitReader(Pass):
                 sink.on_problem(problem)
 
     def _feed(self) -> Callable[[SegmentSink], bool]:
-        """A source that gives its segments itself is quicker; one is asked for them that are changed on their way."""
-        captures, unit = self._captures, self._unit
-        if captures is None or unit.source.left_out or self._others:
+        """A function that feeds the segments to the analyzer."""
+        unit = self._unit
+        if self._captures is None or unit.shards > 1 or unit.source.left_out or self._others:
             return feed_of(self.segments())
-        feed = feed_from(captures)
-        if unit.shards == 1:
-            return feed
-        has = members(unit.shard, unit.shards)
-        return lambda sink: feed(ShardSink(sink, has))
+        return feed_from(self._captures)
 
     def _open(self) -> SegmentSource | None:
         good = self._readable(self._unit.source.files)
