@@ -61,7 +61,7 @@ class _Latency:
 
 
 class _Row:
-    """What is counted of every API, client, broker and topic."""
+    """The counts of an API, client, broker or topic."""
 
     __slots__ = (
         "broker", "errors", "exchanges", "latency", "names", "outcomes", "queued", "request_bytes", "response_bytes",

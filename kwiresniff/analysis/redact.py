@@ -23,7 +23,7 @@ from kwiresniff.model import Body, Direction, Dissection, Exchange, Node, Proble
 
 #: 64 bits: among a billion different values a collision has a chance of 3 %.
 HASH_BYTES = 8
-#: What BLAKE2b takes as a key at most (RFC 7693); a longer passphrase is hashed down to it.
+#: The longest key of BLAKE2b (RFC 7693); a longer passphrase is hashed down to it.
 MAX_KEY_BYTES = 64
 
 #: Messages with records, or with another message in them.
@@ -60,7 +60,7 @@ class Redactor:
         self._key = raw if len(raw) <= MAX_KEY_BYTES else blake2b(raw).digest()
 
     def value(self, data: bytes | str) -> dict[str, Any]:
-        """What stands in the place of ``data``."""
+        """The replacement of ``data``."""
         raw = data.encode("utf-8", "surrogateescape") if isinstance(data, str) else data
         digest = blake2b(raw, digest_size=HASH_BYTES, key=self._key).hexdigest()
         return {REDACTED: True, "size_bytes": len(raw), "hash": digest}
@@ -166,5 +166,5 @@ def _leave(record: Body) -> None:
 
 
 def _unread(node: Node) -> dict[str, Any]:
-    """What stands in the place of bytes that were not read."""
+    """The replacement of bytes that were not read."""
     return {REDACTED: True, "size_bytes": node.length}

@@ -1,4 +1,4 @@
-"""What the commands add to click: suggestions for misspelt commands, help in two sections, tracebacks on ``-v``."""
+"""Additions to click: suggestions for misspelt commands, help in two sections, tracebacks on ``-v``."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from kwiresniff.render.info_column import facts
 from kwiresniff.render.terminal import stdout_for
 from kwiresniff.results.follow import FollowEvent
 
-#: What may be followed, each with the filters that choose its exchanges; ``{}`` is the value, as a literal.
+#: The subjects, each with the filters that choose its exchanges; ``{}`` is the value, as a literal.
 SUBJECTS: Final = {
     "connection": ("connection == {}",),
     "client": ("client_id == {}",),

@@ -23,7 +23,7 @@ from kwiresniff.capture.packet_decoder import LayerDecoder
 #: Bytes that one dump may stand for, with the repeated lines that `*` leaves out: the longest frame that is read.
 MAX_DUMP_BYTES: Final = 128 << 20
 
-#: What a message to the user calls them.
+#: The names of the notations in messages.
 NAMES: Final = (
     "hex (0x, colons, commas, dashes, spaces), base64, dumps of hexdump, xxd, od, tcpdump and Wireshark, "
     "byte arrays of C, Go, Java, Python, JavaScript, escaped strings"
@@ -312,7 +312,7 @@ _LIST = re.compile(
     r"[\[{(<]\s*(?:Buffer\s+)?((?:(?:-?[0-9a-zA-Z_]++|'[^'\\]')[\s,]*+)*+)"
     r"(?:\.{3} \d+ more (?:bytes?|items?)\s*)?[\]})>]"
 )
-#: What may stand around a list: names, types, signs of assignment; of a foreign text there would be more.
+#: The text around a list: names, types, signs of assignment. Other texts have more.
 _AROUND = re.compile(r"[\w\s\[\]{}()<>&*=;:,.!\"@-]{0,400}")
 _BARE = re.compile(r"-?[0-9]+(?:\s*,\s*-?[0-9]+)+[\s,]*")
 

@@ -78,7 +78,7 @@ class Cluster(NamedTuple):
 
 
 class Decoding(NamedTuple):
-    """What is wanted of the captures."""
+    """The options of decoding."""
 
     write: str = ",".join(WRITTEN)
     grouping: str = "series"

@@ -18,7 +18,7 @@ MAX_FILES_NAMED = 3
 #: TLS connections of which it is told why they are not decrypted; the last line counts them all.
 MAX_NOT_DECRYPTED = 5
 
-#: What is said of connections by another name than ``session.signatures`` gives it.
+#: Names of protocols in messages, where they differ from those of ``session.signatures``.
 _PROTOCOLS = {
     "unknown": "an unknown protocol", "http": "HTTP", "ssh": "SSH", "zookeeper": "ZooKeeper", "amqp": "AMQP",
     "kafka responses": "what reads like Kafka's responses (one direction was captured)",
@@ -60,7 +60,7 @@ class Messages:
             self._print(line)
 
     def last_lines(self) -> Iterator[str]:
-        """What was kept for the end, escaped, to be asked for once everything was read."""
+        """The lines that were kept for the end, escaped; complete once everything was read."""
         for name in self._source.names_not_found:
             yield f"no address in the captures is called {escape(name)!r}; names can be given with --hosts FILE"
         if not self._source.exchanges:

@@ -182,7 +182,7 @@ def _sasl(facts: Json) -> Json:
 
 
 def problem_json(problem: Problem, files: Sequence[str] = ()) -> Json:
-    """Something that belongs to no exchange; its details become members of their own."""
+    """A problem outside of exchanges; its details become members."""
     result: Json = {
         "schema_version": SCHEMA_VERSION,
         "kind": "problem",
@@ -202,7 +202,7 @@ def problem_json(problem: Problem, files: Sequence[str] = ()) -> Json:
 
 
 def frame_problem_json(problem: Problem) -> Json:
-    """Something that is wrong inside an exchange."""
+    """A problem of an exchange."""
     code, message, offset, path, _, _, details = problem
     result: Json = {"code": code, "message": message, "offset": offset, "path": path}
     return _with_details(result, problem) if details else result
@@ -251,7 +251,7 @@ def stat_json(row: StatRow) -> Json:
 
 
 def names_json(names: Sequence[Name]) -> list[Json]:
-    """What an address is called, and where each name comes from."""
+    """The names of an address, each with its source."""
     return [{"name": one.name, "source": one.source} for one in names]
 
 
@@ -261,7 +261,7 @@ def of_cluster(cluster: str | None) -> Json:
 
 
 def software_json(software: tuple[str | None, str | None]) -> Json:
-    """The member with what a client calls itself."""
+    """The member with the software of a client."""
     name, version = software
     return {"client_software": None if name is None else {"name": name, "version": version or ""}}
 

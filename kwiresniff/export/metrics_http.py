@@ -56,7 +56,7 @@ class HttpServer(socketserver.ThreadingMixIn, WSGIServer):
         self._thread.start()
 
     def close(self) -> None:
-        """Nobody is answered any more."""
+        """Ends the server and its threads."""
         self.shutdown()
         self.server_close()
         self._thread.join()
@@ -92,7 +92,7 @@ class HttpServer(socketserver.ThreadingMixIn, WSGIServer):
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A peer that hangs up, or sends what is no request, is no news."""
+        """Nothing: a peer that hangs up, or sends no valid request, is not reported."""
 
     def _answer(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         refusal = self._refusal(environ)

@@ -20,7 +20,7 @@ from kwiresniff.model import Event, Exchange, Message
 
 
 class Writer(Protocol):
-    """What all formats offer."""
+    """The interface of all formats."""
 
     def write(self, event: Event) -> None:
         """Writes one event; formats that are one row per exchange pass over everything else."""

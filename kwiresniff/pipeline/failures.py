@@ -20,9 +20,9 @@ _STACK = "Traceback (most recent call last):"
 _PYTHON = re.compile(r"^((?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt)\b(?:: .+)?)$", re.MULTILINE)
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
 _NO_PYTHON = re.compile(r'Cannot run program "([^"]*)"')
-#: What stands before the error of a call from Python to Java.
+#: The text before the error of a call from Python to Java.
 _CALL = "An error occurred while calling "
-#: What Java puts before what was wrong first, and the class of an error before its message.
+#: The text before the cause of a Java error, and the class of an error before its message.
 _CAUSE = "Caused by: "
 _JAVA_NAME = re.compile(r"^(?:Caused by)?:? ?(?:[\w$]+\.)+[\w$]+: (?=\S)")
 #: A message of Spark may list every column there is.

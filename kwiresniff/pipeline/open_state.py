@@ -35,7 +35,7 @@ MAX_FILE_NAMES = 4_096
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What one task does: the new files of a source. ``round`` is the last of the rounds they were taken in.
+    """The work of one task: the new files of a source. ``round`` is the last of the rounds they were taken in.
 
     ``grown`` are files read before that were not finished, with the bytes left out. ``finish`` ends what is open.
     """
@@ -58,7 +58,7 @@ class Batch:
 
 
 class States:
-    """What the connections of a source left open, by round: ``FOLDER/SOURCE/00000007.state``.
+    """The state of the open connections of a source, by round: ``FOLDER/SOURCE/00000007.state``.
 
     A line of JSON about the source, then the analyzer as ``kwiresniff.session.checkpoint`` writes it. They are open to
     the users to whom ``FOLDER`` is.

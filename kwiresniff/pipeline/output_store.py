@@ -200,7 +200,7 @@ class OutputStore:
         os.makedirs(self._staging, exist_ok=True)
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:
-        """What the whole folder holds, in numbers."""
+        """Writes the counts of the whole folder."""
         replace_json(os.path.join(self.out, "manifest.json"), manifest)
 
     def files(self, table: str) -> list[str]:

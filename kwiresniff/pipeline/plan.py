@@ -59,7 +59,7 @@ class File:
 
     @property
     def name(self) -> str:
-        """What the user calls it."""
+        """The name that the user gave."""
         return self.origin or self.path
 
 
@@ -94,7 +94,7 @@ class CaptureSeries:
 
 @dataclass(frozen=True, slots=True)
 class WorkUnit:
-    """What one task does: shard ``shard`` of ``shards`` of a source."""
+    """The work of one task: shard ``shard`` of ``shards`` of a source."""
 
     source: CaptureSeries
     shard: int = 0

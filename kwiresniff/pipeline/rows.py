@@ -39,7 +39,7 @@ Row = tuple[Any, ...]
 
 #: Where the partition index stands beside a record set, in this order.
 _PARTITION_FIELDS = ("partition_index", "index", "partition")
-#: What ``records`` has of the batch that a record came in.
+#: The columns of ``records`` from the batch of a record.
 _BATCH_FIELDS = ("compression", "producer_id", "is_transactional", "is_control")
 
 
@@ -236,7 +236,7 @@ class Rows:
         )
 
     def _decoded(self, record: Body, part: str) -> str | None:
-        """What a key or value was decoded to, as JSON, or None."""
+        """A decoded key or value as JSON, or None."""
         decoded = record.get("decoded")
         member = decoded.get(part) if isinstance(decoded, dict) else None
         return None if member is None else self._json(member)

@@ -82,7 +82,7 @@ class SequenceRanges:
 
 
 def lacking(has: Iterable[Range], wanted: Iterable[Range]) -> Iterator[Range]:
-    """What of the wanted ranges is in none of those that one has; both in order."""
+    """The parts of the wanted ranges that are in none of the others; both in order."""
     there = list(has)
     for start, end in wanted:
         for have_start, have_end in there:

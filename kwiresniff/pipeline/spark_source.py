@@ -117,7 +117,7 @@ class CaptureSource(DataSource):
         return rules
 
     def _names(self, option: str) -> list[str]:
-        """What an option lists, separated by commas."""
+        """The values of an option, separated by commas."""
         return [name.strip() for name in self.options.get(option, "").split(",") if name.strip()]
 
     def _choice(self, option: str, choices: Sequence[str], default: str = "") -> str:

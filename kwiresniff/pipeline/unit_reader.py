@@ -70,8 +70,8 @@ class Settings:
         return self if {"exchanges", "records"}.intersection(tables) else replace(self, depth="bodies")
 
     def reading(self, *, text: bool = False) -> Reading:
-        """What reads connections; with ``text`` bodies may come as JSON text, if nobody looks into them. What they
-        speak of comes as digests then, and where records are not decoded.
+        """The reading of connections. With ``text`` bodies may come as JSON text, and their names as digests; without
+        decoded records names come as digests, too.
 
         Raises KwiresniffError where not the same software is installed as where the work was planned.
         """
@@ -164,7 +164,7 @@ class Pass:
         yield from found.take()
 
     def counts(self) -> dict[str, Any]:
-        """What was read (``counts_of``), how many files are no captures, and which files were not read."""
+        """The counts of ``counts_of``, how many files are no captures, and which files were not read."""
         raise NotImplementedError
 
     def _read(self, sink: Sink) -> Iterator[None]:

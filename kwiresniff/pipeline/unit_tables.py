@@ -21,7 +21,7 @@ from kwiresniff.pipeline.table_writer import TableWriter
 
 
 class UnitTables(Sink):
-    """What is wanted of a unit's events. ``target`` is the release that clients are held against."""
+    """Fills the wanted tables from the events of a unit. ``target`` is the release of the audit."""
 
     def __init__(
         self, rows: Rows, writer: TableWriter, tables: Sequence[str], target: str | None, clusters: Clusters

@@ -111,7 +111,7 @@ def _versions_facts(exchange: Exchange) -> list[str]:
 
 
 def _body_facts(exchange: Exchange, topic_name: TopicNames | None) -> list[str]:
-    """What the bodies say."""
+    """The facts in the bodies."""
     request = (exchange.request.body if exchange.request else None) or {}
     response = (exchange.response.body if exchange.response else None) or {}
     if not request and not response:

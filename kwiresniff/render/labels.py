@@ -32,7 +32,7 @@ _KEPT: Final = 1024
 
 @final
 class FieldLabel:
-    """What a tree shows of a ``field`` beside its value.
+    """The label of a ``field`` in a tree.
 
     ``fields`` are those of its structure; ``has_errors`` says that it is an error code or has one somewhere inside,
     ``is_range`` that the elements of an array are version ranges (``kwiresniff.base.tree_sizes``). ``lead`` is its name

@@ -83,7 +83,7 @@ def _headline(topic: Topic) -> Iterator[Chunk]:
 
 
 def _not_taken(refused: TopicFlow, repeated: TopicFlow) -> Iterator[Chunk]:
-    """What producers sent beside what brokers took."""
+    """Batches that producers sent and brokers did not append."""
     if refused.batches:
         yield [("bad", f"refused {_records(refused)}")]
     if repeated.batches:

@@ -170,7 +170,7 @@ class TreeWriter:
         return row
 
     def _content(self, dissection: Dissection, size: int) -> list[Row]:
-        """What a message of ``size`` bytes holds: its fields, what is left of it, and what is wrong with it."""
+        """The rows of a message of ``size`` bytes: its fields, the bytes behind them, and its problems."""
         header, body = _parts(dissection)
         rows: list[Row] = []
         if header is not None and (self._verbosity or is_wrong(header)):
@@ -210,7 +210,7 @@ class TreeWriter:
         return rows
 
     def _notes(self, exchange: Exchange) -> list[Row]:
-        """What plugins had to say about the exchange."""
+        """The notes of plugins about the exchange."""
         rows = []
         for note in exchange.notes:
             chunks: list[Chunk] = [[("key", escape(str(note.get("plugin", "plugin"))))]]
@@ -290,7 +290,7 @@ def _why_missing(exchange: Exchange, which: str) -> str:
 
 
 def _problem_texts(dissection: Dissection, looked_for: Collection[str]) -> set[str]:
-    """What the nodes of a dissection say is wrong, of the texts that are looked for; most are at its end."""
+    """The problems at nodes of a dissection, of the texts that are looked for; most are at its end."""
     texts: set[str] = set()
     stack = [dissection.root]
     while stack and len(texts) < len(looked_for):

@@ -1,10 +1,10 @@
-"""What changed from one side to the other."""
+"""The comparison of two captures."""
 
 from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-#: What the numbers of a change count: nanoseconds, bytes, how often in a second or a minute, the share of 1; or texts.
+#: The units of the numbers of a change: nanoseconds, bytes, rates, a share of 1, a count; or texts.
 Unit: TypeAlias = Literal[
     "ns", "bytes", "per_second", "bytes_per_second", "per_minute", "share", "count", "text", "ms"
 ]  # fmt: skip

@@ -18,7 +18,7 @@ MIN_SECONDS: Final = 20
 
 
 def error_changes(before: Found, after: Found) -> tuple[list[Change], list[Change], int]:
-    """What changed, what may have changed, and how many pairs of API and error were compared."""
+    """The changes, the doubtful changes, and how many pairs of API and error were compared."""
     pairs = [
         (api, name)
         for api in before.outcomes
@@ -66,7 +66,7 @@ def error_changes(before: Found, after: Found) -> tuple[list[Change], list[Chang
 
 
 def rate_changes(before: Found, after: Found) -> tuple[list[Change], int]:
-    """What changed, and how many rates were compared."""
+    """The changes, and how many rates were compared."""
     if min(before.seconds, after.seconds) < MIN_SECONDS:
         return [], 0
     found = []

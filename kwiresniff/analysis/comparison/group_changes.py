@@ -16,7 +16,7 @@ LAG_RECORDS: Final = 1_000
 
 
 def group_changes(before: Found, after: Found) -> tuple[list[Change], int]:
-    """What changed, and how many groups were compared: those in both captures."""
+    """The changes, and how many groups were compared: those in both captures."""
     members = _members(before), _members(after)
     generations = _generations(before), _generations(after)
     lags = _lags(before), _lags(after)

@@ -1,4 +1,4 @@
-"""What may stand on the right of an operator, by the kind of field on the left.
+"""The values on the right of an operator, by the kind of field on the left.
 
 ``test`` turns an operator and its literals into a function of one value. Names of APIs and errors are the protocol's
 own, so they are looked up in the schema room, the newest official names as well as older ones.
