@@ -26,7 +26,7 @@ from kwiresniff.identity.clusters import Clusters
 from kwiresniff.model import Connection, Exchange, FetchedTopics, TopicNames
 from kwiresniff.results.clients import ApiUse, Client
 
-#: Clients kept; nobody reads more.
+#: Clients kept.
 MAX_CLIENTS = 10_000
 #: Client ids kept of a connection that has not ended. Clients have one; proxies and forged traffic have more.
 MAX_IDS = 100

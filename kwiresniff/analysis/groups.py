@@ -60,7 +60,7 @@ class GroupTimeline:
         budget = new_member_budget()
         self._assigned: LastKnown[Partitions] = LastKnown(budget)
         self._epochs: LastKnown[int] = LastKnown(budget)
-        #: Of members that say all in heartbeats, by which protocol: what they commit does not tell.
+        #: The protocol of members by their heartbeats; their commits do not have it.
         self._protocols: LastKnown[str] = LastKnown(budget)
         self._handlers = {
             JOIN_GROUP: self._join,

@@ -18,7 +18,7 @@ COORDINATOR_CODES: Final = frozenset({
     "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR",
 })  # fmt: skip
 
-#: APIs by which somebody administers a cluster; whoever asked sees the error at once.
+#: APIs of administration; the person who asked sees the error at once.
 ADMIN_APIS: Final = frozenset({
     api_keys.DESCRIBE_GROUPS, api_keys.LIST_GROUPS, api_keys.CREATE_TOPICS, api_keys.DELETE_TOPICS,
     api_keys.DELETE_RECORDS, api_keys.DESCRIBE_ACLS, api_keys.CREATE_ACLS, api_keys.DELETE_ACLS,

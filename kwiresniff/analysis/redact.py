@@ -137,7 +137,7 @@ class Redactor:
                 in_records = True
                 if not node.children and value is None and node.length > 4:
                     node.value, node.derived = _unread(node), True
-                node.derived |= not node.children  # batches nobody looked into: their bytes are all there is
+                node.derived |= not node.children  # batches that were not decoded: their bytes are all there is
             elif isinstance(value, bytes | str) and (
                 (in_records and (isinstance(value, bytes) or node.name in HEADER_MEMBERS))
                 or (value and node.name.endswith(EXPLANATIONS))
@@ -150,7 +150,7 @@ class Redactor:
             elif in_records and node.name in HEADER_MEMBERS:
                 node.children, node.meaning, node.derived = [], "", True
             elif in_records and not node.children and value is None and node.length > _EMPTY.get(node.name, 0):
-                node.value, node.derived = _unread(node), True  # nobody can say what is in it
+                node.value, node.derived = _unread(node), True  # its content is not known
             todo += [(child, in_records) for child in node.children]
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kwiresniff.cli.options import ReadOptions
     from kwiresniff.render.tree_row import Row
 
-#: A summary line tells of other messages what no digest has.
+#: Summary lines of other messages show more than digests have.
 _DIGEST_IS_ENOUGH = frozenset({PRODUCE, FETCH, API_VERSIONS})
 #: The needs of each form of output.
 _NEEDS = {

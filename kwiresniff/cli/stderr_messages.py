@@ -15,7 +15,7 @@ from kwiresniff.render.problems import problem_line
 #: A folder may hold thousands; the line should still be read.
 MAX_FILES_NAMED = 3
 
-#: TLS connections of which it is told why they are not decrypted; the last line counts them all.
+#: TLS connections with a message why they are not decrypted; the last line counts them all.
 MAX_NOT_DECRYPTED = 5
 
 #: Names of protocols in messages, where they differ from those of ``session.signatures``.
@@ -48,7 +48,7 @@ class Messages:
         if problem.code == "not_kafka":
             self._others.append(problem)
         elif (problem.details or {}).get("cut"):
-            return  # the snap length was told
+            return  # the snap length was reported
         elif not (self._elsewhere or self._quiet):
             self._not_decrypted += problem.code == "not_decrypted"
             if problem.code != "not_decrypted" or self._not_decrypted <= MAX_NOT_DECRYPTED:

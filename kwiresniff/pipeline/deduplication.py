@@ -92,7 +92,7 @@ def shared(by_source: dict[str, list[ObservedConnection]]) -> tuple[dict[str, li
 
 
 def _clocks(groups: Iterable[list[tuple[str, ObservedConnection]]]) -> dict[tuple[str, str], int]:
-    """By how much the clock of the second source is ahead of that of the first, as connections of both tell."""
+    """How far the clock of the second source is ahead of that of the first, by connections that both captured."""
     found: dict[tuple[str, str], list[int]] = {}
     for same in groups:
         by_initial: dict[tuple[int, int], list[tuple[str, ObservedConnection]]] = {}
@@ -110,7 +110,7 @@ def _clocks(groups: Iterable[list[tuple[str, ObservedConnection]]]) -> dict[tupl
 
 
 def _ahead(one: ObservedConnection, other: ObservedConnection) -> int | None:
-    """How far the other's clock is ahead, None when nothing tells: the way there and back are taken for equally long.
+    """How far the other's clock is ahead, None when it is not known; both ways are taken for equally long.
 
     Of a handshake both ends have the same moment in the middle; else both directions have passed the same numbers.
     """

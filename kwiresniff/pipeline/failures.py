@@ -13,7 +13,7 @@ from kwiresniff.errors import KwiresniffError
 
 #: Seconds between two looks at what is done.
 _POLL_SECONDS = 0.5
-#: An error of ours at the end of a stack that Spark tells.
+#: An error of this package at the end of a stack that Spark reports.
 _OURS = re.compile(r"^kwiresniff\.[\w.]+Error: (.+)$", re.MULTILINE)
 #: The first line of a stack of Python's, and the last one, with or without a module before the name of the error.
 _STACK = "Traceback (most recent call last):"

@@ -125,7 +125,7 @@ def batches(rounds: Iterable[Round], last: int, watched: str, grouping: str, fol
 
 
 def source_name(path: str, watched: str, grouping: str) -> str:
-    """The source that a file belongs to, told from its name alone."""
+    """The source that a file belongs to by its name."""
     if grouping == "one":
         return os.path.join(os.path.abspath(watched), "*")
     return plain_name(path) if grouping == "file" else series_path(path)
@@ -194,7 +194,7 @@ class BatchReading(Pass):
         return about, dump(self._analyzer)
 
     def restart(self) -> None:
-        """Drops the open connections, which cannot be trusted any more: they begin anew, in mid-stream, under new
+        """Drops the open connections, whose state is not valid any more: they begin again, in mid-stream, under new
         numbers.
         """
         connections = self._analyzer.connections

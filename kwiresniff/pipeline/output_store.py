@@ -138,7 +138,7 @@ class OutputStore:
         with suppress(FileNotFoundError):
             os.unlink(os.path.join(self.out, "manifest.json"))
         if not keep_folder:
-            with suppress(OSError):  # somebody has put a file there
+            with suppress(OSError):  # another program has put a file there
                 os.rmdir(self.out)
 
     @contextmanager

@@ -183,7 +183,7 @@ def series_name(name: str) -> tuple[str, bool]:
 
 
 def series_path(path: str) -> str:
-    """The path of the series that a file belongs to, as its name tells."""
+    """The path of the series that a file belongs to by its name."""
     folder, name = os.path.split(path)
     return os.path.join(folder, series_name(name)[0])
 

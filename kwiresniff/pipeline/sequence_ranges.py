@@ -22,7 +22,7 @@ MAX_MARKS = 8
 
 
 class SequenceRanges:
-    """Ranges of the stream that segments have brought, in order, none touching another.
+    """The received ranges of a stream, in order, none touching another.
 
     ``first`` is the sequence number of place 0, -1 before any; ``size`` counts different bytes, holes never. ``marks``
     are times by sequence number.

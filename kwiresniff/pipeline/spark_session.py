@@ -109,7 +109,7 @@ def _connected(builder: Any, remote: str) -> Any:
 
 
 def _reach(host: str, port: int) -> None:
-    """Raises OSError when nobody accepts a connection there."""
+    """Raises OSError when no connection is accepted there."""
     socket.create_connection((host, port), CONNECT_TIMEOUT_S).close()
 
 

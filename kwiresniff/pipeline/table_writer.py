@@ -30,7 +30,7 @@ MIN_GROUP_ROWS = 4_096
 PAGE_ROWS = 1 << 15
 #: Hive's and Spark's name of the folder of rows without a value.
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
-#: Columns whose values hardly repeat, and in which nobody looks for a range.
+#: Columns whose values hardly repeat, and that no query restricts to a range.
 _TEXTS = frozenset({"request_body", "response_body", "problems", "details", "value", "key", "headers"})
 
 

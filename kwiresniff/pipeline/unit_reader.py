@@ -224,7 +224,7 @@ class UnitReader(Pass):
     def _read(self, sink: Sink) -> Iterator[None]:
         try:
             yield from self._analyzer.read(self._feed())
-        except BaseException:  # whoever stops in the middle has no more use for the file either
+        except BaseException:  # a reading that stops in the middle closes the file, too
             if self._captures is not None:
                 self._captures.close()
             raise

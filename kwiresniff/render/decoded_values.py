@@ -9,7 +9,7 @@ from typing import Any
 from kwiresniff.base.entities import RECORD_SETS
 from kwiresniff.model import Body, Dissection, Node
 
-#: A tree is for reading; whoever needs all of a large value takes JSON.
+#: A tree is for reading; JSON has all of a large value.
 MAX_TEXT_CHARS = 4_096
 
 _PARTS = ("key", "value")

@@ -17,7 +17,7 @@ from kwiresniff.render.theme import Span
 from kwiresniff.schema.types import WireField
 from kwiresniff.schema.value_labels import has_meaning
 
-#: Fields that tell one element of an array from the others, in Kafka's names.
+#: Fields that identify an element of an array, in Kafka's names.
 IDENTIFYING: Final = frozenset(
     [
         "api_key", "broker_id", "coordinator_id", "entity_type", "feature", "group", "group_id", "index", "key",

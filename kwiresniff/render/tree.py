@@ -178,7 +178,7 @@ class TreeWriter:
         rows += struct_rows(body.children, self._style)
         left = size - dissection.end
         if left > 0 and all(problem.code != "trailing_bytes" for problem in dissection.problems):
-            # Only counted: what nobody could read may hold a password.
+            # Only counted: undecoded bytes may hold a password.
             rest = f"{self._paint.glyphs.ellipsis} {format_units.count(left, 'byte')} not decoded"
             rows.append(Row([[("dim", rest)]]))
         if dissection.problems:
@@ -277,7 +277,7 @@ def _parts(dissection: Dissection) -> tuple[Node | None, Node]:
     parts = {child.name: child for child in dissection.root.children if child.type == "STRUCT"}
     if "header" not in parts:
         return None, dissection.root
-    # Without a body nobody knew how to read what follows the header.
+    # Without a body the bytes behind the header could not be decoded.
     return parts["header"], parts.get("body", Node("body", "STRUCT", dissection.end, 0))
 
 

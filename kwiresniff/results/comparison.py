@@ -10,7 +10,7 @@ Unit: TypeAlias = Literal[
 ]  # fmt: skip
 What: TypeAlias = Literal["slower", "faster", "more", "less", "new", "gone", "changed"]
 
-#: In the order in which changes are told.
+#: In the order in which changes are listed.
 SECTIONS = (
     "findings", "latency", "errors", "throughput", "clients", "versions", "settings", "groups",
 )  # fmt: skip
@@ -53,7 +53,7 @@ class Side(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """Two sides compared. ``doubtful`` are differences of which there is too little to tell them from chance,
+    """Two sides compared. ``doubtful`` are differences with too few values to distinguish them from chance,
     ``compared`` counts what was compared by section.
     """
 

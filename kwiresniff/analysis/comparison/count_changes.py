@@ -11,7 +11,7 @@ from kwiresniff.analysis.comparison.series import RateSeries
 from kwiresniff.analysis.comparison.survey import UNANSWERED, Found
 from kwiresniff.results.comparison import Change, What
 
-#: Errors that become so many times more or less frequent are told, and traffic that becomes so much more or less.
+#: The smallest ratio of error frequencies, and of rates, that is reported.
 MIN_RATIO: Final = 1.5
 #: Shorter captures say little about rates.
 MIN_SECONDS: Final = 20

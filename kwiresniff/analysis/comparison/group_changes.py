@@ -10,7 +10,7 @@ from kwiresniff.analysis.comparison.rank_test import count_test
 from kwiresniff.analysis.comparison.survey import Found
 from kwiresniff.results.comparison import Change, What
 
-#: A lag that is so many times another is told, if it is so many records.
+#: The smallest ratio of lags that is reported, and the smallest greater lag.
 LAG_RATIO: Final = 3.0
 LAG_RECORDS: Final = 1_000
 
@@ -61,7 +61,7 @@ def _members(side: Found) -> dict[str, int]:
 
 
 def _generations(side: Found) -> dict[str, int]:
-    """How many generations of each group began, as far as members were told of them."""
+    """How many generations of each group began, as far as answers to members show them."""
     found: dict[str, set[int]] = {}
     for event in side.group_events:
         if event.event in ("join", "assigned", "epoch") and event.generation is not None:

@@ -37,7 +37,7 @@ _UNORDERED = {
 
 
 def test(field: str, kind: str, op: Token, values: tuple[Token, ...]) -> Test:
-    """A function that tells whether one value of the field satisfies ``op`` with any of the literals.
+    """A function that tests one value of the field by ``op`` with any of the literals.
 
     ``!=`` is tested as ``==``; turning it round is left to the caller, because it is about all values of a field.
     """

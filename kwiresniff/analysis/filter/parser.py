@@ -23,7 +23,7 @@ from kwiresniff.errors import FilterError
 #: Parentheses and nots inside each other. Python's own stack allows some hundreds of the frames this needs.
 MAX_NESTING = 50
 
-#: Names told of those that come near a field that does not exist.
+#: Similar names in the message about an unknown field.
 MAX_NEAR = 3
 
 OPERATORS = ("==", "!=", "<", "<=", ">", ">=", "~")
