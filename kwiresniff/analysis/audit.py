@@ -19,7 +19,7 @@ BREAKS, UNKNOWN, OK, NOT_JUDGED = "breaks", "unknown", "ok", "not_judged"
 #: The worst first.
 VERDICTS = (BREAKS, UNKNOWN, OK, NOT_JUDGED)
 
-#: What Kafka's own Java client calls itself.
+#: The software name of Kafka's own Java client.
 JAVA_CLIENT = "apache-kafka-java"
 
 

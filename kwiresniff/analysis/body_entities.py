@@ -51,7 +51,7 @@ class Names:
 
 
 def names_of(body: Body | None, topic_name: TopicNames | None = None) -> Names:
-    """What a body names. A topic id stands for its name when ``topic_name`` knows it, else for itself."""
+    """The names in a body. A topic id stands for its name when ``topic_name`` knows it, else for itself."""
     found = Names()
     if body is not None:
         _find_names("", body, topic_name, found)
@@ -205,7 +205,7 @@ def _find_topic(parent: str, member: Body, topic_name: TopicNames | None, found:
 
 
 def _find_keys(body: Body, found: Names) -> None:
-    """What FindCoordinator asks for by key, groups or transactions; before version 1 there are only groups. Quotas
+    """The keys of FindCoordinator, groups or transactions; before version 1 there are only groups. Quotas
     have a field of that name too, but never at the root.
     """
     key_type = body.get("key_type", _GROUP_KEY)

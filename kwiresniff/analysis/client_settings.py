@@ -1,4 +1,4 @@
-"""Settings of producers and consumers, as far as their requests tell them, by the names of Kafka's configuration.
+"""Settings of producers and consumers, as far as their requests show them, by the names of Kafka's configuration.
 
 Some stand in requests; others are estimated from what a client does: how long a producer gathers records is seen in
 their timestamps, an interval in the time between two requests. Members of groups of KIP-848 have their heartbeat
@@ -35,7 +35,7 @@ MAX_TEXT_CHARS: Final = 200
 #: Values that an estimate is made of; when there are more, every second one is dropped.
 MAX_SAMPLED: Final = 64
 #: Requests of one API that are looked into one after the other, and of those that follow one in so many. A client
-#: changes its settings only when it starts anew, on a new connection.
+#: changes its settings only with a restart, on a new connection.
 ALWAYS_LOOKED_AT: Final = 16
 LOOKED_AT_EVERY: Final = 64
 #: Requests in flight at once that are counted.
@@ -104,7 +104,7 @@ class ClientSettings:
         self._commits = _Sample()
 
     def take(self, exchange: Exchange) -> None:
-        """Takes what an exchange of one of ``TELLING_APIS`` tells of its client."""
+        """Takes the settings in an exchange of one of ``TELLING_APIS``."""
         key = exchange.api_key
         request = exchange.request
         if request is None:
@@ -216,7 +216,7 @@ class ClientSettings:
         """Of these the times are all there is."""
 
     def merge(self, other: ClientSettings) -> None:
-        """Takes in what another connection of the client has told."""
+        """Merges the settings from another connection of the client."""
         for name, values in other._values.items():
             for value, ns in values.items():
                 self._set(name, value, ns)
@@ -270,7 +270,7 @@ _LOOKS: Final[dict[int, Callable[[ClientSettings, Body, int], None]]] = {
 }
 
 
-#: APIs whose requests tell settings.
+#: APIs whose requests show settings.
 TELLING_APIS: Final = frozenset(_LOOKS)
 
 

@@ -12,35 +12,7 @@ from kwiresniff.analysis.body_entities import replica_id_of
 from kwiresniff.analysis.client_settings import SETTINGS_BYTES, TELLING_APIS, ClientSettings
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
 from kwiresniff.analysis.offered_versions import Offer, OfferReader
-from kwiresniff.base.api_keys import (
-    ADD_PARTITIONS_TO_TXN,
-    ALLOCATE_PRODUCER_IDS,
-    ALTER_PARTITION,
-    API_VERSIONS,
-    ASSIGN_REPLICAS_TO_DIRS,
-    BEGIN_QUORUM_EPOCH,
-    BROKER_HEARTBEAT,
-    BROKER_REGISTRATION,
-    CONTROLLED_SHUTDOWN,
-    CONTROLLER_REGISTRATION,
-    DELETE_SHARE_GROUP_STATE,
-    END_QUORUM_EPOCH,
-    ENVELOPE,
-    FETCH,
-    FETCH_SNAPSHOT,
-    INITIALIZE_SHARE_GROUP_STATE,
-    LEADER_AND_ISR,
-    LIST_OFFSETS,
-    OFFSET_FOR_LEADER_EPOCH,
-    READ_SHARE_GROUP_STATE,
-    READ_SHARE_GROUP_STATE_SUMMARY,
-    STOP_REPLICA,
-    UPDATE_METADATA,
-    UPDATE_RAFT_VOTER,
-    VOTE,
-    WRITE_SHARE_GROUP_STATE,
-    WRITE_TXN_MARKERS,
-)
+from kwiresniff.base import api_keys
 from kwiresniff.model import Exchange, Message
 
 #: Memory of all clients. One takes some 5 kB.
@@ -62,15 +34,17 @@ MAX_SHARED_APIS = 500
 
 #: APIs with which only nodes of a cluster talk to each other.
 CLUSTER_APIS: Final = frozenset({
-    LEADER_AND_ISR, STOP_REPLICA, UPDATE_METADATA, CONTROLLED_SHUTDOWN, WRITE_TXN_MARKERS, VOTE, BEGIN_QUORUM_EPOCH,
-    END_QUORUM_EPOCH, ALTER_PARTITION, ENVELOPE, FETCH_SNAPSHOT, BROKER_REGISTRATION, BROKER_HEARTBEAT,
-    ALLOCATE_PRODUCER_IDS, CONTROLLER_REGISTRATION, ASSIGN_REPLICAS_TO_DIRS, UPDATE_RAFT_VOTER,
-    INITIALIZE_SHARE_GROUP_STATE, READ_SHARE_GROUP_STATE, WRITE_SHARE_GROUP_STATE, DELETE_SHARE_GROUP_STATE,
-    READ_SHARE_GROUP_STATE_SUMMARY,
+    api_keys.LEADER_AND_ISR, api_keys.STOP_REPLICA, api_keys.UPDATE_METADATA, api_keys.CONTROLLED_SHUTDOWN,
+    api_keys.WRITE_TXN_MARKERS, api_keys.VOTE, api_keys.BEGIN_QUORUM_EPOCH, api_keys.END_QUORUM_EPOCH,
+    api_keys.ALTER_PARTITION, api_keys.ENVELOPE, api_keys.FETCH_SNAPSHOT, api_keys.BROKER_REGISTRATION,
+    api_keys.BROKER_HEARTBEAT, api_keys.ALLOCATE_PRODUCER_IDS, api_keys.CONTROLLER_REGISTRATION,
+    api_keys.ASSIGN_REPLICAS_TO_DIRS, api_keys.UPDATE_RAFT_VOTER, api_keys.INITIALIZE_SHARE_GROUP_STATE,
+    api_keys.READ_SHARE_GROUP_STATE, api_keys.WRITE_SHARE_GROUP_STATE, api_keys.DELETE_SHARE_GROUP_STATE,
+    api_keys.READ_SHARE_GROUP_STATE_SUMMARY,
 })  # fmt: skip
 
 #: APIs in whose requests a follower gives its node id.
-_BY_REPLICAS: Final = frozenset({FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH})
+_BY_REPLICAS: Final = frozenset({api_keys.FETCH, api_keys.LIST_OFFSETS, api_keys.OFFSET_FOR_LEADER_EPOCH})
 
 
 class InventoryMemory:
@@ -260,7 +234,7 @@ class ClientTraffic:
             settings.take(exchange)
         if self._may_replicate and not self.cluster and replica_id_of(request) >= 0:  # consumers give -1
             self.cluster = True
-        if exchange.api_key == API_VERSIONS and response is not None:
+        if exchange.api_key == api_keys.API_VERSIONS and response is not None:
             self._take_offer(self.shared.offer_in(response))
         return True
 
@@ -352,4 +326,4 @@ def _is_of_cluster(api_key: int, version: int) -> bool:
     """Whether only nodes of a cluster send such requests; versions of AddPartitionsToTxn from 4 on are for brokers
     alone (KIP-890).
     """
-    return api_key in CLUSTER_APIS or (api_key == ADD_PARTITIONS_TO_TXN and version >= 4)
+    return api_key in CLUSTER_APIS or (api_key == api_keys.ADD_PARTITIONS_TO_TXN and version >= 4)

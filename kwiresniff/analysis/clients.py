@@ -26,7 +26,7 @@ from kwiresniff.identity.clusters import Clusters
 from kwiresniff.model import Connection, Exchange, FetchedTopics, TopicNames
 from kwiresniff.results.clients import ApiUse, Client
 
-#: Clients kept; nobody reads more.
+#: Clients kept.
 MAX_CLIENTS = 10_000
 #: Client ids kept of a connection that has not ended. Clients have one; proxies and forged traffic have more.
 MAX_IDS = 100
@@ -133,13 +133,13 @@ class Inventory:
     def exchange_about(
         self, exchange: Exchange, topics: list[str], groups: list[str], transactional_ids: list[str]
     ) -> None:
-        """Take in an exchange in which somebody has looked for the names already."""
+        """Takes in an exchange whose names are known already."""
         seen = self._client_of(exchange)
         if seen is not None and seen.add(exchange):
             seen.note(topics, groups, transactional_ids)
 
     def _client_of(self, exchange: Exchange) -> ClientTraffic | None:
-        """What is collected of the client of an exchange; None where there is no room for it."""
+        """The traffic of the client of an exchange; None where there is no room for it."""
         connection = exchange.connection
         node = cluster_of(self._clusters, exchange)
         if self._refused and connection.id in self._refused:

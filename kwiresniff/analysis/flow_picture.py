@@ -17,8 +17,8 @@ MAX_BOXES: Final = 40
 #: Edges of a picture. Mermaid draws no more than 500 (``maxEdges``).
 MAX_EDGES: Final = 250
 
-#: What differs between instances of one application: UUIDs, the hash and the random end of pods' names in the alphabet
-#: of Kubernetes (``SafeEncodeString``, ``rand.String``), hexadecimal text with a digit in it, numbers.
+#: The parts of client ids that differ between instances of one application: UUIDs, the hash and the random end of pods'
+#: names in the alphabet of Kubernetes (``SafeEncodeString``, ``rand.String``), hexadecimal text with a digit, numbers.
 _VARIES: Final = re.compile(
     r"(?<![0-9A-Za-z])(?:[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
     r"|(?:[bcdf-hj-np-tv-xz2456789]{6,10}-)?(?=[a-z]{0,4}[2-9])[bcdf-hj-np-tv-xz2456789]{5}"

@@ -40,7 +40,7 @@ class SessionKeys:
 
 
 class Followed:
-    """What is known of one session: ``state`` follows from the members ``seen``."""
+    """One session: ``state`` is derived from the members ``seen``."""
 
     __slots__ = ("key", "seen", "state", "weight")
 
@@ -51,7 +51,7 @@ class Followed:
         self.weight = 0
 
     def changes(self, members: SessionMembers) -> list[tuple[Any, bool]]:
-        """What has come (true) and gone (false) since this was asked for last."""
+        """The members added (true) and removed (false) since the last call."""
         seen = self.seen
         if seen is members:
             return []
@@ -60,14 +60,14 @@ class Followed:
 
 
 class FollowedSessions:
-    """What an analysis knows of sessions, by keys of its own."""
+    """The sessions that an analysis follows, by keys of its own."""
 
     def __init__(self) -> None:
         self.known: dict[Any, Followed] = {}
         self._weight = 0
 
     def of(self, key: Any) -> Followed:
-        """What is known by a key; a new one has no ``state``."""
+        """The session with a key; a new one has no ``state``."""
         found = self.known.pop(key, None)
         if found is None:
             found = Followed(key)

@@ -1,4 +1,4 @@
-"""The memory of a timeline of groups: its newest events, and what members were last known to have.
+"""The memory of a timeline of groups: its newest events, and the last known values of members.
 
 Bounded in number and in bytes: the oldest go first, and what went is counted.
 """
@@ -50,7 +50,7 @@ class LastKnown(Generic[Value]):
         return len(self._values)
 
     def get(self, member: Member) -> Value | None:
-        """What is known, or None."""
+        """The value of a member, or None."""
         found = self._values.get(member)
         return None if found is None else found[0]
 
@@ -65,7 +65,7 @@ class LastKnown(Generic[Value]):
             self.forgotten += 1
 
     def pop(self, member: Member) -> Value | None:
-        """Removes and returns what was known."""
+        """Removes and returns the value of a member."""
         found = self._values.pop(member, None)
         if found is None:
             return None

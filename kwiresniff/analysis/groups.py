@@ -1,4 +1,4 @@
-"""What happened in each group: joins and why, generations, assignments, commits, leaves, in both rebalance protocols.
+"""The events of each group: joins, generations, assignments, commits and leaves in all rebalance protocols.
 
 Heartbeats that say nothing new are left out, commits of one member in a row are one event. Bounded, see
 ``group_events``: the newest events are kept, what was older is counted in ``left_out``.
@@ -35,7 +35,7 @@ MAX_LEAVING = 1000
 #: ``member_epoch`` of a member that leaves, and of a static one that will be back.
 LEAVING, LEAVING_FOR_A_WHILE = -1, -2
 
-#: What stands in a JoinGroup request beside a protocol's metadata that could be decoded.
+#: The member of a JoinGroup request with a protocol's decoded metadata.
 _OPENED = f"metadata{DECODED}"
 
 #: The tasks of a streams group's member, and what their subtopologies are called here.
@@ -60,7 +60,7 @@ class GroupTimeline:
         budget = new_member_budget()
         self._assigned: LastKnown[Partitions] = LastKnown(budget)
         self._epochs: LastKnown[int] = LastKnown(budget)
-        #: Of members that say all in heartbeats, by which protocol: what they commit does not tell.
+        #: The protocol of members by their heartbeats; their commits do not have it.
         self._protocols: LastKnown[str] = LastKnown(budget)
         self._handlers = {
             JOIN_GROUP: self._join,
@@ -147,7 +147,7 @@ class GroupTimeline:
             details = {"reason": name_text(member.get("reason")) or None}
             self._depart(exchange, {**request, **member}, CLASSIC, details)
 
-    # -- the protocols in which heartbeats say it all -------------------------------------------------------------
+    # -- the protocols of KIP-848, KIP-932 and KIP-1071 -------------------------------------------------------------
 
     def _new_heartbeat(self, exchange: Exchange, request: Body, answer: Body) -> None:
         protocol = HEARTBEAT_PROTOCOLS[exchange.api_key]
@@ -352,7 +352,7 @@ def _given(assignment: Body) -> list[Body] | None:
 
 
 def _less(these: Partitions, those: Partitions) -> Partitions:
-    """What is in the first assignment but not in the second."""
+    """The partitions of the first assignment that the second lacks."""
     found: Partitions = {}
     for topic, partitions in these.items():
         others = set(those.get(topic, ()))

@@ -23,7 +23,7 @@ from kwiresniff.results.metrics import Metric
 
 #: Kafka has some ninety APIs; unknown ones can be invented.
 MAX_APIS = 150
-#: Clients, brokers and topics that have series of their own, each, when nobody asks for another number.
+#: Clients, brokers and topics that have series of their own, each, by default.
 DEFAULT_SERIES = 50
 #: Error names of one API, and codes of problems: there are fewer, but a broker can make codes up.
 MAX_NAMES = 150
@@ -32,8 +32,8 @@ MAX_LABEL_CHARS = 200
 #: Topics of its fetch session that a fetch counts for beside those that it or its response names. A session may have a
 #: thousand, and an empty fetch a hundred bytes.
 MAX_OF_SESSION = 64
-#: How often the busiest are chosen anew: several times the usual scrape interval, so that a series that goes has been
-#: collected.
+#: The time between two choices of the busiest: several times the usual scrape interval, so that a series is collected
+#: before it goes.
 REVIEW_NS = 60_000_000_000
 
 #: Upper bounds of the latency buckets, from what a broker in the same rack takes to the default request timeout.
@@ -61,7 +61,7 @@ class _Latency:
 
 
 class _Row:
-    """What is counted of every API, client, broker and topic."""
+    """The counts of an API, client, broker or topic."""
 
     __slots__ = (
         "broker", "errors", "exchanges", "latency", "names", "outcomes", "queued", "request_bytes", "response_bytes",

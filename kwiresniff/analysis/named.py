@@ -1,4 +1,4 @@
-"""What is called so: the names of addresses beside the addresses in results."""
+"""Results with the names of the addresses in them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kwiresniff.results.stats import StatRow
     from kwiresniff.results.topics import Topic, TopicClient
 
-#: Addresses of a finding whose names are told.
+#: Addresses of a finding that get their names.
 MAX_ADDRESSES: Final = 8
 
 #: An address in a sentence, with or without a port.
@@ -23,7 +23,7 @@ _ADDRESS: Final = re.compile(r"(?<![\w.:\[])(?:\d{1,3}(?:\.\d{1,3}){3}|\[[0-9a-f
 
 
 def client_with_names(client: Client, book: AddressBook) -> Client:
-    """A client of the inventory with what its ends are called."""
+    """A client of the inventory with the names of its ends."""
     node = book.node(client.broker)
     return client._replace(
         address_names=book.client_names(client.client_id, client.address),
@@ -42,7 +42,7 @@ def topic_with_names(topic: Topic, names: AddressNames) -> Topic:
 
 
 def row_with_names(row: StatRow, names: AddressNames) -> StatRow:
-    """A row of statistics with what the addresses in its key are called, by the names of its dimensions."""
+    """A row of statistics with the names of the addresses in its key, by dimension."""
     found = [(by, names_of_key(by, part, names)) for by, part in zip(row.by, row.key, strict=True)]
     named = tuple((by, called) for by, called in found if called)
     return row._replace(names=named) if named else row
@@ -60,7 +60,7 @@ def names_of_key(by: str, part: str, names: AddressNames) -> tuple[Name, ...]:
 
 
 def finding_with_names(finding: Finding, names: AddressNames) -> Finding:
-    """A finding that says what the addresses are called which it tells of."""
+    """A finding with the names of the addresses that it mentions."""
     texts = (finding.subject, finding.title, *finding.details, *finding.named("client"), *finding.named("broker"))
     addresses = dict.fromkeys(match[0] for text in texts for match in _ADDRESS.finditer(text))
     told: list[str] = []

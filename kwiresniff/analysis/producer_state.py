@@ -108,7 +108,7 @@ class Transactions:
 
 
 class Epochs:
-    """The epochs of a producer id, who was given them, and who was fenced because somebody had a newer one."""
+    """The epochs of a producer id, their owners, and the instances that were fenced by a newer epoch."""
 
     __slots__ = ("fencings", "highest", "lowest", "owners")
 
@@ -118,7 +118,7 @@ class Epochs:
         self.fencings: list[Fencing] = []
 
     def seen(self, epoch: int) -> None:
-        """Notes an epoch that somebody uses; -1 is none."""
+        """Notes an epoch in use; -1 is none."""
         if epoch >= 0:
             self.highest = max(self.highest, epoch)
             self.lowest = min(self.lowest, epoch) if self.lowest >= 0 else epoch

@@ -21,7 +21,7 @@ SEQUENCE_BYTES = 400 + MAX_HOLES * 20
 
 
 class ProducerTable:
-    """What is remembered of producers. What finds no room is counted by the ``budget``.
+    """The producers that were seen; the ``budget`` counts those that were refused.
 
     ``producers`` are those of the cluster that ``turn_to`` was told last.
     """

@@ -23,7 +23,7 @@ from kwiresniff.model import Body, Direction, Dissection, Exchange, Node, Proble
 
 #: 64 bits: among a billion different values a collision has a chance of 3 %.
 HASH_BYTES = 8
-#: What BLAKE2b takes as a key at most (RFC 7693); a longer passphrase is hashed down to it.
+#: The longest key of BLAKE2b (RFC 7693); a longer passphrase is hashed down to it.
 MAX_KEY_BYTES = 64
 
 #: Messages with records, or with another message in them.
@@ -60,7 +60,7 @@ class Redactor:
         self._key = raw if len(raw) <= MAX_KEY_BYTES else blake2b(raw).digest()
 
     def value(self, data: bytes | str) -> dict[str, Any]:
-        """What stands in the place of ``data``."""
+        """The replacement of ``data``."""
         raw = data.encode("utf-8", "surrogateescape") if isinstance(data, str) else data
         digest = blake2b(raw, digest_size=HASH_BYTES, key=self._key).hexdigest()
         return {REDACTED: True, "size_bytes": len(raw), "hash": digest}
@@ -137,7 +137,7 @@ class Redactor:
                 in_records = True
                 if not node.children and value is None and node.length > 4:
                     node.value, node.derived = _unread(node), True
-                node.derived |= not node.children  # batches nobody looked into: their bytes are all there is
+                node.derived |= not node.children  # batches that were not decoded: their bytes are all there is
             elif isinstance(value, bytes | str) and (
                 (in_records and (isinstance(value, bytes) or node.name in HEADER_MEMBERS))
                 or (value and node.name.endswith(EXPLANATIONS))
@@ -150,7 +150,7 @@ class Redactor:
             elif in_records and node.name in HEADER_MEMBERS:
                 node.children, node.meaning, node.derived = [], "", True
             elif in_records and not node.children and value is None and node.length > _EMPTY.get(node.name, 0):
-                node.value, node.derived = _unread(node), True  # nobody can say what is in it
+                node.value, node.derived = _unread(node), True  # its content is not known
             todo += [(child, in_records) for child in node.children]
 
 
@@ -166,5 +166,5 @@ def _leave(record: Body) -> None:
 
 
 def _unread(node: Node) -> dict[str, Any]:
-    """What stands in the place of bytes that were not read."""
+    """The replacement of bytes that were not read."""
     return {REDACTED: True, "size_bytes": node.length}

@@ -20,7 +20,7 @@ from kwiresniff.identity.clusters import Clusters
 from kwiresniff.model import Connection, Event, Exchange, Problem, TopicNames
 from kwiresniff.results.report import Report
 
-#: What a page shows of each; a reader scrolls no further.
+#: Items of each section that a page shows.
 MAX_FINDINGS = 200
 MAX_STAT_ROWS = 50
 MAX_CLIENTS = 200

@@ -35,7 +35,7 @@ class CallingSink(Sink):
 
 
 class Narrowed(ForwardingSink):
-    """Passes on the exchanges that ``matches`` tells, and the connections that had one of them.
+    """Passes on the exchanges that ``matches`` accepts, and the connections that had one of them.
 
     ``connections`` are the numbers of these connections until they end.
     """
@@ -140,7 +140,7 @@ class Counted(ForwardingSink):
 
 
 class WholeEvents(ForwardingSink):
-    """Is ``busy`` while the next sink has an event, so that nobody interrupts it in the middle of one.
+    """Is ``busy`` while the next sink has an event, so that interrupts can wait for its end.
 
     Raises KeyboardInterrupt behind the event after ``stopped`` was set.
     """

@@ -31,7 +31,7 @@ NO_GROUP: Final = "(no group)"
 #: Of a read that no more than its client id and address connect with a group, or with more than one.
 BY_CLIENT_ID: Final = "(by its client id)"
 SEVERAL_GROUPS: Final = "(one of several groups)"
-#: What members of groups do without naming it.
+#: APIs that members of groups use without naming the group.
 _READS: Final = frozenset({FETCH, LIST_OFFSETS, OFFSET_FOR_LEADER_EPOCH})
 #: Keys of clients and connections begin with what no group's name does.
 _CLIENT: Final = "\0"
@@ -40,7 +40,7 @@ _CONNECTION: Final = "\1"
 MAX_MEMBER_BYTES: Final = 8 << 20
 NO_ERROR: Final = "(no error)"
 NO_PRINCIPAL: Final = "(not authenticated)"
-#: An incremental fetch of several topics: which of its partitions is whose, nobody says.
+#: An incremental fetch of several topics does not tell which partition is of which topic.
 SESSION: Final = "(partitions of the fetch session)"
 
 Keys: TypeAlias = Callable[[Exchange], Iterable[str]]
@@ -104,7 +104,7 @@ class GroupKeys:
             known[group] = None
 
     def resolve(self, key: str) -> str | None:
-        """What the key of a client stands for; None for any other key."""
+        """The group that the key of a client stands for; None for any other key."""
         if not key.startswith(_CLIENT):
             return None
         groups = self._groups.get(key, {})

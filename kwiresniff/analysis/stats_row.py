@@ -23,7 +23,7 @@ def own_time_ns(exchange: Exchange, latency_ns: int) -> int | None:
 
 
 class _Parts:
-    """Exchanges of whose wait a part was queued or held, or nobody knows: few clients have many."""
+    """Exchanges of whose wait a part was queued or held, or is not known: few clients have many."""
 
     __slots__ = ("broker", "held", "latency", "path", "queued", "waiting")
 

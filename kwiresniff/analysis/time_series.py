@@ -1,4 +1,4 @@
-"""What happened over time, in slices whose width grows with the time that a capture spans.
+"""Counts over time, in slices whose width grows with the time that a capture spans.
 
 Bounded: never more than ``MAX_SLICES``. When a capture outgrows them, each two become one.
 """

@@ -1,4 +1,4 @@
-"""What passes through topics, for a monitoring system: records, bytes, lag, the time from produce to consume.
+"""Metrics of topics for a monitoring system: records, bytes, lag, the time from produce to consume.
 
 A few topics have series of their own, the rest is counted together. A topic that was given its own keeps it, and what
 was counted of it before stays with the rest, so that no counter ever falls.

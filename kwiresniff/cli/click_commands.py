@@ -1,4 +1,4 @@
-"""What the commands add to click: suggestions for misspelt commands, help in two sections, tracebacks on ``-v``."""
+"""Additions to click: suggestions for misspelt commands, help in two sections, tracebacks on ``-v``."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class TrafficCommand(click.Command):
                     formatter.write_dl(records)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Runs the command; a mistake that it finds in its options is told with its name."""
+        """Runs the command; usage errors that it raises get its name."""
         with augment_usage_errors(ctx):
             return super().invoke(ctx)
 

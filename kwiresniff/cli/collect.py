@@ -10,7 +10,7 @@ from kwiresniff.analysis.sinks import CallingSink
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.outcomes import INTERRUPTED
 from kwiresniff.cli.stderr_messages import Messages
-from kwiresniff.export.csv_table import write_csv
+from kwiresniff.export.csv_table import csv_lines
 from kwiresniff.export.encode import json_line, json_text
 from kwiresniff.export.output import Output
 from kwiresniff.model import Event, Exchange, Problem
@@ -62,7 +62,7 @@ def print_objects(objects: Iterable[dict[str, Any]], form: str) -> None:
     """
     with Output("-") as out:
         if form == "csv":
-            write_csv(out.stream, objects)
+            out.stream.writelines(csv_lines(objects))
             return
         if form == "jsonl":
             out.stream.writelines(map(json_line, objects))

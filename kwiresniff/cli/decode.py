@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from kwiresniff.render.terminal import stdout_for
 from kwiresniff.render.tree import TreeWriter
 from kwiresniff.schema.apis import find_api
 from kwiresniff.session.annotation import dissect_message
-from kwiresniff.session.standalone import decode_messages
+from kwiresniff.session.standalone import decode_messages, is_clean
 
 if TYPE_CHECKING:
     from kwiresniff.model import Direction, Exchange
@@ -97,9 +98,10 @@ def command(
         kwiresniff decode --api Metadata --version 9 --response --file body.bin
     """
     decompress_always(max_decompressed)
-    read = _Reader(direction, api, version, start, show_secrets)
     notations, where, left_out = _readings(data, file, form)
-    found, notation = read.best(notations)
+    found, notation, others = _best(
+        notations, lambda data: decode_messages(data, direction, api, version, start, show_secrets=show_secrets)
+    )
     if notation == "dump" and left_out:
         lines = "1 line that belongs" if left_out == 1 else f"{left_out} lines that belong"
         print(f"kwiresniff: {where}: {lines} to no dump left out", file=sys.stderr)
@@ -109,9 +111,9 @@ def command(
             "a capture of them for kwiresniff read",
             file=sys.stderr,
         )
-    elif read.others:
-        others = ", ".join(sorted(read.others))
-        print(f"kwiresniff: {where} is read as {notation}; as {others} it would fit as well: --input", file=sys.stderr)
+    elif others:
+        names = ", ".join(sorted(others))
+        print(f"kwiresniff: {where} is read as {notation}; as {names} it would fit as well: --input", file=sys.stderr)
     if output == "json":
         with Output("-") as out:
             for one in found:
@@ -119,50 +121,34 @@ def command(
     else:
         for one in found:
             _draw(one, direction, show_secrets, verbose, color)
-    return 0 if read.is_clean(found) else FAILED
+    return 0 if all(map(is_clean, found)) else FAILED
 
 
-class _Reader:
-    """Chooses, of the bytes that a text may stand for, those that decode."""
+def _best(
+    notations: list[tuple[str, bytes]], read: Callable[[bytes], list[Exchange]]
+) -> tuple[list[Exchange], str, set[str]]:
+    """The messages of the first bytes that decode to their end, else of the first that decode in part; their notation;
+    and the other notations in which the text stands for bytes that decode as well.
 
-    def __init__(
-        self, direction: Direction, api: int | None, version: int | None, start: Start | None, show_secrets: bool
-    ) -> None:
-        self._given = (direction, api, version, start)
-        self._show_secrets = show_secrets
-        #: Notations in which it stands for other bytes that decode as well as those that were chosen.
-        self.others: set[str] = set()
-
-    def best(self, notations: list[tuple[str, bytes]]) -> tuple[list[Exchange], str]:
-        """The messages of the first bytes that decode, else of the first that are read in part, and their notation.
-
-        Raises DecodeError and SchemaError when none are.
-        """
-        whole: list[tuple[list[Exchange], str]] = []
-        part: list[tuple[list[Exchange], str]] = []
-        trouble: DecodeError | SchemaError | None = None
-        for name, data in notations:
-            try:
-                found = decode_messages(data, *self._given, show_secrets=self._show_secrets)
-            except (DecodeError, SchemaError) as error:
-                if trouble is None and name not in ("hex", "raw"):
-                    error = type(error)(f"read as {name}: {error}")
-                trouble = trouble or error
-                continue
-            (whole if self.is_clean(found) else part).append((found, name))
-        candidates = whole or part
-        if not candidates:
-            assert trouble is not None
-            raise trouble
-        self.others = {name for _, name in candidates[1:]}
-        return candidates[0]
-
-    @staticmethod
-    def is_clean(found: list[Exchange]) -> bool:
-        """Whether every message decodes to its last byte."""
-        from kwiresniff.session.standalone import is_clean
-
-        return all(map(is_clean, found))
+    Raises DecodeError or SchemaError where none decode.
+    """
+    whole: list[tuple[list[Exchange], str]] = []
+    part: list[tuple[list[Exchange], str]] = []
+    trouble: DecodeError | SchemaError | None = None
+    for name, data in notations:
+        try:
+            found = read(data)
+        except (DecodeError, SchemaError) as error:
+            if trouble is None and name not in ("hex", "raw"):
+                error = type(error)(f"read as {name}: {error}")
+            trouble = trouble or error
+            continue
+        (whole if all(map(is_clean, found)) else part).append((found, name))
+    candidates = whole or part
+    if not candidates:
+        assert trouble is not None
+        raise trouble
+    return *candidates[0], {name for _, name in candidates[1:]}
 
 
 def _draw(exchange: Exchange, direction: Direction, show_secrets: bool, verbose: int, color: str) -> None:

@@ -15,7 +15,7 @@ from kwiresniff.cli.screen import Screen
 from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.export.encode import json_text
 from kwiresniff.export.output import Output
-from kwiresniff.export.writers import WRITERS
+from kwiresniff.export.writers import WRITERS, Writer
 from kwiresniff.model import Direction, Dissection, Event, Exchange, Problem
 from kwiresniff.render.decoded_values import show_decoded
 from kwiresniff.render.summary import SummaryWriter
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kwiresniff.cli.options import ReadOptions
     from kwiresniff.render.tree_row import Row
 
-#: A summary line tells of other messages what no digest has.
+#: Summary lines of other messages show more than digests have.
 _DIGEST_IS_ENOUGH = frozenset({PRODUCE, FETCH, API_VERSIONS})
 #: The needs of each form of output.
 _NEEDS = {
@@ -51,25 +51,19 @@ def screen_for(form: str, options: ReadOptions) -> Screen | None:
     return Screen(options.color)
 
 
-class _Printer:
-    """A form of output. ``write`` prints an event, ``flush`` has what was printed appear, ``close`` ends the output.
+class _ScreenWriter:
+    """Writes exchanges as lines or trees to a screen, and no other events."""
 
-    With ``at_once`` somebody watches: each event appears before the next one is read.
-    """
+    def __init__(self, screen: Screen, draw: Callable[[Exchange], bytes]) -> None:
+        self._screen = screen
+        self._draw = draw
 
-    __slots__ = ("at_once", "close", "flush", "write")
+    def write(self, event: Event) -> None:
+        if isinstance(event, Exchange):
+            self._screen.write(self._draw(event))
 
-    def __init__(
-        self,
-        write: Callable[[Event], None],
-        flush: Callable[[], None],
-        close: Callable[[], None],
-        at_once: bool,
-    ) -> None:
-        self.write = write
-        self.flush = flush
-        self.close = close
-        self.at_once = at_once
+    def close(self) -> None:
+        self._screen.flush()
 
 
 def print_events(source: EventSource, form: str, screen: Screen | None, live: LiveCapture | None = None) -> bool:
@@ -78,51 +72,40 @@ def print_events(source: EventSource, form: str, screen: Screen | None, live: Li
     wrong with it is reported even when nothing passes."""
     messages = Messages(source, elsewhere=screen is None)
     with ExitStack() as stack:
-        printer = _json_printer(form, source, stack) if screen is None else _printer_of(form, source, screen, stack)
+        writer: Writer
+        if screen is None:
+            out = stack.enter_context(Output("-")).stream
+            writer, flush = WRITERS[form](out, source.files), out.flush
+            at_once = source.live or sys.stdout.isatty()
+        else:
+            stack.callback(screen.flush)
+            writer, flush = _ScreenWriter(screen, _drawing(form, source, screen)), screen.flush
+            at_once = source.live or screen.watched
 
         def use(event: Event) -> None:
             if isinstance(event, Problem):
                 if screen is not None:  # what is on stderr stands after what came before it
-                    printer.flush()
+                    flush()
                 messages.problem(event)
-            printer.write(event)
-            if printer.at_once:
-                printer.flush()
+            writer.write(event)
+            if at_once:
+                flush()
 
-        sink = CallingSink(use if printer.at_once else printer.write, use)
         if live is not None:
             live.on_pause = source.report_problems
-        finished = source.read(sink, None if live is None else live.stop)
-        printer.close()
+        finished = source.read(CallingSink(use if at_once else writer.write, use), None if live is None else live.stop)
+        writer.close()
     if finished or live is not None:
         messages.end()
     return finished
 
 
-def _json_printer(form: str, source: EventSource, stack: ExitStack) -> _Printer:
-    """Prints all events as JSON. What it opens is closed with ``stack``."""
-    watched = source.live or sys.stdout.isatty()
-    out = stack.enter_context(Output("-")).stream
-    writer = WRITERS[form](out, source.files)
-    return _Printer(writer.write, out.flush, writer.close, watched)
-
-
-def _printer_of(form: str, source: EventSource, screen: Screen, stack: ExitStack) -> _Printer:
-    """Prints exchanges as lines or as trees, and no other events."""
-    draw = tree_of(source, screen.out, screen.width, screen.color) if form == "tree" else _summary_of(source, screen)
-
-    def write(event: Event) -> None:
-        if isinstance(event, Exchange):
-            screen.write(draw(event))
-
-    stack.callback(screen.flush)
-    return _Printer(write, screen.flush, screen.flush, screen.watched or source.live)
-
-
-def _summary_of(source: EventSource, screen: Screen) -> Callable[[Exchange], bytes]:
-    """A function that gives an exchange as a line."""
-    topic_name = source.topic_name
-    return SummaryWriter(screen.out, screen.width, screen.color, files=source.files, topic_name=topic_name).text
+def _drawing(form: str, source: EventSource, screen: Screen) -> Callable[[Exchange], bytes]:
+    """A function that draws an exchange in a form for people."""
+    out, width, color = screen.out, screen.width, screen.color
+    if form == "tree":
+        return tree_of(source, out, width, color)
+    return SummaryWriter(out, width, color, files=source.files, topic_name=source.topic_name).text
 
 
 def tree_of(source: EventSource, out: TextIO, width: int | None, color: bool) -> Callable[[Exchange], bytes]:

@@ -218,7 +218,7 @@ class EventSource:
         return FAILED if self._counted.unreadable or (self.options.strict and self.problems) else code
 
     def _feed(self, progress: Progress) -> Callable[[SegmentSink], bool]:
-        """What feeds the segments that are wanted to the analyzer, and shows how far it has come."""
+        """A function that feeds the wanted segments to the analyzer, and shows the progress."""
         bounded = self._window.bounded or self.options.packets is not None
         give = feed_of(self._bounded(iter(self.captures))) if bounded else feed_from(self.captures)
 

@@ -19,7 +19,7 @@ from kwiresniff.render.terminal import stdout_for
 
 #: Findings are looked at so often, in seconds.
 REVIEW_S = 2.0
-#: A SYN that nobody answers is an attempt that failed after so long without another.
+#: An unanswered SYN counts as a failed attempt after so long without another.
 SILENT_NS = 5_000_000_000
 
 
@@ -57,7 +57,7 @@ class _Review:
 
 
 def examine(live: LiveCapture, source: EventSource) -> bool:
-    """Examines the traffic until it ends; whether nobody interrupted it."""
+    """Examines the traffic until it ends; False when the user interrupted it."""
     messages = Messages(source)
     review = _Review(source)
 

@@ -24,7 +24,7 @@ from kwiresniff.export.times import rfc3339
 from kwiresniff.model import Exchange, TopicNames
 from kwiresniff.schema import API_NAMES, error
 
-#: What separates fields, and values of one field.
+#: The separators of fields, and of the values of one field.
 _BETWEEN: Final = "\t"
 _BETWEEN_VALUES: Final = ","
 

@@ -27,7 +27,7 @@ from kwiresniff.render.info_column import facts
 from kwiresniff.render.terminal import stdout_for
 from kwiresniff.results.follow import FollowEvent
 
-#: What may be followed, each with the filters that choose its exchanges; ``{}`` is the value, as a literal.
+#: The subjects, each with the filters that choose its exchanges; ``{}`` is the value, as a literal.
 SUBJECTS: Final = {
     "connection": ("connection == {}",),
     "client": ("client_id == {}",),
@@ -82,7 +82,7 @@ def command(captures: tuple[str, ...], options: ReadOptions, what: str, form: st
     correlation_id=N. Requests and responses are lines of their own, in the order of their times.
     """
     if options.filter is not None:
-        compile_filter(options.filter)  # a mistake in it is told with its own column
+        compile_filter(options.filter)  # a mistake in it is reported with its own column
         what = f"({what}) and ({options.filter})"
     with ExitStack() as stack:
         names = [readable_twice(one, stack) for one in captures]

@@ -51,5 +51,5 @@ def with_subcommand(args: Sequence[str], commands: Sequence[str]) -> list[str]:
 
 
 def called_here(option: str) -> str:
-    """What an option of another program is called here; empty where nothing is known of it."""
+    """The name here of an option of another program; empty where none is known."""
     return _CALLED.get(option, "")

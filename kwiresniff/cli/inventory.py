@@ -60,5 +60,5 @@ def collect(captures: tuple[str, ...], options: ReadOptions) -> Collected:
 
 
 def writer(source: EventSource) -> ClientWriter:
-    """What writes clients to standard output."""
+    """A writer of clients to standard output."""
     return ClientWriter(*stdout_for(source.options.color), source.files)

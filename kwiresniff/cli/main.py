@@ -71,7 +71,7 @@ class CommandGroup(SuggestingGroup):
 
 
 def build() -> str:
-    """What this installation is: its hot modules are extension modules, or Python like the rest (hatch_build.py)."""
+    """The build of this installation: with its hot modules as extension modules, or pure Python (hatch_build.py)."""
     module = os.path.join(os.path.dirname(__file__), os.pardir, "base", "fastint")
     return "compiled" if any(os.path.exists(module + suffix) for suffix in EXTENSION_SUFFIXES) else "pure Python"
 
@@ -96,7 +96,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
 
 
 def _run(args: Sequence[str] | None) -> object:
-    """What the command returns, or the exit code of a mistake in the command line."""
+    """Returns the result of the command, or the exit code of a mistake in the command line."""
     line = with_subcommand(sys.argv[1:] if args is None else args, list(COMMANDS))
     try:
         return group.main(line, prog_name="kwiresniff", standalone_mode=False)

@@ -14,15 +14,16 @@ import base64
 import binascii
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 from kwiresniff.capture.packet_decoder import LayerDecoder
 
 #: Bytes that one dump may stand for, with the repeated lines that `*` leaves out: the longest frame that is read.
 MAX_DUMP_BYTES: Final = 128 << 20
 
-#: What a message to the user calls them.
+#: The names of the notations in messages.
 NAMES: Final = (
     "hex (0x, colons, commas, dashes, spaces), base64, dumps of hexdump, xxd, od, tcpdump and Wireshark, "
     "byte arrays of C, Go, Java, Python, JavaScript, escaped strings"
@@ -47,16 +48,13 @@ _OD_DIGITS: Final = 7
 _Cells = Callable[[list[str]], "bytes | None"]
 
 
-class _Line:
-    """A line of a dump: offset, what is after it, number of the line in the text."""
+class _Line(NamedTuple):
+    """A line of a dump, with its number in the text; ``repeats`` where a line of ``*`` stands before it."""
 
-    __slots__ = ("number", "offset", "repeats", "rest")
-
-    def __init__(self, number: int, offset: str, rest: str, repeats: bool) -> None:
-        self.number = number
-        self.offset = offset
-        self.rest = rest
-        self.repeats = repeats
+    number: int
+    offset: str
+    rest: str
+    repeats: bool
 
 
 def dumps(text: str) -> list[bytes]:
@@ -207,17 +205,20 @@ def _is_text_of(row: bytes, text: str) -> bool:
 
 
 def _hex_bytes(tokens: list[str]) -> bytes | None:
-    return _hex("".join(tokens)) if all(len(one) == 2 for one in tokens) else None
+    return _big_words(tokens) if all(len(one) == 2 for one in tokens) else None
 
 
 def _big_words(tokens: list[str]) -> bytes | None:
-    return _hex("".join(tokens))
+    try:
+        return bytes.fromhex("".join(tokens))
+    except ValueError:
+        return None
 
 
 def _little_words(tokens: list[str]) -> bytes | None:
     if len({len(one) for one in tokens[:-1]}) > 1 or len(tokens[0]) not in (2, 4, 6, 8, 16):
         return None  # xxd -e ends with a shorter one
-    words = [_hex(one) for one in tokens]
+    words = [_big_words([one]) for one in tokens]
     return None if None in words else b"".join(one[::-1] for one in words if one is not None)
 
 
@@ -284,7 +285,10 @@ def packets(text: str) -> list[bytes]:
 
     Packets are in the order of the text. None when one of them is no TCP segment of IPv4 or IPv6.
     """
-    for pieces in [*dump_pieces(text), *([data] for data in _hex_or_none(text))]:
+    found = dump_pieces(text)
+    with suppress(NotationError):
+        found += [[data] for data in hex_digits(text)]
+    for pieces in found:
         for link_type in _LINK_TYPES:
             decoder = LayerDecoder({})
             payloads: dict[bytes, bytearray] = {}
@@ -308,7 +312,7 @@ _LIST = re.compile(
     r"[\[{(<]\s*(?:Buffer\s+)?((?:(?:-?[0-9a-zA-Z_]++|'[^'\\]')[\s,]*+)*+)"
     r"(?:\.{3} \d+ more (?:bytes?|items?)\s*)?[\]})>]"
 )
-#: What may stand around a list: names, types, signs of assignment; of a foreign text there would be more.
+#: The text around a list: names, types, signs of assignment. Other texts have more.
 _AROUND = re.compile(r"[\w\s\[\]{}()<>&*=;:,.!\"@-]{0,400}")
 _BARE = re.compile(r"-?[0-9]+(?:\s*,\s*-?[0-9]+)+[\s,]*")
 
@@ -350,7 +354,7 @@ def arrays(text: str) -> list[bytes]:
 
 
 def _is_number(token: str) -> bool:
-    return _number(token) is not None or (len(token) == 2 and _hex(token) is not None)
+    return _number(token) is not None or _hex_bytes([token]) is not None
 
 
 def _numbers(tokens: list[str]) -> bytes | None:
@@ -463,13 +467,6 @@ def hex_digits(text: str) -> list[bytes]:
     return [bytes.fromhex(digits)]
 
 
-def _hex_or_none(text: str) -> list[bytes]:
-    try:
-        return hex_digits(text)
-    except NotationError:
-        return []
-
-
 def base64_text(text: str) -> list[bytes]:
     """Base64 (RFC 4648), standard or URL-safe, with or without padding, wrapped at any width."""
     lines = text.strip().strip("\"'`").split()
@@ -487,22 +484,12 @@ def base64_text(text: str) -> list[bytes]:
         return []
 
 
-def _is_word(text: str) -> bool:
+def _may_be_word(text: str) -> bool:
     """Whether a text in base64's alphabet may as well be a word: base64 of a frame begins with AA, of other bytes it
-    mixes capitals, small letters and digits."""
+    mixes capitals, small letters and digits.
+    """
     kinds = [any(map(test, text)) for test in (str.isupper, str.islower, lambda one: not one.isalpha())]
     return not text.lstrip("\"'` ").startswith("AA") and not all(kinds)
-
-
-def _base64_if_no_word(text: str) -> list[bytes]:
-    return [] if _is_word(text.strip()) else base64_text(text)
-
-
-def _hex(digits: str) -> bytes | None:
-    try:
-        return bytes.fromhex(digits)
-    except ValueError:
-        return None
 
 
 #: Notations by the names that ``--input`` has for them.
@@ -523,7 +510,7 @@ def readings(text: str) -> list[tuple[str, bytes]]:
     trouble: NotationError | None = None
     for name, read in NOTATIONS.items():
         try:
-            given = _base64_if_no_word(text) if name == "base64" else read(text)
+            given = [] if name == "base64" and _may_be_word(text.strip()) else read(text)
         except NotationError as error:
             if name == "dump":
                 raise

@@ -133,11 +133,11 @@ class ReadOptions(NamedTuple):
 
     @property
     def plugin_options(self) -> PluginOptions:
-        """What plugins are given."""
+        """The options of plugins."""
         return PluginOptions(self.schemas, self.value_format)
 
 
-#: What options say of themselves, wherever they are.
+#: Help texts that several commands share.
 SCHEMAS_HELP = "Decode keys and values by the schemas of a folder, a file or a registry's URL; may be repeated."
 VALUE_FORMAT_HELP = (
     "Decode them by [TOPIC[/key]=]FORMAT[:SCHEMA], or auto: what says itself what it is; may be repeated."
@@ -160,7 +160,7 @@ def _port_option(text: str) -> Callable[[_Work], _Work]:
     return _shared("--port", type=click.IntRange(1, 65535), multiple=True, help=text)
 
 
-#: What has a meaning for captures that are there already.
+#: Options for capture files alone.
 _OF_FILES = (
     _shared("-r", "files", multiple=True, metavar="CAPTURE", help="A capture, as tcpdump and tshark take it."),
     _shared("-n", "numeric", is_flag=True, hidden=True, expose_value=False, help="Nothing: names are never looked up."),
@@ -180,7 +180,7 @@ _OF_FILES = (
     _shared("--no-progress", is_flag=True, help="No progress bar on stderr."),
     _port_option("A port brokers listen on: a hint for odd traffic, Kafka is found on any port."),
 )
-#: What has a meaning for live captures, too.
+#: Options for capture files and live captures.
 _OF_TRAFFIC = (
     _shared("-Y", "--filter", metavar="EXPR", help="Only exchanges like 'api == Fetch and latency > 100ms'."),
     _shared(

@@ -21,7 +21,7 @@ INTERRUPTED = 130
 
 
 def outcome(work: Callable[[], object], wants_traceback: Callable[[], bool]) -> object:
-    """What ``work`` returns, or the exit code of the error that ended it, which is told on stderr.
+    """Returns the result of ``work``, or the exit code of the error that ended it, which is reported on stderr.
 
     What click raises is left to the caller.
     """
@@ -92,11 +92,11 @@ def one_line(message: str) -> str:
 
 
 def reader_left() -> int:
-    """Whoever read our output has seen enough; that is no error."""
+    """The exit code where the reader has closed the pipe, which is no error."""
     _give_up_stdout()
     return 0
 
 
 def _give_up_stdout() -> None:
-    """What is still buffered goes nowhere, instead of failing again when Python ends."""
+    """Discards buffered output, which would fail again when Python ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

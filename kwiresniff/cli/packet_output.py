@@ -27,7 +27,7 @@ from kwiresniff.render.format_units import count
 
 #: Names of topics and groups are in digests; what changes the content of a fetch session has to be seen.
 NEEDS = Needs("bodies", sessions=True, digests=True) | Doctors.NEEDS
-#: What is written anew needs all of every frame.
+#: Packets that are rewritten need all of every frame.
 NEEDS_OF_FRAMES = Needs("records", sessions=True) | Doctors.NEEDS
 
 

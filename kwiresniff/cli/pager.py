@@ -1,4 +1,4 @@
-"""Long output through the user's pager, as git does it: a page at a time, nothing read before somebody wants to see it.
+"""Long output through the user's pager, as git does it: a page at a time, read on demand.
 
 ``KWIRESNIFF_PAGER`` or else ``PAGER`` says which, a command line for the shell; ``less`` when neither is set. Empty or
 ``cat`` means none. ``LESS`` becomes ``FRX`` unless it is set: less ends by itself when everything fits the screen,

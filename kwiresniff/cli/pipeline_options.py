@@ -57,7 +57,7 @@ class Cluster(NamedTuple):
             return start_session(self.master, remote=self.remote, ui=self.verbose, numpy=False, **settings)
 
     def start_for_work(self) -> Any:
-        """The session of who wants no SQL of it; says where its page is when that is asked for."""
+        """A session without SQL; prints the address of Spark's page with ``verbose``."""
         spark = self.start(**_NO_SQL)
         if self.verbose and self.remote is None:
             print(f"kwiresniff: Spark at {spark.sparkContext.uiWebUrl}", file=sys.stderr)
@@ -70,7 +70,7 @@ class Cluster(NamedTuple):
 
     @property
     def slots(self) -> int:
-        """How many tasks can run at once as far as the master's name tells."""
+        """How many tasks can run at once, by the master's name."""
         if not self.is_local:
             return CLUSTER_SLOTS
         inside = self.master.removeprefix("local").strip("[]").split(",")[0]
@@ -78,7 +78,7 @@ class Cluster(NamedTuple):
 
 
 class Decoding(NamedTuple):
-    """What is wanted of the captures."""
+    """The options of decoding."""
 
     write: str = ",".join(WRITTEN)
     grouping: str = "series"

@@ -1,4 +1,4 @@
-"""What the pipeline's commands say on stderr while they run, and at the end."""
+"""The messages of the pipeline's commands on stderr, while they run and at the end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def summary(manifest: dict[str, Any]) -> str:
-    """What a run has done, and what there is in all."""
+    """The counts of a run, and those of the whole folder."""
     run, total = manifest["this_run"], manifest["total"]
     exchanges = run["rows"].get("exchanges", 0)
     # A file counts with the first task that reads it; an earlier run may have done that one.

@@ -16,7 +16,7 @@ MAX_GIVEN = 1_000
 
 
 class GuardedObserver(Observer):
-    """A plugin's observer. What it raises is the plugin's failure, counted and after a while the end of it."""
+    """A plugin's observer. Each exception counts as a failure of the plugin, which ends after several."""
 
     apis = None
 
@@ -61,7 +61,7 @@ class GuardedObserver(Observer):
         self._report("problem", problem)
 
     def observations(self) -> Iterator[Observation]:
-        """What it saw, as far as that has the form of an observation."""
+        """The observations of the plugin, as far as they have that type."""
         method = getattr(self._observer, "observations", None)
         if method is None:
             return iter(())
@@ -69,7 +69,7 @@ class GuardedObserver(Observer):
 
 
 class GuardedCause(Cause):
-    """A plugin's cause, of which the same is true."""
+    """A plugin's cause, guarded in the same way."""
 
     def __init__(self, context: Context, hook: Hook, plugins: Plugins) -> None:
         super().__init__(context)
@@ -78,7 +78,7 @@ class GuardedCause(Cause):
         self._cause: Any = _guarded(hook, plugins, hook.function, context)
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """What it explains, as far as that has the form of an explanation."""
+        """The explanations of the plugin, as far as they have that type."""
         if self._cause is None:
             return iter(())
 
@@ -89,7 +89,7 @@ class GuardedCause(Cause):
 
 
 def _guarded(hook: Hook, plugins: Plugins, function: Callable[..., Any], *arguments: Any) -> Any:
-    """What a function of a plugin returns; None where it raises, or has raised too often."""
+    """Returns the result of a plugin's function; None where it raises, or has raised too often."""
     if not hook.enabled:
         return None
     try:
@@ -117,7 +117,7 @@ def _explanation(given: Any) -> Explanation:
 
 
 def examiners_of(plugins: Plugins) -> list[Maker]:
-    """What makes the observers and causes that plugins bring."""
+    """Makers of the observers and causes of plugins."""
 
     def maker(hook: Hook) -> Maker:
         guard = GuardedCause if hook.kind == "doctor cause" else GuardedObserver

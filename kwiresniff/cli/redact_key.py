@@ -7,7 +7,7 @@ import secrets
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.errors import KwiresniffError
 
-#: What a key file may have at most. A passphrase or a random key has less than a hundred bytes.
+#: The longest key file. A passphrase or a random key has less than a hundred bytes.
 MAX_KEY_FILE_BYTES = 64 << 10
 
 

@@ -106,7 +106,7 @@ def _is_key(text: str) -> bool:
 
 
 def _messages(api: str | None, version: int | None, directions: tuple[str, ...]) -> Iterator[MessageVersion]:
-    """What was asked for; raises SchemaError when that is nothing."""
+    """The messages that were asked for; raises SchemaError when there are none."""
     if api is not None and api.endswith(".json"):
         found = [message for message in read_source(Path(api)) if version is None or version in message.versions]
     elif api is not None and api in data_index().files:

@@ -11,7 +11,7 @@ from typing import TextIO
 
 from kwiresniff.render.terminal import printable, use_color, width_of
 
-#: Bytes that are collected before they are written, when nobody watches. A page for a pager is not more.
+#: Bytes that are collected before they are written, about a page for a pager.
 HELD_BYTES = 64 << 10
 
 

@@ -27,7 +27,7 @@ def readable_twice(name: str, stack: ExitStack) -> str:
 
 
 def _spool(file: IO[bytes], name: str, stack: ExitStack) -> str:
-    """Copies a stream to a file that nobody else may read, and that is gone when ``stack`` closes."""
+    """Copies a stream to a file that only this user can read, and that is removed when ``stack`` closes."""
     if file.isatty():
         raise CaptureError("standard input is a terminal: pipe a capture into it, or name a file")
     named = tempfile.NamedTemporaryFile(prefix="kwiresniff-", suffix=".part")  # noqa: SIM115  closed by the stack

@@ -15,10 +15,10 @@ from kwiresniff.render.problems import problem_line
 #: A folder may hold thousands; the line should still be read.
 MAX_FILES_NAMED = 3
 
-#: TLS connections of which it is told why they are not decrypted; the last line counts them all.
+#: TLS connections with a message why they are not decrypted; the last line counts them all.
 MAX_NOT_DECRYPTED = 5
 
-#: What is said of connections by another name than ``session.signatures`` gives it.
+#: Names of protocols in messages, where they differ from those of ``session.signatures``.
 _PROTOCOLS = {
     "unknown": "an unknown protocol", "http": "HTTP", "ssh": "SSH", "zookeeper": "ZooKeeper", "amqp": "AMQP",
     "kafka responses": "what reads like Kafka's responses (one direction was captured)",
@@ -48,7 +48,7 @@ class Messages:
         if problem.code == "not_kafka":
             self._others.append(problem)
         elif (problem.details or {}).get("cut"):
-            return  # the snap length was told
+            return  # the snap length was reported
         elif not (self._elsewhere or self._quiet):
             self._not_decrypted += problem.code == "not_decrypted"
             if problem.code != "not_decrypted" or self._not_decrypted <= MAX_NOT_DECRYPTED:
@@ -60,7 +60,7 @@ class Messages:
             self._print(line)
 
     def last_lines(self) -> Iterator[str]:
-        """What was kept for the end, escaped, to be asked for once everything was read."""
+        """The lines that were kept for the end, escaped; complete once everything was read."""
         for name in self._source.names_not_found:
             yield f"no address in the captures is called {escape(name)!r}; names can be given with --hosts FILE"
         if not self._source.exchanges:

@@ -8,12 +8,11 @@ in the order in which they appear.
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Callable, Iterable, Iterator
-from typing import IO, Any, Final
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
+from kwiresniff.export.csv_lines import cells
 from kwiresniff.export.encode import json_text
-from kwiresniff.export.escaping import escape_cell
 from kwiresniff.export.json_objects import Json
 
 _LEFT_OUT: Final = frozenset({"schema_version", "kind", "histogram"})
@@ -25,39 +24,18 @@ _STRUCTURES: Final = frozenset({
 })  # fmt: skip
 
 
-def write_csv(out: IO[bytes], objects: Iterable[Json]) -> None:
-    """Writes a line with the names of columns, and one for each object; nothing where there are none."""
+def csv_lines(objects: Iterable[Json]) -> Iterator[bytes]:
+    """A line with the names of columns, and one for each object; nothing where there are none."""
     rows = [dict(_flat(one)) for one in objects]
     named = list(dict.fromkeys(name for row in rows for name in row))
-    write = csv_rows(out)
     if rows:
-        write(named)
+        yield _line(named)
     for row in rows:
-        write([_cell(row.get(name)) for name in named])
+        yield _line(_cell(row.get(name)) for name in named)
 
 
-def csv_rows(out: IO[bytes]) -> Callable[[Iterable[str | int | None]], None]:
-    """Returns a function that writes a row in UTF-8.
-
-    Control characters other than tabs and newlines become escapes, and so does a first character by which
-    spreadsheets would take a text for a formula.
-    """
-    write = csv.writer(_Utf8(out), lineterminator="\n").writerow
-
-    def write_row(values: Iterable[str | int | None]) -> None:
-        write([escape_cell(value) if isinstance(value, str) else value for value in values])
-
-    return write_row
-
-
-class _Utf8:
-    """Encodes text for a binary stream."""
-
-    def __init__(self, out: IO[bytes]) -> None:
-        self._write = out.write
-
-    def write(self, text: str) -> None:
-        self._write(text.encode("utf-8", "backslashreplace"))
+def _line(values: Iterable[str | int]) -> bytes:
+    return (cells(values) + "\n").encode("utf-8", "backslashreplace")
 
 
 def _flat(one: Json) -> Iterator[tuple[str, Any]]:

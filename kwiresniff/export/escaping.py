@@ -19,7 +19,7 @@ _UTF8 = rb"\xc2[\x80-\x9f]|\xd8\x9c|\xe2(?:\x80[\x8e\x8f\xa8-\xae]|\x81[\xa6-\xa
 #: Tabs and newlines are left: quotes keep them inside their field.
 _TEXT = f"[\x00-\x08\x0b-\x1f\x7f{_BEYOND_ASCII}]"
 
-#: What makes spreadsheets calculate a cell, or open what it links to, instead of showing it (CWE-1236). Some look
+#: First characters by which spreadsheets calculate a cell, or open a link, instead of showing it (CWE-1236). Some look
 #: behind tabs and newlines, and take the wide forms for the same.
 _FORMULA = tuple("=+-@\t\n\uff1d\uff0b\uff0d\uff20")
 

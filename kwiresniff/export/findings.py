@@ -8,7 +8,7 @@ from kwiresniff.export.json_objects import SCHEMA_VERSION, Json, of_cluster, pac
 from kwiresniff.export.times import rfc3339
 from kwiresniff.results.findings import Finding
 
-#: What of a finding's scope is written.
+#: The members of a finding's scope that are written.
 KINDS = ("client", "broker", "topic", "group")
 
 

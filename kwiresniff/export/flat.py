@@ -28,7 +28,7 @@ from collections.abc import Sequence
 from typing import IO, Any
 
 from kwiresniff.base.packet_references import PACKET_MASK
-from kwiresniff.export.csv_table import csv_rows
+from kwiresniff.export.csv_lines import CsvLines, cells
 from kwiresniff.export.encode import json_text
 from kwiresniff.export.json_objects import file_name
 from kwiresniff.export.table_columns import TABLES
@@ -104,13 +104,13 @@ class CsvWriter:
     """Comma-separated values with a header line, UTF-8, lines ended by a newline."""
 
     def __init__(self, out: IO[bytes], files: Sequence[str] = ()) -> None:
-        self._write = csv_rows(out)
-        self._files = files
-        self._write([name for name, _ in COLUMNS])
+        self._write = out.write
+        self._line = CsvLines(files).line
+        self._write((cells(name for name, _ in COLUMNS) + "\n").encode())
 
     def write(self, event: Event) -> None:
         if isinstance(event, Exchange):
-            self._write(flat_row(event, self._files))
+            self._write(self._line(event).encode("utf-8", "backslashreplace"))
 
     def close(self) -> None:
         """Every line is complete in itself."""

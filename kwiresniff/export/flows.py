@@ -8,7 +8,7 @@ from kwiresniff.results.flows import Flow
 
 
 def record_flow_json(flow: Flow) -> Json:
-    """What a client or a group has to do with a topic."""
+    """A flow: a client or a group at a topic."""
     return {
         "schema_version": SCHEMA_VERSION,
         "kind": "flow",

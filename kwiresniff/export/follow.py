@@ -1,4 +1,4 @@
-"""What ``follow`` tells as JSON-ready dicts, ``schema_version`` 1."""
+"""The events of ``follow`` as JSON-ready dicts, ``schema_version`` 1."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ encoder is ``bytes`` inside bodies, see ``kwiresniff.export.encode``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
@@ -27,17 +27,12 @@ def event_json(event: Event, files: Sequence[str] = ()) -> Json:
         return exchange_json(event, files)
     if isinstance(event, Connection):
         return connection_json(event)
-    assert isinstance(event, Problem)  # attempts come only to whoever asks for them
+    assert isinstance(event, Problem)  # attempts come only to sinks that ask for them
     return problem_json(event, files)
 
 
-def body_json(message: Message) -> Any:
-    """The body of a message, read from its JSON text where it has come as such."""
-    return message.body if message.text is None else orjson.loads(b"".join(message.text))
-
-
-def exchange_json(exchange: Exchange, files: Sequence[str] = (), body: Callable[[Message], Any] = body_json) -> Json:
-    """A request and its response; ``body`` gives the member of that name.
+def exchange_json(exchange: Exchange, files: Sequence[str] = ()) -> Json:
+    """A request and its response.
 
     ``files`` are the captures in reading order; with more than one, each message names the file its first packet
     is in. ``bytes`` in bodies stay ``bytes``. ``notes`` is there only when a plugin had something to say, ``proxied``
@@ -69,8 +64,8 @@ def exchange_json(exchange: Exchange, files: Sequence[str] = (), body: Callable[
         "outcome": exchange.outcome,
         "latency_ns": latency_ns,
         "timing": timing,
-        "request": None if request is None else message_json(request, files, body),
-        "response": None if response is None else message_json(response, files, body),
+        "request": None if request is None else message_json(request, files),
+        "response": None if response is None else message_json(response, files),
         "errors": errors_json(exchange),
         "problems": [frame_problem_json(problem) for problem in exchange.problems],
     }
@@ -80,7 +75,7 @@ def exchange_json(exchange: Exchange, files: Sequence[str] = (), body: Callable[
 
 
 def proxied_json(connection: Connection) -> Json:
-    """The member ``proxied``, where a proxy's preamble tells of client or broker."""
+    """The member ``proxied``, where a proxy's preamble names client or broker."""
     return {} if connection.proxied is None else {"proxied": connection.proxied}
 
 
@@ -92,7 +87,7 @@ def errors_json(exchange: Exchange) -> list[Json]:
     ]
 
 
-def message_json(message: Message, files: Sequence[str], body: Callable[[Message], Any]) -> Json:
+def message_json(message: Message, files: Sequence[str]) -> Json:
     """One frame: when, in which packets, how big, what it says."""
     result: Json = {"time": rfc3339(message.first_ns), "timestamp_ns": message.first_ns}
     if len(files) > 1:
@@ -101,7 +96,7 @@ def message_json(message: Message, files: Sequence[str], body: Callable[[Message
     result["last_packet"] = packet_number(message.last_packet)
     result["size_bytes"] = message.size_bytes
     result["header_version"] = message.header_version
-    result["body"] = body(message)
+    result["body"] = message.body if message.text is None else orjson.loads(b"".join(message.text))
     return result
 
 
@@ -182,7 +177,7 @@ def _sasl(facts: Json) -> Json:
 
 
 def problem_json(problem: Problem, files: Sequence[str] = ()) -> Json:
-    """Something that belongs to no exchange; its details become members of their own."""
+    """A problem outside of exchanges; its details become members."""
     result: Json = {
         "schema_version": SCHEMA_VERSION,
         "kind": "problem",
@@ -202,7 +197,7 @@ def problem_json(problem: Problem, files: Sequence[str] = ()) -> Json:
 
 
 def frame_problem_json(problem: Problem) -> Json:
-    """Something that is wrong inside an exchange."""
+    """A problem of an exchange."""
     code, message, offset, path, _, _, details = problem
     result: Json = {"code": code, "message": message, "offset": offset, "path": path}
     return _with_details(result, problem) if details else result
@@ -251,7 +246,7 @@ def stat_json(row: StatRow) -> Json:
 
 
 def names_json(names: Sequence[Name]) -> list[Json]:
-    """What an address is called, and where each name comes from."""
+    """The names of an address, each with its source."""
     return [{"name": one.name, "source": one.source} for one in names]
 
 
@@ -261,7 +256,7 @@ def of_cluster(cluster: str | None) -> Json:
 
 
 def software_json(software: tuple[str | None, str | None]) -> Json:
-    """The member with what a client calls itself."""
+    """The member with the software of a client."""
     name, version = software
     return {"client_software": None if name is None else {"name": name, "version": version or ""}}
 

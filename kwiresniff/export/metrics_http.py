@@ -22,7 +22,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 #: Connections at a time; who comes when there are so many is hung up on. A monitoring system has one or two.
 MAX_CONNECTIONS = 32
-#: How long one may last, whoever is slow: as long as Prometheus waits by default.
+#: Seconds that one may last: as long as Prometheus waits by default.
 MAX_SECONDS = 10
 #: Request line and headers. Browsers send 1 or 2 kB.
 MAX_REQUEST_BYTES = 16_384
@@ -56,7 +56,7 @@ class HttpServer(socketserver.ThreadingMixIn, WSGIServer):
         self._thread.start()
 
     def close(self) -> None:
-        """Nobody is answered any more."""
+        """Ends the server and its threads."""
         self.shutdown()
         self.server_close()
         self._thread.join()
@@ -84,7 +84,7 @@ class HttpServer(socketserver.ThreadingMixIn, WSGIServer):
             for request, end in self._ends.items():
                 if now > end:
                     with suppress(OSError):
-                        request.shutdown(socket.SHUT_RDWR)  # whoever reads or writes there is woken
+                        request.shutdown(socket.SHUT_RDWR)  # wakes the thread that reads or writes there
 
     def shutdown_request(self, request: Any) -> None:
         with self._lock:
@@ -92,7 +92,7 @@ class HttpServer(socketserver.ThreadingMixIn, WSGIServer):
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A peer that hangs up, or sends what is no request, is no news."""
+        """Nothing: a peer that hangs up, or sends no valid request, is not reported."""
 
     def _answer(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         refusal = self._refusal(environ)

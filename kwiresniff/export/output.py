@@ -46,7 +46,7 @@ class Output:
     """
 
     def __init__(self, path: str, stdout: BinaryIO | None = None, *, private: bool = False) -> None:
-        """``private``: a file that is not there yet is for nobody else to read, whatever the umask says."""
+        """``private``: a new file is readable by its owner alone, whatever the umask is."""
         self.path = path
         self._private = private
         self._temporary: str | None = None
@@ -119,7 +119,7 @@ class Output:
 
 
 def _private(path: str, flags: int) -> int:
-    """Opens a file that is not there yet; what somebody put there first, a link above all, is an error."""
+    """Opens a new file; a file or a link with its name is an error."""
     return os.open(path, flags | os.O_EXCL | os.O_NOFOLLOW, 0o600)
 
 

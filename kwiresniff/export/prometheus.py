@@ -49,7 +49,7 @@ class MetricsServer:
         self.address = _endpoint(str(bound[0]), int(bound[1]))
 
     def close(self) -> None:
-        """Nobody is answered any more."""
+        """Ends the server."""
         self._server.close()
 
 
@@ -58,7 +58,7 @@ def _endpoint(host: str, port: int) -> str:
 
 
 class _Collector:
-    """What prometheus_client asks at each visit."""
+    """A collector that prometheus_client calls at each scrape."""
 
     def __init__(self, collect: Callable[[], Iterable[Metric]]) -> None:
         self._collect = collect

@@ -36,6 +36,8 @@ class RowBuffer:
 
 def _array(values: Sequence[Any], kind: Any) -> Any:
     arrow = import_module("pyarrow")
+    if arrow.types.is_string(kind):  # text that is UTF-8 already is not decoded to be checked
+        return _array(values, arrow.binary()).view(kind)
     try:
         return arrow.array(values, kind)
     except (OverflowError, UnicodeEncodeError, arrow.ArrowInvalid):

@@ -299,22 +299,22 @@ TABLES: dict[str, tuple[Column, ...]] = {
     ),
 }
 
-#: What ``pipeline run`` can write. Groups, producers and records only when asked for: they have all bodies read, and
+#: The tables of ``pipeline run``. Groups, producers and records only when asked for: they have all bodies read, and
 #: records are most of the data. Audit only when there is something to hold clients against.
 WRITABLE = (
     "exchanges", "connections", "problems", "latency", "topic_latency", "errors", "clusters", "clients", "topics",
     "groups", "producers", "audit", "records",
 )  # fmt: skip
 WRITTEN = WRITABLE[: WRITABLE.index("groups")]
-#: What SQL of ``pipeline query`` may ask for: the tables, and a view that puts together ``topics`` and ``clusters``.
+#: The names in SQL of ``pipeline query``: the tables, and a view that joins ``topics`` and ``clusters``.
 QUERYABLE = (*WRITABLE, "logs")
-#: What the data source offers; the others are aggregates that only ``pipeline run`` writes.
+#: The tables of the data source; the others are aggregates that only ``pipeline run`` writes.
 READABLE = ("exchanges", "connections", "problems", "records", "segments")
-#: What is a folder in Parquet.
+#: The columns that are folders in Parquet.
 PARTITIONED_BY: dict[str, tuple[str, ...]] = {"exchanges": ("date",), "records": ("date",)}
 
 
-#: What of ``exchanges`` is known without a look into bodies.
+#: The columns of ``exchanges`` that are known from headers.
 HEADER_COLUMNS = frozenset({
     "date", "api", "time", "source", "connection_id", "client", "broker", "api_key", "api_version", "correlation_id",
     "client_id", "latency_ns", "request_ns", "response_ns",

@@ -6,21 +6,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import IO, Any, Protocol
-
-import orjson
+from typing import IO, Protocol
 
 from kwiresniff.errors import ExportError
-from kwiresniff.export.encode import json_line
+from kwiresniff.export.encode import json_line, json_text
+from kwiresniff.export.fast_json_lines import ExchangeLines
 from kwiresniff.export.flat import CsvWriter
 from kwiresniff.export.json_objects import event_json, exchange_json
 from kwiresniff.export.output import split_name
 from kwiresniff.export.parquet import ParquetWriter
-from kwiresniff.model import Event, Exchange, Message
+from kwiresniff.model import Event, Exchange
 
 
 class Writer(Protocol):
-    """What all formats offer."""
+    """The interface of all formats."""
 
     def write(self, event: Event) -> None:
         """Writes one event; formats that are one row per exchange pass over everything else."""
@@ -29,41 +28,22 @@ class Writer(Protocol):
         """Ends the document."""
 
 
-#: The place of a body that is text already: a byte that no JSON text has.
-_PLACE = b"\0"
-_FRAGMENT = orjson.Fragment(_PLACE)
-
-
-def event_pieces(event: Event, files: Sequence[str]) -> list[bytes]:
-    """The JSON object of an event and a newline, in pieces: a body that is text already is not copied."""
-    if not isinstance(event, Exchange):
-        return [json_line(event_json(event, files))]
-    texts = [message.text for message in (event.request, event.response) if message is not None and message.text]
-    if not texts:
-        return [json_line(exchange_json(event, files))]
-    try:
-        around = json_line(exchange_json(event, files, _body_or_place)).split(_PLACE)
-    except TypeError:  # a lone surrogate or a number of more than 64 bits, which orjson refuses
-        return [json_line(exchange_json(event, files))]
-    pieces = [around[0]]
-    for text, behind in zip(texts, around[1:], strict=True):
-        pieces += [*text, behind]
-    return pieces
-
-
-def _body_or_place(message: Message) -> Any:
-    return _FRAGMENT if message.text else message.body
-
-
 class JsonLinesWriter:
     """One JSON object a line, every kind of event."""
 
     def __init__(self, out: IO[bytes], files: Sequence[str] = ()) -> None:
-        self._out = out
+        self._write = out.write
         self._files = files
+        self._text_line = ExchangeLines(json_text, files).line
 
     def write(self, event: Event) -> None:
-        self._out.writelines(event_pieces(event, self._files))
+        if event.__class__ is not Exchange:
+            self._write(json_line(event_json(event, self._files)))
+        elif (pieces := self._text_line(event)) is None:
+            self._write(json_line(exchange_json(event, self._files)))
+        else:
+            for piece in pieces:
+                self._write(piece)
 
     def close(self) -> None:
         """Every line is complete in itself."""
@@ -73,19 +53,23 @@ class JsonArrayWriter:
     """One JSON array of the same objects, written as they come."""
 
     def __init__(self, out: IO[bytes], files: Sequence[str] = ()) -> None:
-        self._out = out
+        self._write = out.write
         self._files = files
+        self._text_line = ExchangeLines(json_text, files).line
         self._separator = b"[\n"
 
     def write(self, event: Event) -> None:
-        pieces = event_pieces(event, self._files)
-        pieces[-1] = pieces[-1][:-1]
-        self._out.write(self._separator)
-        self._out.writelines(pieces)
+        pieces = self._text_line(event) if isinstance(event, Exchange) else None
+        if pieces is None:
+            pieces = [json_line(event_json(event, self._files))]
+        self._write(self._separator)
+        for piece in pieces[:-1]:
+            self._write(piece)
+        self._write(pieces[-1][:-1])
         self._separator = b",\n"
 
     def close(self) -> None:
-        self._out.write(b"[]\n" if self._separator == b"[\n" else b"\n]\n")
+        self._write(b"[]\n" if self._separator == b"[\n" else b"\n]\n")
 
 
 #: Formats by the ending of a file's name.

@@ -20,8 +20,6 @@ from kwiresniff.pipeline.rows import Row
 #: Keys counted before they are written out; with its histogram a key takes some 5 kB, so a table stays below 50 MB.
 MAX_KEYS: Final = 10_000
 _MINUTE_NS: Final = 60_000_000_000
-#: Connections and topics for which it is remembered which row they counted for last; then all are forgotten.
-MAX_REMEMBERED: Final = 4_096
 
 
 @final
@@ -66,18 +64,6 @@ class _Counts:
 
 
 @final
-class _Last:
-    """The rows that the exchanges of an API on a connection counted for last: most often the next one's, too."""
-
-    def __init__(self, minute: int, client_id: str | None, waiting: str, counts: _Counts) -> None:
-        self.minute = minute
-        self.client_id = client_id
-        self.waiting = waiting
-        self.counts = counts
-        self.by_topic: dict[str, _Counts] = {}
-
-
-@final
 class Aggregates:
     """The tables ``latency``, ``topic_latency`` and ``errors`` of one unit, those of them that are ``wanted``."""
 
@@ -87,8 +73,6 @@ class Aggregates:
         self._by_client: dict[Row, _Counts] = defaultdict(_Counts)
         self._by_topic: dict[Row, _Counts] = defaultdict(_Counts)
         self._errors: dict[Row, list[int]] = {}  # how many exchanges, how often in them
-        self._last: dict[int, _Last] = {}
-        self._remembered = 0
 
     def add(self, exchange: Exchange, topics: list[str]) -> None:
         """Counts one exchange, for each of its topics too."""
@@ -96,28 +80,12 @@ class Aggregates:
             self._add_errors(exchange)
         if not self._counts_latency:
             return
-        minute = seen_ns(exchange) // _MINUTE_NS
-        key = (exchange.connection.id << 16) + exchange.api_key
-        last = self._last.get(key)
-        if (
-            last is None
-            or last.minute != minute
-            or last.client_id != exchange.client_id
-            or last.waiting != exchange.waiting
-        ):
-            last = self._place(exchange, minute)
-            if self._is_room():
-                self._last[key] = last
-        last.counts.add(exchange)
+        connection = exchange.connection
+        minute, api, waiting = seen_ns(exchange) // _MINUTE_NS, exchange.api or None, exchange.waiting or None
+        host, broker = host_of(connection.client), connection.broker
+        self._by_client[minute, api, exchange.client_id, host, broker, waiting].add(exchange)
         for topic in topics:
-            counts = last.by_topic.get(topic)
-            if counts is None:
-                api, waiting = exchange.api or None, exchange.waiting or None
-                row: Row = (minute, topic, api, exchange.connection.broker, waiting)
-                counts = self._by_topic[row]
-                if self._is_room():
-                    last.by_topic[topic] = counts
-            counts.add(exchange)
+            self._by_topic[minute, topic, api, broker, waiting].add(exchange)
 
     def _add_errors(self, exchange: Exchange) -> None:
         connection = exchange.connection
@@ -127,24 +95,6 @@ class Aggregates:
             counts = self._errors.setdefault((*head, *kind, *tail), [0, 0])
             counts[0] += 1
             counts[1] += times
-
-    def _place(self, exchange: Exchange, minute: int) -> _Last:
-        connection = exchange.connection
-        api, waiting = exchange.api or None, exchange.waiting or None
-        row: Row = (minute, api, exchange.client_id, host_of(connection.client), connection.broker, waiting)
-        return _Last(minute, exchange.client_id, exchange.waiting, self._by_client[row])
-
-    def _is_room(self) -> bool:
-        """Whether one more can be remembered; where it cannot, all are forgotten."""
-        self._remembered += 1
-        if self._remembered <= MAX_REMEMBERED:
-            return True
-        self._forget()
-        return False
-
-    def _forget(self) -> None:
-        self._last.clear()
-        self._remembered = 0
 
     def full(self) -> bool:
         """Whether it is time to ``take`` what was counted so far."""
@@ -159,7 +109,6 @@ class Aggregates:
         for key, times in self._errors.items() if "errors" in self._wanted else ():
             yield "errors", (micros_of(key[0] * _MINUTE_NS), *key[1:], *times)
         self._errors.clear()
-        self._forget()
 
 
 def _sketch(one: Histogram) -> Row:

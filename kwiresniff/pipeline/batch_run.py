@@ -27,7 +27,7 @@ from kwiresniff.pipeline.unit_reader import Settings
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a run has to do: ``units`` are left, ``stale`` are commits that do not hold any more."""
+    """The work of a run: ``units`` are left, ``stale`` are commits that do not hold any more."""
 
     units: tuple[WorkUnit, ...]
     stale: tuple[str, ...]

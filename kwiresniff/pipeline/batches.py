@@ -17,7 +17,7 @@ from kwiresniff.pipeline.unit_reader import Pass, Settings, UnitReader
 #: Rows of a batch for Spark. Large bodies end it sooner: a batch is held as rows, as columns and on the way.
 BATCH_ROWS = 4_096
 BATCH_BYTES = 8 << 20
-#: Columns that tell what bodies speak of.
+#: Columns with names from bodies.
 ENTITY_COLUMNS = frozenset({"topics", "partitions", "groups"})
 
 

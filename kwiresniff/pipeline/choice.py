@@ -24,7 +24,7 @@ def _day(exchange: Exchange) -> str | None:
     return None if day is None else date.fromordinal(EPOCH_ORDINAL + day).isoformat()
 
 
-#: What conditions may be on: what is known of an exchange before its bodies are read.
+#: The columns of conditions: those that are known before bodies are read.
 COLUMNS: dict[str, Callable[[Exchange], str | None]] = {
     "api": lambda exchange: exchange.api or None,
     "client": lambda exchange: exchange.connection.client,
@@ -44,7 +44,7 @@ def fits(conditions: Iterable[Condition], exchange: Exchange) -> bool:
 
 
 def conditions(filters: Iterable[Any]) -> list[Condition]:
-    """What of Spark's filters, all of which must hold, can be said of an exchange before its bodies are read.
+    """The conditions among Spark's filters, all of which must hold, that are known before bodies are read.
 
     They are ``pyspark.sql.datasource`` filters, told apart by the names of their classes.
     """

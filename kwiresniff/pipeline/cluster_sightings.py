@@ -1,4 +1,4 @@
-"""Which cluster each broker was, and when: a unit may learn an id late, or never, that another unit is told."""
+"""The cluster of each broker over time: a unit may learn an id late, or never, that another unit sees."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kwiresniff.model import Exchange
 
 
 class Sighting(NamedTuple):
-    """A broker, by its address, as one of a cluster, by its key and its id (empty where it was not told). ``last_ns``
+    """A broker, by its address, as one of a cluster, by its key and its id (empty where it is not known). ``last_ns``
     is -1 for a broker that others name and nobody has spoken to.
     """
 

@@ -49,7 +49,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """What source ``other`` alone has of a connection: of ``flow`` and of the way back, ranges of sequence numbers.
+    """The part of a connection that source ``other`` alone has: ranges of sequence numbers of ``flow`` and its reverse.
 
     A range is its start and its length. ``syns`` tells for each way whether the SYN is lacking, too. It passed there
     from ``first_ns`` to ``last_ns``; ``shift_ns`` added to the times there gives those on the clock of who lacks it.
@@ -65,7 +65,7 @@ class Filled:
 
 
 def shared(by_source: dict[str, list[ObservedConnection]]) -> tuple[dict[str, list[LeftOut]], dict[str, list[Filled]]]:
-    """What each source leaves to another one, and what each takes from others."""
+    """The connections that each source leaves to another one, and the parts that each takes from others."""
     by_flow: dict[str, list[tuple[str, ObservedConnection]]] = {}
     for source in sorted(by_source):
         for one in by_source[source]:
@@ -92,7 +92,7 @@ def shared(by_source: dict[str, list[ObservedConnection]]) -> tuple[dict[str, li
 
 
 def _clocks(groups: Iterable[list[tuple[str, ObservedConnection]]]) -> dict[tuple[str, str], int]:
-    """By how much the clock of the second source is ahead of that of the first, as connections of both tell."""
+    """How far the clock of the second source is ahead of that of the first, by connections that both captured."""
     found: dict[tuple[str, str], list[int]] = {}
     for same in groups:
         by_initial: dict[tuple[int, int], list[tuple[str, ObservedConnection]]] = {}
@@ -110,7 +110,7 @@ def _clocks(groups: Iterable[list[tuple[str, ObservedConnection]]]) -> dict[tupl
 
 
 def _ahead(one: ObservedConnection, other: ObservedConnection) -> int | None:
-    """How far the other's clock is ahead, None when nothing tells: the way there and back are taken for equally long.
+    """How far the other's clock is ahead, None when it is not known; both ways are taken for equally long.
 
     Of a handshake both ends have the same moment in the middle; else both directions have passed the same numbers.
     """
@@ -152,7 +152,7 @@ def _hull(parts: tuple[Range, ...]) -> Range:
 
 
 def _ahead_of(one: ObservedConnection, other: ObservedConnection, way: int) -> int:
-    """What to add to a place in the other's parts to have it in the one's."""
+    """The offset from places in the other's parts to places in the one's."""
     ahead = (other.first[way] - one.first[way]) & SEQ_MASK
     return ahead - (SEQ_MASK + 1) if ahead >= SEQ_HALF else ahead
 
@@ -163,7 +163,7 @@ def _rank(one: ObservedConnection) -> tuple[int, int]:
 
 
 def _filled(source: str, kept: ObservedConnection, other: ObservedConnection, ahead_ns: int | None) -> Filled | None:
-    """What ``other``, seen by ``source``, has more; None when that is nothing, or cannot be told.
+    """The part that ``other``, seen by ``source``, has besides; None when there is none, or it is not known.
 
     It must come in time, so the clocks must be known; and numbers come round again, so they must not have.
     """

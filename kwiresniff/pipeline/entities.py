@@ -39,36 +39,16 @@ class Entities:
     def find(self, exchange: Exchange) -> None:
         """Fills the lists with the names in ``exchange``."""
         self.topics, self.partitions, self.groups, self.transactional_ids = [], [], [], []
-        request, response = exchange.request, exchange.response
-        if request is not None:
-            self._message(exchange, request)
-        if response is not None:
-            self._message(exchange, response)
-        if exchange.topics:
-            for name in exchange.topics:
-                self._topic(name)
-        fetched = exchange.fetched
-        if fetched is not None:
-            self._session(fetched)
-        if len(self.topics) > 1:
-            self.topics = list(dict.fromkeys(self.topics))
-        if len(self.partitions) > 1:
-            self.partitions = list(dict.fromkeys(self.partitions))
-        if len(self.groups) > 1:
-            self.groups = list(dict.fromkeys(self.groups))
-        if len(self.transactional_ids) > 1:
-            self.transactional_ids = list(dict.fromkeys(self.transactional_ids))
-
-    def _topic(self, name: str) -> None:
-        """One more topic. Most exchanges name one, twice or thrice; others that come again go in the end."""
-        topics = self.topics
-        if not topics or topics[-1] != name:
-            topics.append(name)
-
-    def _partition(self, index: int) -> None:
-        partitions = self.partitions
-        if not partitions or partitions[-1] != index:
-            partitions.append(index)
+        for message in (exchange.request, exchange.response):
+            if message is not None:
+                self._message(exchange, message)
+        self.topics += exchange.topics or ()
+        if exchange.fetched is not None:
+            self._session(exchange.fetched)
+        self.topics = list(dict.fromkeys(self.topics))
+        self.partitions = list(dict.fromkeys(self.partitions))
+        self.groups = list(dict.fromkeys(self.groups))
+        self.transactional_ids = list(dict.fromkeys(self.transactional_ids))
 
     def _session(self, fetched: FetchedTopics) -> None:
         """Adds the first topics and partitions of a session."""
@@ -82,10 +62,8 @@ class Entities:
             if chars > MAX_SESSION_CHARS:
                 is_cut = True
                 break
-            self._topic(topic)
-        for index in numbers[:MAX_OF_SESSION]:
-            if LEAST_INDEX <= index <= MOST_INDEX:
-                self._partition(index)
+            self.topics.append(topic)
+        self.partitions += [index for index in numbers[:MAX_OF_SESSION] if LEAST_INDEX <= index <= MOST_INDEX]
         self.cut += is_cut
 
     def _message(self, exchange: Exchange, message: Message) -> None:
@@ -100,31 +78,19 @@ class Entities:
             self._body(exchange, body)
 
     def _digest(self, digest: Digest) -> None:
-        if digest.topics is not None:
-            for name in digest.topics:
-                self._topic(name)
-        if digest.topic_ids is not None:
-            for topic_id in digest.topic_ids:
-                self._topic(self._topic_name(topic_id) or topic_id)
-        if digest.parts is not None:
-            for topic in digest.parts:
-                for partition in topic.partitions:
-                    self._partition(partition.index)
-        if digest.partitions is not None:
-            for index in digest.partitions:
-                self._partition(index)
-        if digest.groups is not None:
-            self.groups += digest.groups
-        if digest.transactional_ids is not None:
-            self.transactional_ids += digest.transactional_ids
+        self.topics += digest.topics or ()
+        for topic_id in digest.topic_ids or ():
+            self.topics.append(self._topic_name(topic_id) or topic_id)
+        for topic in digest.parts or ():
+            self.partitions += [partition.index for partition in topic.partitions]
+        self.partitions += digest.partitions or ()
+        self.groups += digest.groups or ()
+        self.transactional_ids += digest.transactional_ids or ()
 
     def _body(self, exchange: Exchange, body: Body) -> None:
         names = names_of(body, self._topic_name)
         if not exchange.topics:
-            for name in names.topics:
-                self._topic(name)
-        for index in partitions_of(body):
-            if LEAST_INDEX <= index <= MOST_INDEX:
-                self._partition(index)
+            self.topics += names.topics
+        self.partitions += [index for index in partitions_of(body) if LEAST_INDEX <= index <= MOST_INDEX]
         self.groups += names.groups
         self.transactional_ids += names.transactional_ids

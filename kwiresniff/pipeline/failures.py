@@ -13,16 +13,16 @@ from kwiresniff.errors import KwiresniffError
 
 #: Seconds between two looks at what is done.
 _POLL_SECONDS = 0.5
-#: An error of ours at the end of a stack that Spark tells.
+#: An error of this package at the end of a stack that Spark reports.
 _OURS = re.compile(r"^kwiresniff\.[\w.]+Error: (.+)$", re.MULTILINE)
 #: The first line of a stack of Python's, and the last one, with or without a module before the name of the error.
 _STACK = "Traceback (most recent call last):"
 _PYTHON = re.compile(r"^((?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt)\b(?:: .+)?)$", re.MULTILINE)
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
 _NO_PYTHON = re.compile(r'Cannot run program "([^"]*)"')
-#: What stands before the error of a call from Python to Java.
+#: The text before the error of a call from Python to Java.
 _CALL = "An error occurred while calling "
-#: What Java puts before what was wrong first, and the class of an error before its message.
+#: The text before the cause of a Java error, and the class of an error before its message.
 _CAUSE = "Caused by: "
 _JAVA_NAME = re.compile(r"^(?:Caused by)?:? ?(?:[\w$]+\.)+[\w$]+: (?=\S)")
 #: A message of Spark may list every column there is.

@@ -24,7 +24,7 @@ from kwiresniff.errors import CaptureError
 from kwiresniff.pipeline.output_store import numbered, replace_json
 from kwiresniff.pipeline.plan import File, plain_name, series_path
 
-#: How much of a file tells whether another one stands under its name now: a file header and a packet or two.
+#: The bytes that distinguish a file from another one of its name: a file header and a packet or two.
 _HEAD_BYTES = 4096
 
 
@@ -107,7 +107,7 @@ class FileWatcher:
         known = {path: asdict(taken) for path, taken in self._known.items()}
         replace_json(self._known_path, {"round": self.first, "files": known})
         for number, path in numbered(self._rounds, ".json"):
-            # The last one stays: it tells whether all is finished.
+            # The last one stays: it has whether all is finished.
             if number <= until and number < self.last:
                 os.unlink(path)
 

@@ -20,7 +20,7 @@ from kwiresniff.pipeline.failures import spark_errors
 from kwiresniff.pipeline.plan import File
 
 _URI = re.compile(r"^[a-zA-Z][a-zA-Z0-9+.-]+:/")
-#: What is left free on the disk that takes the copies, for the output.
+#: Bytes that stay free for the output on the disk with the copies.
 _SPARE_BYTES = 1 << 30
 
 

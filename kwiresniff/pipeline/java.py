@@ -22,18 +22,18 @@ from zlib import crc32
 from kwiresniff.errors import KwiresniffError
 from kwiresniff.pipeline.atomic_files import replace_bytes
 
-#: What Spark 4 runs on.
+#: The oldest Java of Spark 4.
 MIN_JAVA = 17
-#: Seconds; a Java that does not tell its version by then is none we want.
+#: Seconds for a Java to print its version.
 _TIMEOUT = 20
 #: Seconds for an archive of Java's own classes; without one the start is slower, no more.
 _DUMP_TIMEOUT = 60
 #: Seconds in which an archive that was asked for is left to who asked: to write one takes ten of both cores, and behind
 #: whatever else there is to do.
 _WRITING_SECONDS = 300
-#: An archive that nobody has used for so long goes: they take 150 MB, and each installation of Spark has its own.
+#: An archive that was not used for so long is removed: it takes 150 MB, and each installation of Spark has its own.
 _UNUSED_SECONDS = 30 * 86_400
-#: What ``nice`` calls it.
+#: In the units of ``nice``.
 _LEAST_PRIORITY = 19
 
 #: Spark's launcher always asks for a module that the small runtime from PyPI does not have, that every other one

@@ -35,7 +35,7 @@ MAX_FILE_NAMES = 4_096
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What one task does: the new files of a source. ``round`` is the last of the rounds they were taken in.
+    """The work of one task: the new files of a source. ``round`` is the last of the rounds they were taken in.
 
     ``grown`` are files read before that were not finished, with the bytes left out. ``finish`` ends what is open.
     """
@@ -58,7 +58,7 @@ class Batch:
 
 
 class States:
-    """What the connections of a source left open, by round: ``FOLDER/SOURCE/00000007.state``.
+    """The state of the open connections of a source, by round: ``FOLDER/SOURCE/00000007.state``.
 
     A line of JSON about the source, then the analyzer as ``kwiresniff.session.checkpoint`` writes it. They are open to
     the users to whom ``FOLDER`` is.
@@ -125,7 +125,7 @@ def batches(rounds: Iterable[Round], last: int, watched: str, grouping: str, fol
 
 
 def source_name(path: str, watched: str, grouping: str) -> str:
-    """The source that a file belongs to, told from its name alone."""
+    """The source that a file belongs to by its name."""
     if grouping == "one":
         return os.path.join(os.path.abspath(watched), "*")
     return plain_name(path) if grouping == "file" else series_path(path)
@@ -194,7 +194,7 @@ class BatchReading(Pass):
         return about, dump(self._analyzer)
 
     def restart(self) -> None:
-        """Drops the open connections, which cannot be trusted any more: they begin anew, in mid-stream, under new
+        """Drops the open connections, whose state is not valid any more: they begin again, in mid-stream, under new
         numbers.
         """
         connections = self._analyzer.connections

@@ -138,7 +138,7 @@ class OutputStore:
         with suppress(FileNotFoundError):
             os.unlink(os.path.join(self.out, "manifest.json"))
         if not keep_folder:
-            with suppress(OSError):  # somebody has put a file there
+            with suppress(OSError):  # another program has put a file there
                 os.rmdir(self.out)
 
     @contextmanager
@@ -200,7 +200,7 @@ class OutputStore:
         os.makedirs(self._staging, exist_ok=True)
 
     def write_manifest(self, manifest: dict[str, Any]) -> None:
-        """What the whole folder holds, in numbers."""
+        """Writes the counts of the whole folder."""
         replace_json(os.path.join(self.out, "manifest.json"), manifest)
 
     def files(self, table: str) -> list[str]:

@@ -59,7 +59,7 @@ class File:
 
     @property
     def name(self) -> str:
-        """What the user calls it."""
+        """The name that the user gave."""
         return self.origin or self.path
 
 
@@ -94,7 +94,7 @@ class CaptureSeries:
 
 @dataclass(frozen=True, slots=True)
 class WorkUnit:
-    """What one task does: shard ``shard`` of ``shards`` of a source."""
+    """The work of one task: shard ``shard`` of ``shards`` of a source."""
 
     source: CaptureSeries
     shard: int = 0
@@ -183,7 +183,7 @@ def series_name(name: str) -> tuple[str, bool]:
 
 
 def series_path(path: str) -> str:
-    """The path of the series that a file belongs to, as its name tells."""
+    """The path of the series that a file belongs to by its name."""
     folder, name = os.path.split(path)
     return os.path.join(folder, series_name(name)[0])
 

@@ -13,7 +13,7 @@ from kwiresniff.pipeline.aggregate import merged
 from kwiresniff.pipeline.failures import spark_errors
 from kwiresniff.pipeline.output_store import OutputStore
 
-#: What Hadoop takes for patterns, and its own way to say that it is none.
+#: The characters of Hadoop's patterns and of its escapes.
 _PATTERN = re.compile(r"[\\*?\[\]{}]")
 
 

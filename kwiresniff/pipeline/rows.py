@@ -29,7 +29,6 @@ from kwiresniff.pipeline.cluster_sightings import Sighting
 from kwiresniff.pipeline.entities import Entities
 from kwiresniff.pipeline.exchange_row import exchange_row
 from kwiresniff.pipeline.moments import day_of, micros_of, nanos_of
-from kwiresniff.pipeline.shards import ConnectionNumbers
 from kwiresniff.results.clients import AuditRow, Client
 from kwiresniff.results.groups import GroupEvent
 from kwiresniff.results.producers import Producer
@@ -40,7 +39,7 @@ Row = tuple[Any, ...]
 
 #: Where the partition index stands beside a record set, in this order.
 _PARTITION_FIELDS = ("partition_index", "index", "partition")
-#: What ``records`` has of the batch that a record came in.
+#: The columns of ``records`` from the batch of a record.
 _BATCH_FIELDS = ("compression", "producer_id", "is_transactional", "is_control")
 
 
@@ -56,11 +55,12 @@ class Rows:
         self._source = source
         self._files = files
         self.topic_name = topic_name
-        self._numbers = ConnectionNumbers(shard, shards)
+        self._shard = shard
+        self._shards = shards
 
     def exchange(self, exchange: Exchange, entities: Entities) -> Row:
         """The row of ``exchanges``; ``entities`` are the names in the exchange."""
-        return exchange_row(exchange, self._source, self._numbers.of(exchange.connection.id), entities, self._files)
+        return exchange_row(exchange, self._source, self._number(exchange.connection.id), entities, self._files)
 
     def connection(self, connection: Connection) -> Row:
         """The row of ``connections``."""
@@ -236,7 +236,7 @@ class Rows:
         )
 
     def _decoded(self, record: Body, part: str) -> str | None:
-        """What a key or value was decoded to, as JSON, or None."""
+        """A decoded key or value as JSON, or None."""
         decoded = record.get("decoded")
         member = decoded.get(part) if isinstance(decoded, dict) else None
         return None if member is None else self._json(member)
@@ -250,13 +250,17 @@ class Rows:
         found = {}
         for name, value in details.items():
             if name == "connection":
-                found["connection_id"] = self._numbers.of(value) if isinstance(value, int) else value
+                found["connection_id"] = self._number(value) if isinstance(value, int) else value
             else:
                 found[name] = value
         return found
 
+    def _number(self, connection: int) -> int:
+        """The number in tables of the connection that its task gave the number ``connection``, from 1."""
+        return (connection - 1) * self._shards + self._shard + 1
+
     def _place(self, connection: Connection) -> Row:
-        return (self._source, self._numbers.of(connection.id), connection.client, connection.broker)
+        return (self._source, self._number(connection.id), connection.client, connection.broker)
 
     def _file(self, reference: int) -> str:
         return self._files[file_index(reference)]

@@ -22,7 +22,7 @@ MAX_MARKS = 8
 
 
 class SequenceRanges:
-    """Ranges of the stream that segments have brought, in order, none touching another.
+    """The received ranges of a stream, in order, none touching another.
 
     ``first`` is the sequence number of place 0, -1 before any; ``size`` counts different bytes, holes never. ``marks``
     are times by sequence number.
@@ -82,7 +82,7 @@ class SequenceRanges:
 
 
 def lacking(has: Iterable[Range], wanted: Iterable[Range]) -> Iterator[Range]:
-    """What of the wanted ranges is in none of those that one has; both in order."""
+    """The parts of the wanted ranges that are in none of the others; both in order."""
     there = list(has)
     for start, end in wanted:
         for have_start, have_end in there:

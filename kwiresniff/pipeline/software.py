@@ -17,7 +17,7 @@ _PACKAGES = ("cramjam", "google_crc32c", "lz4", "opentelemetry.proto", "zstandar
 
 
 def software() -> tuple[str, ...]:
-    """What is installed here."""
+    """The software that is installed here."""
     return (f"kwiresniff {__version__}", *(name for name in _PACKAGES if _is_there(name)))
 
 

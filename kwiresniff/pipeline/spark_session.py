@@ -25,7 +25,7 @@ CONNECT_PORT = 15002
 CONNECT_TIMEOUT_S = 10
 #: Spark's setting without which a data source must not have ``pushFilters``.
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
-#: What Spark allows a task on a cluster.
+#: The attempts of a task on a cluster, Spark's default.
 TASK_ATTEMPTS = 4
 #: Variables of the environment that name a folder or a program to start Spark with.
 _PATHS = ("HADOOP_CONF_DIR", "JAVA_HOME", "PYSPARK_PYTHON", "SPARK_CONF_DIR", "SPARK_HOME")
@@ -109,7 +109,7 @@ def _connected(builder: Any, remote: str) -> Any:
 
 
 def _reach(host: str, port: int) -> None:
-    """Raises OSError when nobody accepts a connection there."""
+    """Raises OSError when no connection is accepted there."""
     socket.create_connection((host, port), CONNECT_TIMEOUT_S).close()
 
 

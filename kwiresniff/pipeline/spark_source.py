@@ -41,7 +41,7 @@ from kwiresniff.pipeline.stream_source import TableStream, Wanted
 from kwiresniff.pipeline.unit_reader import Settings
 from kwiresniff.plugins import PluginOptions
 
-#: Tasks to aim at when nobody says how many there may be.
+#: Tasks to aim at by default.
 PARALLELISM = 8
 
 
@@ -117,7 +117,7 @@ class CaptureSource(DataSource):
         return rules
 
     def _names(self, option: str) -> list[str]:
-        """What an option lists, separated by commas."""
+        """The values of an option, separated by commas."""
         return [name.strip() for name in self.options.get(option, "").split(",") if name.strip()]
 
     def _choice(self, option: str, choices: Sequence[str], default: str = "") -> str:
@@ -152,7 +152,7 @@ class _TableReader(DataSourceReader):
 
 class _PushingReader(_TableReader):
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
-        """What can be told of an exchange before its bodies are read spares reading them; Spark asks once more."""
+        """Takes the conditions that are known before bodies are read; Spark tests all of them again."""
         wanted = self._wanted
         if wanted.table in ("exchanges", "records"):
             settings = replace(wanted.settings, pushed=tuple(conditions(filters)))

@@ -85,7 +85,7 @@ class _RoundsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 yield from self.batch(partition.value)
 
     def batch(self, batch: Batch) -> Iterator[Any]:
-        """What a batch of a source gives."""
+        """The rows of a batch of a source."""
         raise NotImplementedError
 
     def commit(self, end: dict[str, int]) -> None:
@@ -105,7 +105,7 @@ class _WatchReader(_RoundsReader):
 
 
 class Wanted(NamedTuple):
-    """What a query wants of captures: ``columns`` of a table, in whose order; of a stream ``paths`` is one folder."""
+    """The wishes of a query: ``columns`` of a table, in whose order; of a stream ``paths`` is one folder."""
 
     table: str
     columns: tuple[str, ...]

@@ -18,7 +18,7 @@ from kwiresniff.export.row_buffer import RowBuffer
 from kwiresniff.export.table_columns import PARTITIONED_BY, TABLES, arrow_schema
 from kwiresniff.pipeline.rows import Row
 
-#: What a unit holds before it writes the fullest folder; a process then takes some 200 MB at most.
+#: Bytes of rows that a unit holds before it writes the fullest buffer; a process then takes some 200 MB at most.
 BUFFER_BYTES = 16 << 20
 #: Days one unit may make folders for. A capture may claim any times; those of honest ones span days.
 MAX_PARTITIONS = 4_096
@@ -28,9 +28,9 @@ MAX_OPEN = 16
 MIN_GROUP_ROWS = 4_096
 #: Rows of a column that become a page at once, not put together from pieces: more than there are exchanges in 16 MB.
 PAGE_ROWS = 1 << 15
-#: What Hive, and so Spark, calls the folder of rows without a value.
+#: Hive's and Spark's name of the folder of rows without a value.
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
-#: Columns whose values hardly repeat, and in which nobody looks for a range.
+#: Columns whose values hardly repeat, and that no query restricts to a range.
 _TEXTS = frozenset({"request_body", "response_body", "problems", "details", "value", "key", "headers"})
 
 
@@ -179,7 +179,7 @@ def _options(schema: Any) -> dict[str, Any]:
 
 
 def _truth_values(types: Any, path: str, kind: Any) -> Iterator[str]:
-    """What Parquet calls the columns of truth values in a column."""
+    """The Parquet paths of the truth values in a column."""
     if types.is_boolean(kind):
         yield path
     elif types.is_list(kind):

@@ -27,7 +27,7 @@ from kwiresniff.pipeline.choice import Condition, fits
 from kwiresniff.pipeline.deduplication import LeftOut, with_filled, without
 from kwiresniff.pipeline.plan import File, WorkUnit, file_at
 from kwiresniff.pipeline.rows import Rows
-from kwiresniff.pipeline.shards import ShardSink, members, only_shard
+from kwiresniff.pipeline.shards import only_shard
 from kwiresniff.pipeline.software import check_software
 from kwiresniff.plugins import Plugins
 from kwiresniff.plugins.hooks import NO_OPTIONS, PluginOptions
@@ -70,8 +70,8 @@ class Settings:
         return self if {"exchanges", "records"}.intersection(tables) else replace(self, depth="bodies")
 
     def reading(self, *, text: bool = False) -> Reading:
-        """What reads connections; with ``text`` bodies may come as JSON text, if nobody looks into them. What they
-        speak of comes as digests then, and where records are not decoded.
+        """The reading of connections. With ``text`` bodies may come as JSON text, and their names as digests; without
+        decoded records names come as digests, too.
 
         Raises KwiresniffError where not the same software is installed as where the work was planned.
         """
@@ -164,7 +164,7 @@ class Pass:
         yield from found.take()
 
     def counts(self) -> dict[str, Any]:
-        """What was read (``counts_of``), how many files are no captures, and which files were not read."""
+        """The counts of ``counts_of``, how many files are no captures, and which files were not read."""
         raise NotImplementedError
 
     def _read(self, sink: Sink) -> Iterator[None]:
@@ -224,7 +224,7 @@ class UnitReader(Pass):
     def _read(self, sink: Sink) -> Iterator[None]:
         try:
             yield from self._analyzer.read(self._feed())
-        except BaseException:  # whoever stops in the middle has no more use for the file either
+        except BaseException:  # a reading that stops in the middle closes the file, too
             if self._captures is not None:
                 self._captures.close()
             raise
@@ -235,15 +235,11 @@ class UnitReader(Pass):
                 sink.on_problem(problem)
 
     def _feed(self) -> Callable[[SegmentSink], bool]:
-        """A source that gives its segments itself is quicker; one is asked for them that are changed on their way."""
-        captures, unit = self._captures, self._unit
-        if captures is None or unit.source.left_out or self._others:
+        """A function that feeds the segments to the analyzer."""
+        unit = self._unit
+        if self._captures is None or unit.shards > 1 or unit.source.left_out or self._others:
             return feed_of(self.segments())
-        feed = feed_from(captures)
-        if unit.shards == 1:
-            return feed
-        has = members(unit.shard, unit.shards)
-        return lambda sink: feed(ShardSink(sink, has))
+        return feed_from(self._captures)
 
     def _open(self) -> SegmentSource | None:
         good = self._readable(self._unit.source.files)

@@ -12,16 +12,16 @@ from kwiresniff.analysis.producer_ledger import ProducerLedger
 from kwiresniff.analysis.topic_traffic import TopicTraffic
 from kwiresniff.identity.addresses import AddressBook
 from kwiresniff.identity.clusters import Clusters
-from kwiresniff.model import Connection, Event, Exchange, Problem, Sink
+from kwiresniff.model import Connection, Exchange, Problem, Sink
 from kwiresniff.pipeline.aggregate import Aggregates
 from kwiresniff.pipeline.cluster_sightings import ClusterSightings
 from kwiresniff.pipeline.entities import Entities
-from kwiresniff.pipeline.rows import Row, Rows, rows_of
+from kwiresniff.pipeline.rows import Row, Rows
 from kwiresniff.pipeline.table_writer import TableWriter
 
 
 class UnitTables(Sink):
-    """What is wanted of a unit's events. ``target`` is the release that clients are held against."""
+    """Fills the wanted tables from the events of a unit. ``target`` is the release of the audit."""
 
     def __init__(
         self, rows: Rows, writer: TableWriter, tables: Sequence[str], target: str | None, clusters: Clusters
@@ -48,36 +48,12 @@ class UnitTables(Sink):
     def on_connection(self, connection: Connection) -> None:
         if self._inventory is not None:
             self._inventory.connection(connection)
-        self._put_event(connection)
+        if "connections" in self._wanted:
+            self._writer.add("connections", self._rows.connection(connection))
 
     def on_problem(self, problem: Problem) -> None:
-        self._put_event(problem)
-
-    def _put_event(self, event: Event) -> None:
-        for table in ("connections", "problems"):
-            if table in self._wanted:
-                self._put(table, rows_of(table, event, self._rows))
-
-    def finish(self) -> None:
-        """Writes what comes of all events together."""
-        if self._aggregates is not None:
-            self._take(self._aggregates)
-        if "clusters" in self._wanted:
-            self._put("clusters", map(self._rows.cluster, self._sightings.all()))
-        if self._inventory is not None:
-            self._take_clients(self._inventory)
-        if self._topics is not None:
-            self._take_topics(self._topics)
-        if self._groups is not None:
-            self._take_groups(self._groups)
-        if self._producers is not None:
-            self._take_producers(self._producers)
-        cut = self._entities.cut
-        what = (
-            f"too many topics: {cut} fetches belong to sessions with more topics or partitions than the tables "
-            "exchanges and topic_latency list for one"
-        )
-        self._tell(cut, Problem("too_many_topics", what))
+        if "problems" in self._wanted:
+            self._writer.add("problems", self._rows.problem(problem))
 
     def on_exchange(self, exchange: Exchange) -> None:
         entities = self._entities
@@ -103,24 +79,35 @@ class UnitTables(Sink):
         if self._records:
             self._put("records", self._rows.records(exchange))
 
-    def _put(self, table: str, rows: Iterable[Row]) -> None:
-        for row in rows:
-            self._writer.add(table, row)
-
-    def _tell(self, count: int, problem: Problem) -> None:
-        """Reports what there was too much of, if there was."""
-        if count:
-            self.on_problem(problem)
-
-    def _take(self, aggregates: Aggregates) -> None:
-        for table, row in aggregates.take():
-            self._writer.add(table, row)
+    def finish(self) -> None:
+        """Writes the tables of all events together."""
+        rows, only = self._rows, self._sightings.only
+        if self._aggregates is not None:
+            self._take(self._aggregates)
+        if "clusters" in self._wanted:
+            self._put("clusters", map(rows.cluster, self._sightings.all()))
+        if self._inventory is not None:
+            self._take_clients(self._inventory)
+        if (topics := self._topics) is not None:
+            self._put("topics", [rows.topic(one, one.cluster or only) for one in topics.topics()])
+            what = f"too many topics: {topics.left_out} names or rows more are not in the table topics"
+            self._tell(topics.left_out, Problem("too_many_topics", what))
+        if (groups := self._groups) is not None:
+            self._put("groups", [rows.group_event(one, one.cluster or only) for one in groups.events()])
+            what = f"too many events of groups: {groups.left_out} older ones are not in the table groups"
+            self._tell(groups.left_out, Problem("too_many_group_events", what))
+        if (ledger := self._producers) is not None:
+            self._put("producers", [rows.producer(one, one.cluster or only) for one in ledger.producers()])
+            what = f"too many producers: {ledger.left_out} producers or names more are not in the table producers"
+            self._tell(ledger.left_out, Problem("too_many_producers", what))
+        cut = self._entities.cut
+        what = f"too many topics: {cut} fetches belong to sessions with more topics or partitions than the tables "
+        self._tell(cut, Problem("too_many_topics", what + "exchanges and topic_latency list for one"))
 
     def _take_clients(self, inventory: Inventory) -> None:
         clients = [client_with_names(client, self._book) for client in inventory.clients()]
-        rows, target = self._rows, self._target
+        rows, target, only = self._rows, self._target, self._sightings.only
         if "clients" in self._wanted:
-            only = self._sightings.only
             self._put("clients", [rows.client(client, client.cluster or only) for client in clients])
         if target is not None and "audit" in self._wanted:
             self._put("audit", [rows.verdict(verdict, target) for verdict in audit(clients, target)])
@@ -130,20 +117,15 @@ class UnitTables(Sink):
         what = f"{cut} clients used more API versions or names than are in the tables clients and audit"
         self._tell(cut, Problem("too_many_clients", what))
 
-    def _take_groups(self, timeline: GroupTimeline) -> None:
-        only = self._sightings.only
-        self._put("groups", [self._rows.group_event(event, event.cluster or only) for event in timeline.events()])
-        what = f"too many events of groups: {timeline.left_out} older ones are not in the table groups"
-        self._tell(timeline.left_out, Problem("too_many_group_events", what))
+    def _take(self, aggregates: Aggregates) -> None:
+        for table, row in aggregates.take():
+            self._writer.add(table, row)
 
-    def _take_producers(self, ledger: ProducerLedger) -> None:
-        only = self._sightings.only
-        self._put("producers", [self._rows.producer(one, one.cluster or only) for one in ledger.producers()])
-        what = f"too many producers: {ledger.left_out} producers or names more are not in the table producers"
-        self._tell(ledger.left_out, Problem("too_many_producers", what))
+    def _put(self, table: str, rows: Iterable[Row]) -> None:
+        for row in rows:
+            self._writer.add(table, row)
 
-    def _take_topics(self, traffic: TopicTraffic) -> None:
-        only = self._sightings.only
-        self._put("topics", [self._rows.topic(topic, topic.cluster or only) for topic in traffic.topics()])
-        what = f"too many topics: {traffic.left_out} names or rows more are not in the table topics"
-        self._tell(traffic.left_out, Problem("too_many_topics", what))
+    def _tell(self, count: int, problem: Problem) -> None:
+        """Reports a problem where ``count`` things found no room."""
+        if count:
+            self.on_problem(problem)

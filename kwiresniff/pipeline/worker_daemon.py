@@ -1,4 +1,4 @@
-"""What starts Python workers on this machine (``spark.python.daemon.module``), with the Spark that is installed.
+"""Starts Python workers on this machine (``spark.python.daemon.module``) with the Spark that is installed.
 
 Spark puts its own package before that one as an archive, of which nobody keeps compiled modules: a second for each
 process that imports it.

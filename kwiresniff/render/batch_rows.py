@@ -84,7 +84,7 @@ def _batch_row(batch: Node, name: str, style: Style, opened: OpenedRows) -> Row:
 
 
 def batch_facts(batch: dict[str, Any], count: int, size: int, compressed_bytes: int, style: Style) -> list[Chunk]:
-    """What a batch of ``size`` bytes is, apart from its ``count`` records: the things somebody looks for first.
+    """The facts of a batch of ``size`` bytes with ``count`` records.
 
     ``batch`` are the values of its header, and how many bytes came out of the ``compressed_bytes`` of its records.
     """

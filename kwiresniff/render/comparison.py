@@ -1,4 +1,4 @@
-"""What changed between two captures, the worst first, in blocks of lines."""
+"""The changes between two captures, the worst first, in blocks of lines."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Any
 from kwiresniff.base.entities import RECORD_SETS
 from kwiresniff.model import Body, Dissection, Node
 
-#: A tree is for reading; whoever needs all of a large value takes JSON.
+#: A tree is for reading; JSON has all of a large value.
 MAX_TEXT_CHARS = 4_096
 
 _PARTS = ("key", "value")
@@ -17,7 +17,7 @@ _STRUCT = "STRUCT"
 
 
 def decoded_text(member: Body) -> str:
-    """What a plugin made of a key or value, as one line."""
+    """A key or value as a plugin decoded it, in one line."""
     data = member["data"]
     if isinstance(data, str):
         return data[:MAX_TEXT_CHARS]
@@ -25,7 +25,7 @@ def decoded_text(member: Body) -> str:
 
 
 def decoded_meaning(member: Body) -> str:
-    """Who read it, in which format and by which schema: ``avro_values: avro, orders-value``."""
+    """The plugin, the format and the schema: ``avro_values: avro, orders-value``."""
     by = ", ".join(str(member[name]) for name in ("format", "schema") if name in member)
     return f"{member['plugin']}: {by}" if by else str(member["plugin"])
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 #: Topics, or partitions of one topic, that are named before the rest is counted.
 NAMED: Final = 3
-#: What a produce and a fetch are about that brought no records.
+#: The facts of a Produce and of a Fetch without records.
 NO_RECORDS: Final = "no records"
 NOTHING_NEW: Final = "nothing new"
 

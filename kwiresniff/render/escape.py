@@ -85,7 +85,7 @@ def text_of(data: bytes) -> str | None:
 
 @cache
 def _words() -> Callable[[bytes], list[bytes]]:
-    """What finds the words in binary data."""
+    """A function that finds the words in binary data."""
     return re.compile(rb"[ -~]{%d,}" % SHORTEST_WORD).findall
 
 

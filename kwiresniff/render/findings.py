@@ -1,6 +1,4 @@
-"""What the doctor found, the worst first: what it is, whom it concerns, where to look, what to do, what it explains; on
-demand why it is told.
-"""
+"""Findings of the doctor, the worst first: title, scope, evidence, remedy, symptoms, and on demand the reasons."""
 
 from __future__ import annotations
 
@@ -63,7 +61,7 @@ class FindingWriter(BlockWriter):
                 self._symptom(symptom)
 
     def write_over(self, finding: Finding) -> None:
-        """A line that says that a finding was not seen any more."""
+        """Writes a line for a finding that is over."""
         span = f"{format_units.clock(finding.first_ns, 3)} to {format_units.clock(finding.last_ns, 3)}"
         chunks: list[Chunk] = [[("ident", escape(finding.subject))], [("value", escape(finding.title))]]
         self._line([*chunks, [("dim", span)]], [("dim", pad("over", _MARK))])
@@ -105,7 +103,7 @@ class FindingWriter(BlockWriter):
             self._why(one)
 
     def _symptom(self, symptom: Finding) -> None:
-        """What follows from a finding: a line, and where it is seen."""
+        """A symptom of a finding in one line, with its first evidence."""
         chunks: list[Chunk] = [
             [("ident", escape(symptom.subject))],
             [("value", escape(symptom.title))],

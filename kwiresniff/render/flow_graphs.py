@@ -116,7 +116,7 @@ def edge_lines(edge: FlowEdge) -> list[str]:
 
 
 def left_out_text(left_out: int) -> str:
-    """What a picture says of the flows for which it has no room."""
+    """The text for the flows that a picture leaves out."""
     return f"{left_out:,} smaller flows are not shown"
 
 

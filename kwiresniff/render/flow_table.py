@@ -29,7 +29,7 @@ def write_flows(out: TextIO, width: int | None, color: bool, picture: FlowPictur
 
 
 def client_text(client: FlowClient) -> str:
-    """What stands for a client, or for several that are shown as one."""
+    """The text for a client, or for several that are shown as one."""
     if client.kind == "others":
         return f"{client.count:,} others"
     if client.kind == "client id":
@@ -48,7 +48,7 @@ def place_text(client: FlowClient) -> str:
 
 
 def topic_text(picture: FlowPicture, at: int) -> str:
-    """What stands for a topic, or for several."""
+    """The text for a topic, or for several."""
     topic = picture.topics[at]
     return escape(topic.name) if topic.name is not None else f"{topic.count:,} other topics"
 

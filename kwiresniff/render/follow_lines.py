@@ -1,4 +1,4 @@
-"""What ``follow`` tells, one line an event: time, time since the line before, connection, direction, what it was."""
+"""The events of ``follow``, one line each: time, time since the line before, connection, direction, what it was."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kwiresniff.render.line_wrapping import Chunk, pad, pad_left
 from kwiresniff.render.theme import OUTCOME_STYLE, OUTCOME_WORDS, Span
 from kwiresniff.results.follow import FollowEvent
 
-#: What is said of TCP's events, and how it looks.
+#: The style and the words of TCP's events.
 _TCP: Final = {
     "syn": ("dim", "SYN"),
     "syn_ack": ("dim", "SYN, ACK"),

@@ -42,7 +42,7 @@ def duration(nanoseconds: int | None, *, micro: str = "µ") -> str:
 
 
 def rounded(nanoseconds: i64) -> i64:
-    """A number that stands for the text that ``duration`` makes, for whoever keeps texts.
+    """A number that stands for the text that ``duration`` makes, as a key of kept texts.
 
     Another time of the same number has the same text. It is -1 for what is negative, for what takes minutes, and for
     what lies in the middle between two texts: there only the floating point number can tell which.

@@ -64,7 +64,7 @@ class GroupWriter(BlockWriter):
         return who
 
     def details(self, event: GroupEvent) -> list[Chunk]:
-        """What it tells beside time, event and member."""
+        """The details of an event beside time, kind and member."""
         details, chunks = event.details, []
         if event.generation is not None and event.event != "leave":
             word = "generation" if event.protocol == "classic" else "member epoch"
@@ -133,7 +133,7 @@ class GroupWriter(BlockWriter):
 
 
 def event_text(event: GroupEvent) -> str:
-    """What an event tells, in one line of plain text."""
+    """The details of an event in one line of text."""
     writer = GroupWriter(io.StringIO(), None, False)
     return "  ".join("".join(text for _, text in chunk) for chunk in writer.details(event))
 

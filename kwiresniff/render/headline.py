@@ -76,7 +76,7 @@ def parts_chunk(exchange: Exchange, micro: str) -> Chunk:
 
 
 def broker_words(waiting: str) -> str:
-    """What stands before the broker's own part of a latency, of which ``waiting`` may leave only a guess."""
+    """The words before the broker's own part of a latency; with some reasons of ``waiting`` it is an estimate."""
     return f"broker {_DOUBTS.get(waiting, '')}"
 
 

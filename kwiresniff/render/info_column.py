@@ -34,10 +34,10 @@ _WORDS: Final = {
     "broker_id": "broker",
 }
 
-#: A member id is the client id and a UUID: the end tells members apart, a whole one would fill the line.
+#: A member id is the client id and a UUID: the end distinguishes members, a whole one would fill the line.
 MEMBER_ID_SHOWN = 12
 
-#: A queue that is shorter is nobody's trouble.
+#: A shorter queue is not shown.
 _WORTH_A_WORD_NS: Final = 1_000_000
 
 #: Facts of ApiVersions that are kept by their bytes, and bytes of those.
@@ -111,7 +111,7 @@ def _versions_facts(exchange: Exchange) -> list[str]:
 
 
 def _body_facts(exchange: Exchange, topic_name: TopicNames | None) -> list[str]:
-    """What the bodies say."""
+    """The facts in the bodies."""
     request = (exchange.request.body if exchange.request else None) or {}
     response = (exchange.response.body if exchange.response else None) or {}
     if not request and not response:
@@ -364,7 +364,7 @@ def _first_list(fields: Fields, names: Sequence[str]) -> list[Any]:
 
 
 def _batches(part: Any) -> list[Fields]:
-    """The record batches of a partition; a set nobody looked into counts as one of its size."""
+    """The record batches of a partition; a set that was not decoded counts as one of its size."""
     records = part.get("records") if isinstance(part, dict) else None
     if isinstance(records, dict):
         return [records] if records.get("size_bytes") else []

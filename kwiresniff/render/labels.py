@@ -17,7 +17,7 @@ from kwiresniff.render.theme import Span
 from kwiresniff.schema.types import WireField
 from kwiresniff.schema.value_labels import has_meaning
 
-#: Fields that tell one element of an array from the others, in Kafka's names.
+#: Fields that identify an element of an array, in Kafka's names.
 IDENTIFYING: Final = frozenset(
     [
         "api_key", "broker_id", "coordinator_id", "entity_type", "feature", "group", "group_id", "index", "key",
@@ -32,7 +32,7 @@ _KEPT: Final = 1024
 
 @final
 class FieldLabel:
-    """What a tree shows of a ``field`` beside its value.
+    """The label of a ``field`` in a tree.
 
     ``fields`` are those of its structure; ``has_errors`` says that it is an error code or has one somewhere inside,
     ``is_range`` that the elements of an array are version ranges (``kwiresniff.base.tree_sizes``). ``lead`` is its name

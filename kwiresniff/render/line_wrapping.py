@@ -13,7 +13,7 @@ from kwiresniff.render.theme import Span
 
 Chunk: TypeAlias = list[Span]
 
-#: What stands between two chunks of a line. Two spaces, because values can contain one.
+#: The gap between two chunks of a line. Two spaces, because values can contain one.
 GAP = "  "
 
 #: A line gets at least this many columns, however deep its branch: two wide characters.
@@ -23,7 +23,7 @@ MIN_ROOM = 4
 _PIECE = 4096
 
 
-#: Characters of ours that stand in nearly every line, one column each: they need nobody who knows all of Unicode.
+#: Drawing characters of nearly every line, one column each: their width needs no table of Unicode.
 _OWN = str.maketrans("µ→…✓✗¿▁▂▃▄▅▆▇█", "u>.+x<########")
 
 

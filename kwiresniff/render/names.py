@@ -1,4 +1,4 @@
-"""What addresses are called, beside them."""
+"""The names of addresses."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from kwiresniff.render.line_wrapping import cells, fit, pad, pad_left
 from kwiresniff.render.terminal import glyphs_for, printable
 from kwiresniff.render.theme import Paint, Span
 
-#: What stands where there is nothing to say; a column that is empty would shift the others.
+#: The cell without a value; an empty one would shift the columns behind it.
 NOTHING: Final = "-"
 #: The narrowest that a column of names gets, and what it has before dearer columns are left out.
 _LEAST: Final = 8

@@ -21,7 +21,7 @@ from kwiresniff.results.stats import LatencySummary, StatRow
 if TYPE_CHECKING:
     from rich.table import Table
 
-#: Columns beside the keys and how dear they are: the highest rank is left out first, 0 never.
+#: Columns beside the keys and their ranks: the highest rank is left out first, 0 never.
 _RANKS: Final = {
     "count": 0,
     "errors": 1,
@@ -44,7 +44,7 @@ _RANKS: Final = {
 }
 _LATENCIES: Final = ("p50", "p90", "p95", "p99", "max")
 
-#: What an exchange may have several of.
+#: Dimensions of which an exchange may have several values.
 _SEVERAL: Final = frozenset({"topic", "partition", "group", "error"})
 
 #: Styles of cells that differ from their row's.
@@ -68,7 +68,7 @@ _BARS: Final = 12
 #: Characters that may share a place on the screen: a letter and the marks on it.
 _CHARS_PER_CELL: Final = 4
 
-#: What stands before the reason of a wait, under the row it belongs to.
+#: The mark before the reason of a wait, below the row that it belongs to.
 _WAIT_MARK: Final = "  ~ "
 #: And the names of what waits are made of.
 PATH: Final = "path"

@@ -19,7 +19,7 @@ from kwiresniff.results.topics import Topic, TopicClient, TopicFlow, TopicGroup
 ROWS_SHOWN: Final = 20
 #: Partitions of a group that are named with their lag, the furthest behind first.
 LAGGING_SHOWN: Final = 3
-#: The age of records is told when it is greater by as much than the time from produce to consume: clocks differ, and
+#: The age of records is shown when it is greater by as much than the time from produce to consume: clocks differ, and
 #: producers wait for a batch to fill.
 AGE_SHOWN_NS: Final = 1_000_000_000
 _ACKS: Final = {-1: "acks all", 0: "acks 0", 1: "acks 1"}
@@ -83,7 +83,7 @@ def _headline(topic: Topic) -> Iterator[Chunk]:
 
 
 def _not_taken(refused: TopicFlow, repeated: TopicFlow) -> Iterator[Chunk]:
-    """What producers sent beside what brokers took."""
+    """Batches that producers sent and brokers did not append."""
     if refused.batches:
         yield [("bad", f"refused {_records(refused)}")]
     if repeated.batches:

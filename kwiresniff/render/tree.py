@@ -170,7 +170,7 @@ class TreeWriter:
         return row
 
     def _content(self, dissection: Dissection, size: int) -> list[Row]:
-        """What a message of ``size`` bytes holds: its fields, what is left of it, and what is wrong with it."""
+        """The rows of a message of ``size`` bytes: its fields, the bytes behind them, and its problems."""
         header, body = _parts(dissection)
         rows: list[Row] = []
         if header is not None and (self._verbosity or is_wrong(header)):
@@ -178,7 +178,7 @@ class TreeWriter:
         rows += struct_rows(body.children, self._style)
         left = size - dissection.end
         if left > 0 and all(problem.code != "trailing_bytes" for problem in dissection.problems):
-            # Only counted: what nobody could read may hold a password.
+            # Only counted: undecoded bytes may hold a password.
             rest = f"{self._paint.glyphs.ellipsis} {format_units.count(left, 'byte')} not decoded"
             rows.append(Row([[("dim", rest)]]))
         if dissection.problems:
@@ -210,7 +210,7 @@ class TreeWriter:
         return rows
 
     def _notes(self, exchange: Exchange) -> list[Row]:
-        """What plugins had to say about the exchange."""
+        """The notes of plugins about the exchange."""
         rows = []
         for note in exchange.notes:
             chunks: list[Chunk] = [[("key", escape(str(note.get("plugin", "plugin"))))]]
@@ -277,7 +277,7 @@ def _parts(dissection: Dissection) -> tuple[Node | None, Node]:
     parts = {child.name: child for child in dissection.root.children if child.type == "STRUCT"}
     if "header" not in parts:
         return None, dissection.root
-    # Without a body nobody knew how to read what follows the header.
+    # Without a body the bytes behind the header could not be decoded.
     return parts["header"], parts.get("body", Node("body", "STRUCT", dissection.end, 0))
 
 
@@ -290,7 +290,7 @@ def _why_missing(exchange: Exchange, which: str) -> str:
 
 
 def _problem_texts(dissection: Dissection, looked_for: Collection[str]) -> set[str]:
-    """What the nodes of a dissection say is wrong, of the texts that are looked for; most are at its end."""
+    """The problems at nodes of a dissection, of the texts that are looked for; most are at its end."""
     texts: set[str] = set()
     stack = [dissection.root]
     while stack and len(texts) < len(looked_for):

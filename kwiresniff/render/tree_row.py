@@ -22,7 +22,7 @@ class Row:
         self.node = node
 
 
-#: The rows of what has been read in bytes, drawn by whoever draws records (``kwiresniff.render.tree_rows``).
+#: A function that draws the decoded bytes of records (``kwiresniff.render.tree_rows``).
 OpenedRows = Callable[[Node, Style], "list[Row]"]
 
 

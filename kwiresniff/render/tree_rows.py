@@ -65,7 +65,7 @@ def field_rows(node: Node, style: Style, depth: int, name_width: int = 0) -> lis
 
 
 def _opened_rows(node: Node, style: Style) -> list[Row]:
-    """What has been read in the bytes of a record's key or value; its depth counts from there."""
+    """The rows of a decoded key or value of a record; depth counts from there."""
     return field_rows(node, style, 0)
 
 

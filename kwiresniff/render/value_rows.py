@@ -309,7 +309,7 @@ def _is_there(label: FieldLabel, present: Any) -> bool:
 
 
 def _identifies(label: FieldLabel, value: Any) -> bool:
-    """Whether a value tells its structure from the others of an array."""
+    """Whether a value identifies its structure among the others of an array."""
     return label.identifies and value is not None and value != "" and value != ZERO_UUID
 
 

@@ -38,7 +38,7 @@ def text_value(text: str, style: Style, *, quote: bool = True) -> str:
 
 
 def more(count: int, unit: str, style: Style) -> str:
-    """What stands for the part of a text that is not shown."""
+    """The mark for the part of a text that is not shown."""
     return f"{style.glyphs.ellipsis} {format_units.count(count, f'more {unit}')}"
 
 
@@ -93,7 +93,7 @@ def scalar(value: Any, style: Style, *, quote: bool = True) -> Span:
 
 
 def meaning_spans(node: Node, kind: str = "meaning") -> Chunk:
-    """What stands behind the value: its meaning, and in yellow what is wrong."""
+    """The spans behind a value: its meaning, and its problem."""
     # What stands in the place of a value says itself why.
     if node.meaning and not isinstance(node.value, dict):
         return [(kind, f" ({escape(node.meaning)})"), *problem_spans(node)]
@@ -101,7 +101,7 @@ def meaning_spans(node: Node, kind: str = "meaning") -> Chunk:
 
 
 def problem_spans(node: Node) -> Chunk:
-    """What is wrong with this node, or nothing."""
+    """The problem of a node, or nothing."""
     return [("", " "), ("warn", f"! {escape(node.problem)}")] if node.problem else []
 
 
@@ -198,5 +198,5 @@ def scalars(node: Node, style: Style, *, name_width: int = 0) -> Chunk:
 
 
 def hidden_parts(count: int, style: Style) -> Span:
-    """What stands for values that are not shown."""
+    """The mark for values that are not shown."""
     return "dim", f", {style.glyphs.ellipsis} {count:,} more"

@@ -37,7 +37,7 @@ class Setting(NamedTuple):
 
 
 class Client(NamedTuple):
-    """Who talks to a broker: one client id from one address to one broker, with one software and identity.
+    """A client of a broker: one client id from one address to one broker, with one software and identity.
 
     ``address`` is without the port. ``software`` is what the client called itself (KIP-511), ``(name, version)``, and
     ``(None, None)`` when it did not. ``negotiates`` says whether it asks for ApiVersions before it picks versions;

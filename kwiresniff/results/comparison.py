@@ -1,16 +1,16 @@
-"""What changed from one side to the other."""
+"""The comparison of two captures."""
 
 from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-#: What the numbers of a change count: nanoseconds, bytes, how often in a second or a minute, the share of 1; or texts.
+#: The units of the numbers of a change: nanoseconds, bytes, rates, a share of 1, a count; or texts.
 Unit: TypeAlias = Literal[
     "ns", "bytes", "per_second", "bytes_per_second", "per_minute", "share", "count", "text", "ms"
 ]  # fmt: skip
 What: TypeAlias = Literal["slower", "faster", "more", "less", "new", "gone", "changed"]
 
-#: In the order in which changes are told.
+#: In the order in which changes are listed.
 SECTIONS = (
     "findings", "latency", "errors", "throughput", "clients", "versions", "settings", "groups",
 )  # fmt: skip
@@ -53,7 +53,7 @@ class Side(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """Two sides compared. ``doubtful`` are differences of which there is too little to tell them from chance,
+    """Two sides compared. ``doubtful`` are differences with too few values to distinguish them from chance,
     ``compared`` counts what was compared by section.
     """
 

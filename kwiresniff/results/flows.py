@@ -22,7 +22,7 @@ class BrokerBytes(NamedTuple):
 
 
 class Flow(NamedTuple):
-    """What one client has to do with one topic.
+    """One client at one topic.
 
     ``role`` is ``producer``, ``consumer``, ``share consumer``, ``replica``, or ``group`` for a group that has committed
     offsets and of which no member was seen to consume: then there is no client. ``records`` is what brokers took from a

@@ -1,4 +1,4 @@
-"""One line of what ``follow`` tells."""
+"""The events of ``follow``."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class TopicPartition(NamedTuple):
 
 
 class TopicGroup(NamedTuple):
-    """What a group has committed: ``partitions`` as ``(partition, committed offset, lag)``, the lag None where the
+    """The commits of a group: ``partitions`` as ``(partition, committed offset, lag)``, the lag None where the
     high watermark is not known."""
 
     group: str

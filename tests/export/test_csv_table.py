@@ -10,17 +10,11 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.export.csv_table import write_csv
+from kwiresniff.export.csv_table import csv_lines
 from tests.support.command import Run
 from tests.support.sample import mostly_slow
 
 CAPTURES = Path(__file__).resolve().parents[2] / "captures"
-
-
-def written(objects: list[dict[str, Any]]) -> str:
-    out = io.BytesIO()
-    write_csv(out, objects)
-    return out.getvalue().decode()
 
 
 @pytest.mark.parametrize(
@@ -44,7 +38,7 @@ def test_members_of_structures_are_columns_and_lists_of_names_are_cells() -> Non
         {"kind": "x", "latency": {"p50_ns": 5, "histogram": [{"below_ns": 9, "count": 1}]}, "parts": [{"n": True}]},
         {"kind": "x", "waiting": {"long poll": {"count": 1}}, "negotiates": True},
     ]
-    text = written(objects)
+    text = b"".join(csv_lines(objects)).decode()
     rows = list(csv.DictReader(io.StringIO(text)))
     assert rows[0] == {"topics": "a b", "parts": "", "latency_p50_ns": "", "waiting": "", "negotiates": ""}
     assert (rows[1]["latency_p50_ns"], json.loads(rows[1]["parts"])) == ("5", [{"n": True}])
@@ -52,11 +46,11 @@ def test_members_of_structures_are_columns_and_lists_of_names_are_cells() -> Non
 
 
 def test_nothing_is_no_table() -> None:
-    assert written([]) == ""
+    assert list(csv_lines([])) == []
 
 
 def test_names_from_the_wire_calculate_nothing_and_move_no_cursor() -> None:
-    text = written([{"client_id": "=cmd|x", "topics": ["\x1b[2J"], "by_name": {"\u202e": 1}}])
+    text = b"".join(csv_lines([{"client_id": "=cmd|x", "topics": ["\x1b[2J"], "by_name": {"\u202e": 1}}])).decode()
     row = next(csv.DictReader(io.StringIO(text)))
     assert row["client_id"] == "\\x3dcmd|x"
     assert "\x1b" not in text

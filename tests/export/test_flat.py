@@ -13,6 +13,7 @@ import pytest
 
 from kwiresniff.base.needs import Needs
 from kwiresniff.capture import open_captures
+from kwiresniff.export.csv_lines import MAX_KEPT
 from kwiresniff.export.encode import json_text
 from kwiresniff.export.escaping import escape_cell
 from kwiresniff.export.flat import COLUMNS
@@ -98,3 +99,17 @@ def test_a_time_that_no_column_holds_is_null() -> None:
             message.first_ns -= 1 << 64
             message.last_ns -= 1 << 64
     assert (row["request_timestamp_ns"], row["response_timestamp_ns"], row["latency_ns"]) == (None, None, 1_000_000)
+
+
+def test_more_names_than_are_kept_are_written_all_the_same() -> None:
+    """A client id that the writer no longer keeps in its encoded form is encoded again."""
+    ids = [f"client-{number}" for number in range(MAX_KEPT + 5)] * 2
+    one = EXCHANGES["usual"]
+    before = one.client_id
+    out = io.BytesIO()
+    writer = WRITERS["csv"](out, ())
+    for one.client_id in ids:
+        writer.write(one)
+    one.client_id = before
+    rows = csv.DictReader(io.StringIO(out.getvalue().decode()))
+    assert [row["client_id"] for row in rows] == ids

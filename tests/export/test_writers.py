@@ -17,15 +17,12 @@ import pytest
 import zstandard
 
 from kwiresniff.errors import ExportError
-from kwiresniff.export.encode import json_line
 from kwiresniff.export.flat import COLUMNS
-from kwiresniff.export.json_objects import exchange_json
 from kwiresniff.export.output import Output
 from kwiresniff.export.parquet import ROW_GROUP_BYTES, ROW_GROUP_ROWS
-from kwiresniff.export.writers import WRITERS, JsonArrayWriter, event_pieces, format_of
+from kwiresniff.export.writers import WRITERS, JsonArrayWriter, format_of
 from kwiresniff.model import Event, Problem
 from tests.support.exchanges import connection, exchange
-from tests.support.odd_exchanges import EXCHANGES, FILES, with_text
 
 EVENTS: list[Event] = [
     exchange(request={"a": b"\xff"}, errors=[("e", 3, "UNKNOWN_TOPIC_OR_PARTITION", True)], outcome="error"),
@@ -52,15 +49,6 @@ def test_json_lines_hold_every_event_in_order(tmp_path: Path) -> None:
 def test_json_is_one_array_of_the_same_objects(tmp_path: Path) -> None:
     lines = write(tmp_path / "out.jsonl").read_text().splitlines()
     assert json.loads(write(tmp_path / "out.json").read_text()) == [json.loads(line) for line in lines]
-
-
-@pytest.mark.parametrize("files", [(), FILES[:1], FILES], ids=len)
-def test_bodies_that_are_text_stand_in_the_line_of_the_whole_object(files: tuple[str, ...]) -> None:
-    """Whatever else an exchange holds: odd names, remarks, times of more than 64 bits, one body as text and one not."""
-    far = [with_text(exchange(start_ns=ns), b"{}", b'{"a":[1]}') for ns in (-(1 << 63), 1 << 62, 1 << 70)]
-    odd = with_text(exchange(client_id="\udcff"), b'{"b":1}', b"{}")
-    for built in (*EXCHANGES.values(), *far, odd):
-        assert b"".join(event_pieces(built, files)) == json_line(exchange_json(built, files))
 
 
 def test_json_without_events_is_an_empty_array() -> None:

@@ -30,7 +30,7 @@ class _Seen(NamedTuple):
     present: float
 
     def values(self, name: str) -> set[str]:
-        """What is known of one of its properties."""
+        """The known values of one property."""
         return set(filter(None, (_PROPERTIES[name](one) for one in self.clients)))
 
     def settings(self) -> dict[str, Setting]:
@@ -62,7 +62,7 @@ _PROPERTIES: Final = {"software": _software, "user": _user, "TLS": _tls}
 
 
 def client_changes(before: Found, after: Found) -> tuple[list[Change], list[Change], int]:
-    """What changed of clients and their versions, what may have changed, and how many clients were compared."""
+    """The changes of clients and their versions, the doubtful changes, and how many clients were compared."""
     earlier, later = _by_name(before), _by_name(after)
     found: list[Change] = []
     doubtful: list[Change] = []

@@ -20,7 +20,7 @@ _PASSING_PORT: Final = re.compile(r"(?<=[\d\]]):(?:3276[89]|327[7-9]\d|32[89]\d\
 
 
 def compare(before: Found, after: Found, names: tuple[str, str], files: tuple[list[str], list[str]]) -> Comparison:
-    """What changed; ``names`` are those of the sides, ``files`` their capture files."""
+    """Compares both sides; ``names`` are those of the sides, ``files`` their capture files."""
     latency, slow_doubts, kinds = latency_changes(before.latencies, after.latencies)
     errors, error_doubts, pairs = error_changes(before, after)
     rates, rates_compared = rate_changes(before, after)

@@ -11,14 +11,14 @@ from kwiresniff.analysis.comparison.series import RateSeries
 from kwiresniff.analysis.comparison.survey import UNANSWERED, Found
 from kwiresniff.results.comparison import Change, What
 
-#: Errors that become so many times more or less frequent are told, and traffic that becomes so much more or less.
+#: The smallest ratio of error frequencies, and of rates, that is reported.
 MIN_RATIO: Final = 1.5
 #: Shorter captures say little about rates.
 MIN_SECONDS: Final = 20
 
 
 def error_changes(before: Found, after: Found) -> tuple[list[Change], list[Change], int]:
-    """What changed, what may have changed, and how many pairs of API and error were compared."""
+    """The changes, the doubtful changes, and how many pairs of API and error were compared."""
     pairs = [
         (api, name)
         for api in before.outcomes
@@ -66,7 +66,7 @@ def error_changes(before: Found, after: Found) -> tuple[list[Change], list[Chang
 
 
 def rate_changes(before: Found, after: Found) -> tuple[list[Change], int]:
-    """What changed, and how many rates were compared."""
+    """The changes, and how many rates were compared."""
     if min(before.seconds, after.seconds) < MIN_SECONDS:
         return [], 0
     found = []

@@ -10,13 +10,13 @@ from kwiresniff.analysis.comparison.rank_test import count_test
 from kwiresniff.analysis.comparison.survey import Found
 from kwiresniff.results.comparison import Change, What
 
-#: A lag that is so many times another is told, if it is so many records.
+#: The smallest ratio of lags that is reported, and the smallest greater lag.
 LAG_RATIO: Final = 3.0
 LAG_RECORDS: Final = 1_000
 
 
 def group_changes(before: Found, after: Found) -> tuple[list[Change], int]:
-    """What changed, and how many groups were compared: those in both captures."""
+    """The changes, and how many groups were compared: those in both captures."""
     members = _members(before), _members(after)
     generations = _generations(before), _generations(after)
     lags = _lags(before), _lags(after)
@@ -61,7 +61,7 @@ def _members(side: Found) -> dict[str, int]:
 
 
 def _generations(side: Found) -> dict[str, int]:
-    """How many generations of each group began, as far as members were told of them."""
+    """How many generations of each group began, as far as answers to members show them."""
     found: dict[str, set[int]] = {}
     for event in side.group_events:
         if event.event in ("join", "assigned", "epoch") and event.generation is not None:

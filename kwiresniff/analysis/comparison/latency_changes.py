@@ -18,19 +18,19 @@ from kwiresniff.analysis.comparison.survey import Kind
 from kwiresniff.analysis.latency import Histogram
 from kwiresniff.results.comparison import Change, What
 
-#: In so many comparisons of like captures a change is told that is none.
+#: The share of comparisons of like captures that report a change (family-wise error rate).
 ALPHA: Final = 0.01
 #: Fewer blocks than this cannot show that a difference is no chance.
 MIN_BLOCKS: Final = 8
 #: Of fewer values a difference is not even doubtful.
 MIN_DOUBTED: Final = 4
-#: A change of less than a fifth, or of less than this time, is not told.
+#: A change by a smaller ratio, or by less time, is not reported.
 MIN_RATIO: Final = 1.2
 MIN_NS: Final = 50_000
 #: From this ratio on it is severe.
 SEVERE_RATIO: Final = 2.0
 
-#: What is compared of each kind: the name, and the percentile.
+#: The measures that are compared of each kind: name and percentile.
 MEASURES: Final = (("median latency", 0.5), ("p90 latency", 0.9))
 
 
@@ -55,7 +55,7 @@ class _Difference(NamedTuple):
 def latency_changes(
     before: dict[Kind, LatencySeries], after: dict[Kind, LatencySeries]
 ) -> tuple[list[Change], list[Change], int]:
-    """What changed, what may have changed, and how many kinds were compared."""
+    """The changes, the doubtful changes, and how many kinds were compared."""
     both = [kind for kind in before if kind in after]
     enough = {kind for kind in both if min(_blocks(before[kind]), _blocks(after[kind])) >= MIN_BLOCKS}
     limit = ALPHA / (len(MEASURES) * max(len(enough), 1))

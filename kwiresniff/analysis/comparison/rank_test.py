@@ -1,4 +1,4 @@
-"""Statistical tests that tell a change from noise in captures of unequal length.
+"""Statistical tests that distinguish a change from noise in captures of unequal length.
 
 Latencies that follow each other are alike, and so are errors: a thousand of them are not a thousand independent
 observations. So what is compared is few: blocks of consecutive exchanges, or seconds with an error in them; and of

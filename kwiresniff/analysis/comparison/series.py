@@ -1,4 +1,4 @@
-"""Values in the order of time, in blocks, of which a test can tell how much they differ by themselves.
+"""Values in the order of time, in blocks, which show a test the variation within a capture.
 
 Bounded: a series has at most ``MAX_BLOCKS`` blocks. When there are more, each two become one.
 """

@@ -35,12 +35,12 @@ MAX_APIS: Final = 500
 #: The error of a request that should have been answered and was not.
 UNANSWERED: Final = "unanswered"
 
-#: What a client id has of each process anew.
+#: The part of a client id that differs from process to process.
 _RANDOM: Final = re.compile(r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}")
 
 
 class Kind(NamedTuple):
-    """What latencies are compared of: an API, over all (``dimension`` empty), or with one ``client`` or ``broker``."""
+    """Exchanges whose latencies are compared: of an API, or of it with one ``client`` or ``broker`` (``dimension``)."""
 
     api: str
     dimension: str = ""
@@ -52,14 +52,14 @@ class Kind(NamedTuple):
 
 
 def stable_name(client_id: str | None, address: str) -> str:
-    """What a client is called in captures of different times: its id without what each process has anew, or its host
+    """The name of a client in captures of different times: its id without the part that differs by process, or its host
     where it has no id.
     """
     return _RANDOM.sub("*", client_id) if client_id else address
 
 
 class Found(NamedTuple):
-    """What the analyses of one side have found. ``seconds`` is the time from its first exchange to its last."""
+    """The results of one side."""
 
     exchanges: int
     first_ns: int
@@ -76,7 +76,7 @@ class Found(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """The time that it spans."""
+        """Seconds from the first exchange to the last."""
         return max(self.last_ns - self.first_ns, 0) / SECOND_NS
 
 

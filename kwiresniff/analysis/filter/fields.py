@@ -25,7 +25,7 @@ from kwiresniff.base.address_names import AddressNames
 from kwiresniff.base.body_members import BATCH_MEMBERS, DECODED, HEADER_MEMBERS, RECORD_MEMBERS, UNKNOWN_TAGS
 from kwiresniff.base.depths import Depth
 from kwiresniff.base.entities import RECORD_SETS
-from kwiresniff.model import OUTCOMES, Body, Direction, Exchange, Message, TopicNames
+from kwiresniff.model import OUTCOMES, Direction, Exchange, Message, TopicNames
 from kwiresniff.schema.aliases import body_fields, fields_below, names_of, newer_paths
 
 Values = Sequence[Any]
@@ -316,31 +316,29 @@ def body_field(name: str) -> Field | None:
         message: Message | None = getattr(exchange, side)
         if message is None or message.body is None:
             return ()
-        found = _follow(message.body, steps)
+        found = follow(message.body, steps)
         if not found:
             for path in newer_paths(exchange.api_key, side, names):
                 newer = iter(path)
-                found += _follow(message.body, [step if isinstance(step, int) else next(newer) for step in steps])
+                found += follow(message.body, [step if isinstance(step, int) else next(newer) for step in steps])
         return found
 
     return Field(name, "any", depth, _unknown_early, final)
 
 
-def _follow(body: Body, steps: Sequence[PathStep]) -> list[Any]:
+def follow(data: Any, steps: Sequence[PathStep]) -> list[Any]:
     """All values a path leads to; arrays without an index mean every element, nulls are left out."""
-    found: list[Any] = [body]
+    found = [data]
     for step in steps:
         if isinstance(step, int):
             found = [value[step] for value in found if isinstance(value, list) and step < len(value)]
         else:
-            found = [
-                value[step] for value in _elements(found) if isinstance(value, dict) and value.get(step) is not None
-            ]
+            found = [value.get(step) for value in _elements(found) if isinstance(value, dict)]
     return [value for value in _elements(found) if value is not None]
 
 
 def _elements(values: list[Any]) -> list[Any]:
-    """Lists replaced by what is in them. Arrays of arrays do not exist in the protocol, so once is enough."""
-    if not any(isinstance(value, list) for value in values):
-        return values
-    return [item for value in values for item in (value if isinstance(value, list) else (value,))]
+    """Lists replaced by their elements, also those inside each other."""
+    while any(isinstance(value, list) for value in values):
+        values = [item for value in values for item in (value if isinstance(value, list) else (value,))]
+    return values

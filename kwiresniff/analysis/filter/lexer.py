@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from kwiresniff.errors import FilterError
 
-#: Far beyond what a person writes; keeps time and nesting bounded for whoever passes a filter on from elsewhere.
+#: Far beyond what a person writes; bounds time and nesting for filters from other programs.
 MAX_EXPRESSION_CHARS = 16_384
 
 _TOKEN = re.compile(

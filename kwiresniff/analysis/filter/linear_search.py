@@ -25,7 +25,7 @@ MAX_SEARCHED_CHARS = 1024
 MAX_BACKTRACKING_STEPS = 4096
 #: States of an automaton before texts are looked at; counted repetitions multiply them.
 MAX_NODES = 2_000
-#: What an automaton remembers of its states, in nodes and steps of some 64 bytes; when it is more, all is forgotten.
+#: Nodes and steps, of some 64 bytes each, that an automaton keeps; beyond them all are dropped.
 MAX_REMEMBERED = 250_000
 _STEP_SIZE = 4
 #: Short texts whose verdict is remembered: most clients go by the same id all day.
@@ -38,7 +38,7 @@ _TYPE_FLAGS = re.ASCII | re.LOCALE | re.UNICODE
 _REPEATS = (_parser.MAX_REPEAT, _parser.MIN_REPEAT)
 _LOOKS = (_parser.ASSERT, _parser.ASSERT_NOT)
 _CHARACTERS = (_parser.LITERAL, _parser.NOT_LITERAL, _parser.ANY, _parser.IN)
-#: What only backtracking can do.
+#: Constructs that need backtracking.
 _UNSUPPORTED = {
     "GROUPREF": "references to groups",
     "GROUPREF_EXISTS": "conditions on groups",
@@ -115,7 +115,7 @@ class _Ways:
 
 
 class _State:
-    """What an automaton knows at a place in the text: the nodes it is at, and where characters lead from there.
+    """The state of an automaton at a place in the text: its nodes, and where characters lead from there.
 
     ``steps`` are those made so far, by the edges at the place and the character there.
     """

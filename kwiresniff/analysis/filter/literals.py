@@ -1,4 +1,4 @@
-"""What may stand on the right of an operator, by the kind of field on the left.
+"""The values on the right of an operator, by the kind of field on the left.
 
 ``test`` turns an operator and its literals into a function of one value. Names of APIs and errors are the protocol's
 own, so they are looked up in the schema room, the newest official names as well as older ones.
@@ -37,7 +37,7 @@ _UNORDERED = {
 
 
 def test(field: str, kind: str, op: Token, values: tuple[Token, ...]) -> Test:
-    """A function that tells whether one value of the field satisfies ``op`` with any of the literals.
+    """A function that tests one value of the field by ``op`` with any of the literals.
 
     ``!=`` is tested as ``==``; turning it round is left to the caller, because it is about all values of a field.
     """

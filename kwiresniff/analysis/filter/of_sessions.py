@@ -1,4 +1,4 @@
-"""What a filter asks of fetch sessions, which many fetches share: each session is tested when it has changed."""
+"""Tests of fetch sessions, which many fetches share: each session is tested when it has changed."""
 
 from __future__ import annotations
 

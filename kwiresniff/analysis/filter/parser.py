@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from difflib import get_close_matches
+from typing import NamedTuple, TypeAlias
 
 from kwiresniff.analysis.filter.lexer import Token, tokens
 from kwiresniff.errors import FilterError
@@ -22,7 +23,7 @@ from kwiresniff.errors import FilterError
 #: Parentheses and nots inside each other. Python's own stack allows some hundreds of the frames this needs.
 MAX_NESTING = 50
 
-#: Names told of those that come near a field that does not exist.
+#: Similar names in the message about an unknown field.
 MAX_NEAR = 3
 
 OPERATORS = ("==", "!=", "<", "<=", ">", ">=", "~")
@@ -35,39 +36,27 @@ _OR = frozenset({"or", "||"})
 _NOT = frozenset({"not", "!"})
 
 
-class Comparison:
+class Comparison(NamedTuple):
     """``operator`` is one of ``OPERATORS``, ``contains``, ``in``, or ``exists`` without values."""
 
-    __slots__ = ("field", "operator", "values")
-
-    def __init__(self, field: Token, operator: Token, values: tuple[Token, ...]) -> None:
-        self.field = field
-        self.operator = operator
-        self.values = values
+    field: Token
+    operator: Token
+    values: tuple[Token, ...]
 
 
-class Not:
-    __slots__ = ("part",)
-
-    def __init__(self, part: Tree) -> None:
-        self.part = part
+class Not(NamedTuple):
+    part: Tree
 
 
-class AllOf:
-    __slots__ = ("parts",)
-
-    def __init__(self, parts: tuple[Tree, ...]) -> None:
-        self.parts = parts
+class AllOf(NamedTuple):
+    parts: tuple[Tree, ...]
 
 
-class AnyOf:
-    __slots__ = ("parts",)
-
-    def __init__(self, parts: tuple[Tree, ...]) -> None:
-        self.parts = parts
+class AnyOf(NamedTuple):
+    parts: tuple[Tree, ...]
 
 
-Tree = Comparison | Not | AllOf | AnyOf
+Tree: TypeAlias = Comparison | Not | AllOf | AnyOf
 
 
 def parse(text: str, is_field: Callable[[str], bool], fields: str) -> Tree:

@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from kwiresniff.analysis.body_entities import record_sets
-from kwiresniff.analysis.filter.fields import Field, Values
+from kwiresniff.analysis.filter.fields import Field, PathStep, Values, follow
 from kwiresniff.analysis.filter.linear_search import MAX_SEARCHED_CHARS
 from kwiresniff.model import Body, Exchange
 
@@ -34,7 +34,7 @@ def record_field(name: str) -> Field | None:
     if match is None:
         return None
     part, path, header = match.groups()
-    steps: list[str | int] = [step or int(index) for step, index in _STEP.findall(path or "") if step or index]
+    steps: list[PathStep] = [step or int(index) for step, index in _STEP.findall(path or "") if step or index]
 
     def values(exchange: Exchange) -> Values:
         found: list[Any] = []
@@ -75,25 +75,10 @@ def _whole(record: Body, part: str) -> list[Any]:
     return [raw, _text(decoded) if isinstance(decoded, dict | list) else decoded]
 
 
-def _inside(record: Body, part: str, steps: list[str | int]) -> list[Any]:
-    """The values that a path leads to; arrays without an index mean every element, nulls are left out."""
+def _inside(record: Body, part: str, steps: list[PathStep]) -> list[Any]:
+    """The values that a path leads to in a key or value."""
     data = _decoded(record, part)
-    if data is None:
-        data = _json(record.get(part))
-    found = [data]
-    for step in steps:
-        if isinstance(step, int):
-            found = [value[step] for value in found if isinstance(value, list) and step < len(value)]
-        else:
-            found = [value.get(step) for value in _elements(found) if isinstance(value, dict)]
-    return [value for value in _elements(found) if value is not None]
-
-
-def _elements(values: list[Any]) -> list[Any]:
-    """Lists replaced by what is in them, also those inside each other."""
-    while any(isinstance(value, list) for value in values):
-        values = [item for value in values for item in (value if isinstance(value, list) else (value,))]
-    return values
+    return follow(_json(record.get(part)) if data is None else data, steps)
 
 
 def _decoded(record: Body, part: str) -> Any:

@@ -58,7 +58,7 @@ class _Column:
 
 
 def flow_plot(picture: FlowPicture) -> str:
-    """The picture; what an arrow stands for is told when the pointer rests on it, and by the table of topics."""
+    """The picture; an arrow shows its label when the pointer rests on it."""
     producers = [edge for edge in picture.edges if edge.role == "producer"]
     consumers = [edge for edge in picture.edges if edge.role != "producer"]
     columns = (

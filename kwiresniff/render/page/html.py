@@ -25,7 +25,7 @@ from kwiresniff.results.findings import Finding
 from kwiresniff.results.report import Report
 from kwiresniff.results.topics import TopicClient, TopicGroup
 
-#: Characters of a name on the page, and of a list or of what an event tells: whoever wants more looks into JSON.
+#: Characters of a name on the page, and of a list or an event; JSON has all.
 MAX_NAME_CHARS: Final = 1_000
 MAX_LIST_CHARS: Final = 20_000
 _MARK_CHARS: Final = 50

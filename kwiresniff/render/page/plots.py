@@ -128,7 +128,7 @@ def _over_time(
     *,
     stacked: bool = False,
 ) -> str:
-    """A plot with its axes and legend, the findings marked, and what each slice has told by its title."""
+    """A plot with its axes and legend, the findings marked, and the values of each slice in its title."""
     first_ns = points[0].start_ns
     span_ns = max(points[-1].start_ns + points[-1].width_ns - first_ns, 1)
     places = [(point.start_ns - first_ns) / span_ns for point in points]
