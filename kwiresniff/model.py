@@ -46,7 +46,6 @@ Segment: TypeAlias = tuple[int, int, bytes, int, int, int, bytes, int, int, int]
 FIN: Final = 0x01
 SYN: Final = 0x02
 RST: Final = 0x04
-PSH: Final = 0x08
 ACK: Final = 0x10
 DECRYPTED: Final = 0x100
 

@@ -31,12 +31,8 @@ from kwiresniff.model import Problem, SegmentSink
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-MAGIC = SECTION.to_bytes(4)
 #: The longest block that is believed; Wireshark has the same bound.
 MAX_BLOCK_BYTES = 16 * 1024 * 1024
-
-#: How far into a file its secrets are looked for: they stand before the first packet, behind a few descriptions.
-_LOOK_BYTES = 64 * 1024
 
 _SMALLEST_BLOCK: Final = 12
 _SMALLEST_SECTION = 28
