@@ -101,9 +101,7 @@ SEGMENTS_AT_A_TIME: Final = 1_024
 
 
 def feed_of(segments: Iterable[Segment]) -> Callable[[SegmentSink], bool]:
-    """A function that feeds ``segments`` to a sink as ``CaptureSet.feed`` does: some of them, or fewer if the sink asks
-    for a pause; False when there are no more.
-    """
+    """Returns a function that feeds ``segments`` to a sink in pieces, as ``CaptureSet.feed`` does."""
     rest = iter(segments)
 
     def feed(sink: SegmentSink) -> bool:
@@ -431,9 +429,7 @@ class Exchange:
 
     @property
     def latency_ns(self) -> int | None:
-        """Last byte of the request to first byte of the response at the capture point, or None: also where the times
-        of the capture have them the other way round.
-        """
+        """Last byte of the request to first byte of the response at the capture point; None if negative or unknown."""
         if self.request is None or self.response is None:
             return None
         latency_ns = self.response.first_ns - self.request.last_ns
@@ -441,9 +437,7 @@ class Exchange:
 
     @property
     def queued_ns(self) -> int | None:
-        """How long the request waited until the previous answer had gone and its mute was over, in nanoseconds, or
-        None.
-        """
+        """Nanoseconds until the previous answer had gone and its mute was over, or None."""
         return self.queued if self.queued >= 0 else None
 
     @property

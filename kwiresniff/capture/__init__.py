@@ -19,9 +19,7 @@ BUILT_IN, TSHARK = "built-in", "tshark"
 
 
 def feed_from(source: SegmentSource) -> Callable[[SegmentSink], bool]:
-    """A function that feeds the segments of ``source`` to a sink; captures that are read as they are do it themselves,
-    which costs less.
-    """
+    """Returns a function that feeds the segments of ``source`` to a sink."""
     return source.feed if isinstance(source, CaptureSet) else feed_of(source)
 
 

@@ -45,9 +45,7 @@ class KeyLog:
     """A key log that may grow and may be begun anew; what is read of it is added to ``secrets``."""
 
     def __init__(self, path: str, secrets: TlsSecrets, *, growing: bool = False) -> None:
-        """One that is ``growing`` need not be there yet. Raises CaptureError when there is something else at
-        ``path``.
-        """
+        """A ``growing`` one may be missing at first. Raises CaptureError when ``path`` is something else."""
         self._path = path
         self._secrets = secrets
         self._offset = 0

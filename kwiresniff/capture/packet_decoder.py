@@ -109,9 +109,7 @@ class LayerDecoder:
     def segment(
         self, packet: int, timestamp_ns: int, link_type: int, buffer: bytes, start: int, end: int, missing: int
     ) -> Segment | None:
-        """The TCP segment of the packet ``buffer[start:end]``, of which ``missing`` bytes were not captured; None for
-        one that has none, which is counted in ``other``.
-        """
+        """The TCP segment of a packet cut by ``missing`` bytes; None for one counted in ``other``."""
         try:
             choices = self._choices
             link = choices.link_types.get(link_type) or LINK_LAYERS.get(link_type) or _capture_header(link_type)

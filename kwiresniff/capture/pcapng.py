@@ -41,9 +41,7 @@ _NO_INTERFACE = Interface(-1, 0, NEVER)
 
 
 class PcapngReader(FileReader):
-    """Reads one pcapng stream from its first section header on; ``reference`` as in ``FileReader``. Names of addresses
-    are added to ``names``.
-    """
+    """Reads one pcapng stream from its first section header on; adds names of addresses to ``names``."""
 
     def __init__(
         self,

@@ -108,9 +108,7 @@ class Section:
         self._description = struct.Struct(order + "8xHHI").unpack_from
 
     def take(self, kind: int, buffer: bytes, start: int, end: int) -> None:
-        """Learn from the whole block ``buffer[start:end]`` of type ``kind`` what later packets need (an interface, TLS
-        keys); most blocks have nothing.
-        """
+        """Takes interfaces and TLS keys from a whole block of type ``kind``, ``buffer[start:end]``."""
         if kind == INTERFACE:
             self._take_interface(buffer, start, end)
         elif kind == SECRETS and end - start >= _SECRETS_HEADER_BYTES:

@@ -88,9 +88,7 @@ class FileReader:
         return 0
 
     def resume(self, packets: int, offset: int) -> bool:
-        """Goes on behind ``packets`` packets, at the record that begins at ``offset``; False where more than that has
-        been read.
-        """
+        """Goes on behind ``packets`` packets, at the record at ``offset``; False where that has been passed."""
         ahead = offset - self._base - len(self._buffer)
         if ahead < 0:
             return False

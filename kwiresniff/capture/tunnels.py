@@ -56,9 +56,7 @@ _u16x2 = struct.Struct(">HH").unpack_from
 
 
 def vxlan(buffer: bytes, start: int, end: int) -> tuple[int, int]:
-    """RFC 7348: 8 bytes, the bit that says the network identifier is valid always set; then Ethernet, or with a bit of
-    the generic protocol extension what its next protocol says.
-    """
+    """RFC 7348: a header of 8 bytes, then Ethernet, or the next protocol of the generic protocol extension."""
     if end - start < 8 or not buffer[start] & _VXLAN_VALID:
         return NOTHING, end
     if buffer[start] & _VXLAN_NEXT_PROTOCOL and buffer[start + 3] in NEXT_PROTOCOLS:
@@ -177,9 +175,7 @@ def capwap(buffer: bytes, start: int, end: int) -> tuple[int, int]:
 
 
 def gre(buffer: bytes, start: int, end: int) -> tuple[int, int]:
-    """RFC 2784 and 2890, version 0: checksum, key and sequence number are 4 bytes each where present. Version 1 is
-    that of PPTP (RFC 2637).
-    """
+    """RFC 2784 and 2890, version 0, with optional checksum, key and sequence number. Version 1 is PPTP's (RFC 2637)."""
     if end - start < 4:
         return NOTHING, end
     flags, kind = _u16x2(buffer, start)

@@ -33,9 +33,7 @@ _MAX_CRC_ROUNDS = 4
 
 
 def first_batch(buf: bytes, start: int, end: int) -> int:
-    """The offset of the first batch in ``buf[start:end]``: whole, unless it is at ``start``; ``end`` when there is
-    none.
-    """
+    """The offset of the first whole batch in ``buf[start:end]``, or ``start`` for a cut one there; ``end`` for none."""
     front = _front()
     if front.match(buf, start, end):
         return start

@@ -93,9 +93,7 @@ class BodyReader:
         return number
 
     def number(self, kind: i64, pos: i64) -> i64:
-        """A big-endian number of a kind up to INT64 (a BOOLEAN is 0 or 1), or an error code;
-        ``pos`` is behind it then.
-        """
+        """A big-endian number of a kind up to INT64, a BOOLEAN as 0 or 1; ``pos`` is behind it then."""
         frame = self.frame
         if kind == INT32:
             self.pos = pos + 4
@@ -119,9 +117,7 @@ class BodyReader:
         return byte - 256 if byte > 127 else byte
 
     def unknown_tags(self, section: Step, pos: i64) -> list[tuple[i64, bytes]] | None:
-        """The tagged fields at a position, by number, with ``pos`` behind them; None where a definition has one of
-        them, or where they are none.
-        """
+        """Unknown tagged fields by number, with ``pos`` behind them; None for a known one or a malformed section."""
         frame = self.frame
         count: i64 = frame[pos]
         self.pos = pos + 1
@@ -146,9 +142,7 @@ class BodyReader:
         return found
 
     def starts_like_internal(self, pos: i64, length: i64) -> bool:
-        """Whether the ``length`` bytes at ``pos`` may be the name of one of Kafka's internal topics, which begin with
-        two underscores.
-        """
+        """Whether a name of ``length`` bytes at ``pos`` begins with two underscores, as internal topics do."""
         return length > 1 and self.frame[pos] == 95 and self.frame[pos + 1] == 95
 
     def quotes_secret(self, pos: i64, stop: i64) -> bool:
@@ -175,9 +169,7 @@ class BodyReader:
         return length  # in one expression with a constant it would become an object where this is compiled
 
     def count_of(self, step: Step, pos: i64) -> i64:
-        """The count of an array; -1 for null, -2 for more elements than the bytes that were left on the wire can hold,
-        or than a body may be made of.
-        """
+        """The count of an array; -1 for null, -2 for more than the bytes left, or the limit on values, allow."""
         count: i64 = 0
         if step.compact_array:
             count = self.uvarint(pos) - 1

@@ -49,9 +49,7 @@ def _shown_decoder() -> RecordSetDecoder:
 
 @lru_cache(KEPT)
 def data_decoder(name: str, version: int) -> Decoder:
-    """The decoder of a message that is carried in bytes fields or stored in a log, such as
-    ConsumerProtocolSubscription.
-    """
+    """The decoder of a message carried in bytes fields or stored in a log."""
     return message_decoder(schema.data_message(name, version))
 
 

@@ -82,9 +82,7 @@ def decompress_front(
 
 
 class _Output:
-    """What is decompressed: ``size`` bytes so far, or a few more, of at most ``limit``. ``front`` are the first bytes
-    of what is longer than that.
-    """
+    """The output of a decompressor: its ``size`` so far, its ``limit``, and its ``front`` where it is longer."""
 
     __slots__ = ("front", "limit", "size")
 

@@ -53,9 +53,7 @@ _LISTS: Final = (
 
 
 def digest_plan(api_key: int, version: int, direction: Direction) -> list[Step]:
-    """How a message is passed over. Raises SchemaError for one that has no plan, or that only its body tells the names
-    of.
-    """
+    """The plan for the digest of a message. Raises SchemaError for one that has none."""
     message = schema.message(api_key, version, direction)
     check_nesting(message)
     roles = _Roles(f"{direction} {version} of API {api_key}", api_key in OPENED)

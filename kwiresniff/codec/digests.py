@@ -67,9 +67,7 @@ _LAST_CODEC: Final = len(CODEC_NAMES) - 1
 
 @final
 class DigestReader(BodyWalker):
-    """Reads one body after another. ``is_internal`` tells of a topic's id whether it is one that Kafka keeps for itself
-    and whose records are opened.
-    """
+    """Reads digests; ``is_internal`` says of a topic id that its records are opened elsewhere."""
 
     def __init__(self, is_internal: Callable[[str], bool]) -> None:
         super().__init__()

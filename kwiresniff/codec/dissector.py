@@ -234,9 +234,7 @@ class Dissector:
         return True
 
     def length(self, facts: FieldFacts, front: str, name: str) -> i64:
-        """The length of a string, byte array or record set, or the count of an array; -1 for null, -2 for one that
-        cannot be.
-        """
+        """A length in bytes, or the count of an array; -1 for null, -2 for an impossible one."""
         length: i64
         if facts.prefix is None:
             length = self.uvarint()
@@ -373,9 +371,7 @@ class Dissector:
     def tagged_fields(
         self, node: Node, unknown: Node, fields: list[FieldFacts], found: dict[int | None, Node], inner: str
     ) -> bool:
-        """Reads the fields of a tag section, which has the path ``inner``: those of the definition go to ``found`` by
-        tag, the others become children of ``unknown``.
-        """
+        """Reads the fields of a tag section: known ones go to ``found`` by tag, others below ``unknown``."""
         count = self.uvarint()
         if count < 0:
             return False

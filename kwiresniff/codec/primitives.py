@@ -121,7 +121,5 @@ def read_tags(buffer: bytes, position: int, first: int) -> tuple[dict[int, bytes
 
 
 def skip_tags(buffer: bytes, position: int, first: int) -> int:
-    """The position behind a tag section whose count starts with the byte ``first``, just before ``position``. Raises
-    DecodeError.
-    """
+    """The position behind a tag section with the count byte ``first`` before ``position``. Raises DecodeError."""
     return read_tags(buffer, position, first)[1]

@@ -25,9 +25,7 @@ from kwiresniff.errors import DecodeError
 def decode_records(
     data: bytes, pos: int, end: int, batch: dict[str, Any], records: list[dict[str, Any]], budget: RecordBudget
 ) -> None:
-    """Append the records of ``data[pos:end]``, at most as many as the ``budget`` has, and take their headers from it;
-    raises DecodeError at the first one that does not fit.
-    """
+    """Appends records of ``data[pos:end]`` within the ``budget``. Raises DecodeError at the first malformed one."""
     declared = batch["records_count"]
     if declared < 0:
         raise bad_records_count(declared, pos - 4)
@@ -111,9 +109,7 @@ def wrapped(number: int) -> int:
 
 
 def read_varint(data: bytes, pos: int, most: int, end: int = 1 << 62) -> tuple[int, int]:
-    """A zigzag VARINT (``most`` 5 bytes) or VARLONG (``most`` 10) that ends before ``end``, and the position after it.
-    Raises DecodeError.
-    """
+    """A zigzag VARINT or VARLONG of at most ``most`` bytes, and the position after it. Raises DecodeError."""
     reader = RecordReader()
     end = min(end, len(data))
     number = reader.varint(data, pos, end, most)
@@ -129,9 +125,7 @@ def bad_varint(pos: int, most: int, end: int) -> DecodeError:
 
 
 def read_bytes(reader: RecordReader, data: bytes, pos: int, stop: int) -> tuple[bytes | None, int]:
-    """Bytes behind their zigzag VARINT length, None for a negative one, and the position after them. Raises
-    DecodeError.
-    """
+    """Bytes behind a zigzag VARINT length, None for a negative one, and their end. Raises DecodeError."""
     at = pos
     length = reader.varint(data, pos, stop, VARINT_BYTES)
     pos = reader.pos

@@ -76,9 +76,7 @@ class ServerNames(ForwardingSink):
 
 
 class AddressBook:
-    """What traffic says of addresses, beside the ``names`` and zones that they have been given. Takes exchanges whose
-    bodies can be asked for.
-    """
+    """Learns about addresses from exchanges, beside the ``names`` and zones they were given."""
 
     def __init__(self, names: AddressNames | None = None) -> None:
         self._names = names or AddressNames()

@@ -218,9 +218,7 @@ class View:
         return via != NAT or min(apart, SEQ_MASK - apart) <= NEAR_BYTES
 
     def sample(self, own: Sighting, theirs: Sighting) -> bool:
-        """Notes by how much longer one of two sightings of an exchange waited for its response; False when enough is
-        known of that.
-        """
+        """Adds a difference in waiting between two sightings of an exchange; False when there are enough."""
         if own.latency_ns is not None and theirs.latency_ns is not None:
             self.samples.append(abs(own.latency_ns - theirs.latency_ns))
             self.connection.apart_ns = sorted(self.samples)[len(self.samples) // 2]
@@ -228,7 +226,5 @@ class View:
 
 
 def is_translated(one: str, two: str) -> bool:
-    """Whether the client ``two`` may be ``one`` (``ip:port``) behind address translation, or not translated: a host's
-    connections from several ports are several.
-    """
+    """Whether two clients (``ip:port``) may be one behind address translation."""
     return one == two or host_of(one) != host_of(two)

@@ -31,9 +31,7 @@ class Source:
 
 
 def segments_of(source: Source) -> Iterator[tuple[PacketRecord, Segment]]:
-    """The packets of TCP with their segments, numbered by their references. Fragments of a datagram come together, when
-    its last one has come. Raises CaptureError.
-    """
+    """The TCP packets with their segments, fragments of a datagram together. Raises CaptureError."""
     for index, file in enumerate(source.files):
         kept = SpoolFile(file, skips=True) if is_spool(file) else None
         with closing(open_stream(file) if kept is None else Stream(file, kept)) as stream:  # type: ignore[arg-type]

@@ -21,9 +21,7 @@ MAX_REASON_CHARS = 200
 
 
 class Decoded(NamedTuple):
-    """An answer of a value decoder that says by which ``schema`` (a name or an id) and in which ``format`` (``avro``,
-    ``protobuf``, ...) the bytes were read.
-    """
+    """An answer of a value decoder with the ``schema`` and ``format`` by which the bytes were read."""
 
     data: Any
     schema: str | int | None = None
@@ -61,9 +59,7 @@ def checked_copy(found: Any, room: list[int] | None) -> Any:
 
 
 def decoded_member(plugin: str, found: Any) -> dict[str, Any]:
-    """What stands in a record's member ``decoded`` for a key or value: the plugin's name, format and schema where the
-    decoder tells them, and the data.
-    """
+    """The member ``decoded`` of a record: the plugin's name, format and schema, and the data."""
     if not isinstance(found, Decoded):
         return {"plugin": plugin, "data": found}
     member: dict[str, Any] = {"plugin": plugin}

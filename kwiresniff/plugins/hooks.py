@@ -96,9 +96,7 @@ class Plugin:
 
 
 class Hooks:
-    """What ``register`` is given. Its methods return the function, so they serve as decorators too; ``options`` are
-    what the user says about keys and values.
-    """
+    """The argument of ``register``. Its methods also serve as decorators; ``options`` are the user's."""
 
     def __init__(self, plugin: Plugin) -> None:
         self.options = plugin.options
@@ -113,9 +111,7 @@ class Hooks:
         return function
 
     def redactor(self, function: ValueRedactor, name: str = "") -> ValueRedactor:
-        """Adds a function that says what ``--redact`` leaves of decoded values, of which it leaves nothing without one;
-        each is given what the one before has left.
-        """
+        """Adds a function that ``--redact`` applies to decoded values, after those added before."""
         self._add("redactor", function, name)
         return function
 
@@ -125,9 +121,7 @@ class Hooks:
         return function
 
     def exporter(self, suffix: str, function: ExporterMaker) -> ExporterMaker:
-        """Adds a format to ``export``: by the ending of a file's name, or by ``-o``. Raises PluginError for a name that
-        has other than small letters and digits.
-        """
+        """Adds a format to ``export``, by ending or ``-o``. Raises PluginError for a wrong name."""
         if not re.fullmatch(r"[a-z0-9]+", suffix):
             raise PluginError(f"exporter {suffix!r}: a format is named by small letters and digits, without a dot")
         self._add("exporter", function, suffix)

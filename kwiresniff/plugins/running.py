@@ -193,9 +193,7 @@ def _each(found: Iterable[Any] | None) -> Iterator[Any]:
 
 
 def _isolate(plugin: Plugin) -> None:
-    """Puts in the place of decoders that are isolated what asks them in their own processes; those of a plugin that no
-    other process can load stay in this one.
-    """
+    """Replaces isolated decoders by clients of their own processes, where the plugin can be loaded there."""
     for number, hook in enumerate(plugin.hooks):
         hook.isolated = hook.isolated and plugin.source is not None
         if hook.isolated and plugin.source is not None:

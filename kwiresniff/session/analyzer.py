@@ -114,9 +114,7 @@ class Analyzer(ConnectionServices):
     # -- the loop -----------------------------------------------------------------------------------------------
 
     def read(self, feed: Callable[[SegmentSink], bool]) -> Iterator[None]:
-        """Reads all segments that ``feed`` gives (see ``CaptureSet.feed``), and returns to the caller after each
-        buffer; what is open at the end stays so.
-        """
+        """Reads all segments of ``feed``, returning to the caller after each buffer; connections stay open."""
         while feed(self):
             self.look_for_secrets()
             yield

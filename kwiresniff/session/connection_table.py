@@ -386,8 +386,6 @@ class ConnectionTable(FlowTable):
 
 
 def answers_another(client: HalfStream, ack: int) -> bool:
-    """Whether a SYN with ACK answers another SYN than the one that opened this connection, which then was never
-    answered.
-    """
+    """Whether a SYN with ACK answers another SYN than the one that opened this connection."""
     asked = client.syn_seq
     return asked >= 0 and (ack - 1 - asked) & SEQ_MASK > MAX_SYN_BYTES

@@ -108,9 +108,7 @@ def blank_unread(connection: ConnectionAnalyzer) -> None:
 
 
 def begins_credentials(data: bytes, starts: Iterable[int] = (0,)) -> bool:
-    """Whether the data shows credentials: a SASL token or a request that may hold some begins at one of the ``starts``
-    of segments, or behind a frame that begins there; or it has records of Connect with configs.
-    """
+    """Whether a SASL token or a secret request begins at one of ``starts``, or Connect's configs are in the data."""
     if _may_be_connects(data):
         return True
     versions, seen = known_versions(), set[int]()
@@ -130,17 +128,13 @@ def begins_credentials(data: bytes, starts: Iterable[int] = (0,)) -> bool:
 
 
 def _may_be_connects(data: bytes) -> bool:
-    """Whether what has come of a message may hold records of Connect's config topic, as far as they are not compressed
-    or its first topic has such a name.
-    """
+    """Whether part of a message may hold uncompressed records of Connect, or names a config topic."""
     front = data[:_TOPIC_FRONT_BYTES].decode("latin-1")
     return is_config_topic(front) or any(mark in data for mark in _CONNECT_MARKS)
 
 
 def _blank_request(connection: ConnectionAnalyzer) -> bool:
-    """Overwrites the token in what has come of the client's current frame, or drops what may be credentials; whether it
-    has dropped any.
-    """
+    """Overwrites the token in the client's unfinished frame, or drops it; returns whether it dropped any."""
     frames = connection.client.frames
     if not frames.remaining:
         return False

@@ -189,9 +189,7 @@ class ProtocolDetector:
         return None
 
     def _find_private_request(self, buffer: ResyncBuffer, other: ResyncBuffer) -> int:
-        """The offset of a request of a private API to a known broker, which begins and ends with a segment and is
-        answered by another frame that does; else -1.
-        """
+        """The offset of an answered request of a private API to a known broker, or -1."""
         data, starts = buffer.data, buffer.starts()
         buffer.steps -= START_STEPS * len(starts)
         ends = {*starts, len(data)}

@@ -27,9 +27,7 @@ class ErrorCodes:
         self._errors: list[tuple[str, int]] = []
 
     def collect(self, exchange: Exchange, response: Message, version: int) -> bool:
-        """Adds the error codes of a response that is read as a known ``version``, and of the answer inside an Envelope;
-        returns whether it can be read to its end.
-        """
+        """Adds the error codes of a response of a known ``version``; returns whether it reads to its end."""
         self.found.clear()
         frame, api_key = response.frame, exchange.api_key
         if frame is None:

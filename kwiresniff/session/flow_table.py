@@ -38,9 +38,7 @@ class FlowTable:
         return self.open.get(flow) or self.transient.get(flow)
 
     def add(self, connection: ConnectionAnalyzer, *, opening: bool) -> Endpoint:
-        """Adds both directions of a connection, which is opening or simply open; returns the entry of its client, as
-        far as that is known.
-        """
+        """Adds both directions of a connection that is opening or open; returns its client's entry."""
         client, broker = connection.client, connection.broker
         added = Endpoint(client, broker, connection)
         table = self.transient if opening else self.open

@@ -154,9 +154,7 @@ def is_private_request(data: bytes, offset: i64) -> bool:
 
 
 def is_near(correlation_id: int, first_correlation_id: int | None) -> bool:
-    """Whether a correlation id can belong to a request sent shortly before the first one seen, which had
-    ``first_correlation_id``.
-    """
+    """Whether a correlation id may be that of a request shortly before the first one seen."""
     if first_correlation_id is None:
         return False
     return -MAX_QUEUED_REQUESTS <= first_correlation_id - correlation_id <= MAX_MISSED_REQUESTS

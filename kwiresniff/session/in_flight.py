@@ -30,9 +30,7 @@ Outstanding: TypeAlias = "dict[int, Exchange | deque[Exchange]]"
 
 
 def request_bytes(exchange: Exchange) -> i64:
-    """The memory in bytes that a request takes while it waits. A byte of a client id counts four: so long is its
-    escape.
-    """
+    """The memory of a waiting request in bytes; a byte of its client id counts four, its length escaped."""
     size: i64 = EXCHANGE_BYTES
     request, client_id = exchange.request, exchange.client_id
     if request is not None and request.frame is not None:
@@ -86,9 +84,7 @@ class InFlightRequests:
         return exchange
 
     def first_of(self, correlation_id: int, found: Exchange | deque[Exchange]) -> Exchange:
-        """The oldest of the requests ``found`` (and removed) under a correlation id; the others stay. Its memory is
-        still counted.
-        """
+        """The oldest of the requests ``found`` under a correlation id; its memory is still counted."""
         if not isinstance(found, deque):
             return found
         first = found.popleft()

@@ -216,9 +216,7 @@ class KafkaMessages(SaslPhase):
         self.services.output.complete(exchange)
 
     def on_copy(self, side: i64, packet: int, ns: int, seq: int, length: int) -> None:
-        """Moves the times of waiting requests to the second capture point, because their responses, which pass it
-        first, are seen there.
-        """
+        """Moves the times of waiting requests to the second capture point, which their responses pass first."""
         if side != self.client_side:
             return
         for looked, found in enumerate(reversed(self.in_flight.by_id.values())):

@@ -71,9 +71,7 @@ class MalformedBodies:
         return body, is_sound(problems, missing)
 
     def dissect(self, exchange: Exchange, message: Message, direction: Direction) -> tuple[list[Problem], Body | None]:
-        """What is wrong with a message that is dissected for its tree, and its body, None where that holds only a part
-        of it.
-        """
+        """The problems of a message dissected for its tree, and its body if the tree has all of it."""
         assert message.frame is not None
         dissection = dissect_shown(
             schema.message(exchange.api_key, message.version, direction),
@@ -88,9 +86,7 @@ class MalformedBodies:
         return dissection.problems, plain(dissection.root) if dissection.is_whole else None
 
     def report_guess(self, exchange: Exchange, direction: Direction, version: int, fits: bool) -> None:
-        """Reports that a message of an unknown version was read as another one, which it ``fits`` to its last byte or
-        not.
-        """
+        """Reports that an unknown version was read as another, which ``fits`` to the last byte or not."""
         details = {"direction": direction}
         known = f"{exchange.api} v{exchange.api_version} is unknown"
         if fits:

@@ -192,9 +192,7 @@ class ProxyPreamble:
         self._skips_body = False  # of an HTTP answer that was no success
 
     def facts(self) -> dict[str, Any]:
-        """The ``proxied`` member of the connection: ``client`` and ``broker`` (``host:port``), None where no preamble
-        names them, and ``by``, the names of the preambles.
-        """
+        """The ``proxied`` member of the connection: ``client``, ``broker`` (``host:port`` or None), and ``by``."""
         return {"client": self._client, "broker": self._broker, "by": ", ".join(self._by)}
 
     def dialled(self) -> str | None:
@@ -202,9 +200,7 @@ class ProxyPreamble:
         return self._broker
 
     def described(self, protocol: str, has_rest: bool) -> str:
-        """What a connection carries that is not Kafka: ``protocol`` is that of the bytes behind the preambles, if it
-        ``has_rest``, any such bytes.
-        """
+        """The protocol of a connection that is not Kafka, in words; ``has_rest`` says that bytes follow the preambles."""
         by = ", ".join(self._by)
         if self.refused is not None:
             return f"{by}, refused ({self.refused[0]})"

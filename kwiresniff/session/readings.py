@@ -72,8 +72,6 @@ def read_response(api_key: int, api_version: int, frame: bytes) -> int:
 
 
 def with_plain_client_id(frame: bytes) -> bytes:
-    """The request with its client id replaced by a text of the same length: brokers take any bytes for one, decoders
-    only UTF-8.
-    """
+    """The request with its client id replaced by ASCII: brokers take any bytes, decoders only UTF-8."""
     length = unpack_request_header(frame)[3]
     return frame[:MIN_REQUEST_BYTES] + b"?" * length + frame[MIN_REQUEST_BYTES + length :] if length > 0 else frame

@@ -20,9 +20,7 @@ from kwiresniff.session.services import ConnectionServices
 
 
 class SaslPhase(ConnectionState):
-    """The SASL layer of a connection's analyzer: ``sasl`` is set once an authentication was seen, ``opaque`` while
-    tokens have no header.
-    """
+    """The SASL layer: ``sasl`` once an authentication was seen, ``opaque`` while tokens have no header."""
 
     STATE: ClassVar[tuple[str, ...]] = ("opaque", "sasl")
     __slots__ = STATE

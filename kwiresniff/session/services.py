@@ -112,9 +112,7 @@ class ConnectionServices(SegmentSink):
         return self.connections
 
     def far_path_ns(self, connection: Connection) -> int:
-        """What packets take from the capture point to the broker and back: the shortest handshake between the client's
-        host and the broker so far, 0 where that is less than ``FAR_NS`` or not known.
-        """
+        """The path to the broker and back in ns, by the shortest handshake of both hosts; 0 below ``FAR_NS``."""
         ends = host_of(connection.client), connection.broker
         known = self.paths.get(ends)
         path_ns = connection.path_ns

@@ -101,9 +101,7 @@ def response_protocol(first: bytes) -> tuple[str, str | None] | None:
 
 
 def is_certain_response(first: bytes) -> bool:
-    """Whether ``first`` certainly is another protocol's answer, wherever a message may begin: a whole TLS alert in the
-    clear, or the beginning of an HTTP response.
-    """
+    """Whether ``first`` is a whole TLS alert in the clear, or the begin of an HTTP response."""
     alert = len(first) == 7 and first[0] == _ALERT and _is_tls(first) and first[3:6] in (b"\0\2\1", b"\0\2\2")
     # Few begin so, and compiling the expression takes as long as a hundred frames.
     return alert or (first[:5] == b"HTTP/" and _begins_http(first))
@@ -139,9 +137,7 @@ def reads_like_responses(data: bytes, starts: Sequence[int]) -> bool:
 
 
 def is_zookeeper(first: bytes) -> bool:
-    """Whether ``first`` begins with a ConnectRequest (44 or 45 bytes) or ConnectResponse (36 or 37) of ZooKeeper: both
-    hold a 16-byte password.
-    """
+    """Whether ``first`` begins with ZooKeeper's ConnectRequest or ConnectResponse, by size and password length."""
     if len(first) < 32:
         return False
     size, version = _zookeeper_front(first)

@@ -15,9 +15,7 @@ class RecordCipher:
         self.counts = counts
 
     def open(self, number: int, header: bytes, body: bytes) -> bytes | None:
-        """The application data in the record with this ``number``, from 0: empty when it carries something else, None
-        when it has not this number under this key, or was changed.
-        """
+        """The application data of record ``number``; empty for another type, None when it does not open."""
         raise NotImplementedError
 
     def handshake(self, number: int, header: bytes, body: bytes) -> bytes:

@@ -278,9 +278,7 @@ def _extensions(body: _Cursor) -> list[tuple[int, _Cursor]]:
 
 
 def takes_early_data(messages: bytes) -> bool | None:
-    """Whether the EncryptedExtensions that a server's ``messages`` begin with take early data; None where they are not
-    whole (RFC 8446, sections 4.2.10 and 4.3.1).
-    """
+    """Whether EncryptedExtensions accept early data; None while cut off (RFC 8446, 4.2.10 and 4.3.1)."""
     end = 4 + int.from_bytes(messages[1:4], "big")
     if messages[:1] != bytes([ENCRYPTED_EXTENSIONS]) or len(messages) < end:
         return None

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 
 class TlsPhase(KafkaMessages):
-    """One connection whose bytes may be TLS records. ``tls`` is set while it is TLS, ``decryption`` where there may be
-    secrets for it.
-    """
+    """The TLS layer: ``tls`` is set while it is TLS, ``decryption`` where secrets are expected."""
 
     STATE: ClassVar[tuple[str, ...]] = ("decryption", "tls")
     __slots__ = STATE
@@ -46,9 +44,7 @@ class TlsPhase(KafkaMessages):
                 self.on_search(half.side)  # a proxy's answer may stand before the records
 
     def inspect_tls(self, half: HalfStream) -> None:
-        """Reads what has come of TLS handshakes; once all that follows is encrypted, the half stream only counts, or
-        hands on its bytes to be decrypted.
-        """
+        """Reads TLS handshakes; behind them the half stream counts bytes, or hands them on to be decrypted."""
         buffer = half.resync.buffer
         if self.decryption is None:
             done = self._read_hello(half, buffer.data)

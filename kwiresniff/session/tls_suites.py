@@ -17,9 +17,7 @@ _MACS = {"SHA": ("sha1", 20), "SHA256": ("sha256", 32), "SHA384": ("sha384", 48)
 
 
 class Suite(NamedTuple):
-    """A cipher suite. ``hash`` is that of the key schedule, ``mac`` that of records, by the names of ``hashlib``;
-    sizes are in bytes.
-    """
+    """A cipher suite: ``hash`` of the key schedule and ``mac`` of records by hashlib's names, sizes in bytes."""
 
     mode: str
     key_bytes: int

@@ -36,9 +36,7 @@ class FrameFilter:
         self.plain = False
 
     def feed(self, data: bytes, at: i64, end: i64, left: i64) -> i64:
-        """Filter ``data[at:end]``, where ``left`` bytes of the frame are still to come; returns how many of the bytes
-        behind ``end`` are not needed.
-        """
+        """Filters ``data[at:end]`` of ``left`` bytes still to come; returns how many behind ``end`` are not needed."""
         raise NotImplementedError
 
     def finish(self) -> None:
@@ -78,30 +76,22 @@ class FrameHandler:
         """Called with ``buffer[start:end]``, the next bytes in order, of a direction that is not cut into frames."""
 
     def on_gap(self, side: i64, packet: int, ns: int, missing: int, skipped: int, code: str) -> None:
-        """Called when bytes were not in the capture (``missing``) or could not be read (``skipped``); ``code`` is a
-        ``LOST_*``.
-        """
+        """Handles bytes ``missing`` from the capture or ``skipped`` as unreadable; ``code`` is a ``LOST_*``."""
         raise NotImplementedError
 
     def on_dropped(self, side: i64, packet: int, ns: int, dropped: int, code: str) -> None:
-        """Called when ``dropped`` of the bytes under search are too many to be kept, and the search goes on: a gap that
-        has not ended.
-        """
+        """Handles ``dropped`` bytes of a search that goes on."""
         self.on_gap(side, packet, ns, 0, dropped, code)
 
     def on_copy(self, side: i64, packet: int, ns: int, seq: int, length: int) -> None:
-        """Called when ``length`` bytes from ``seq`` on, which were handed on, were seen again, as all before them were:
-        they passed a second capture point.
-        """
+        """Handles ``length`` delivered bytes from ``seq`` on that were seen again at a second capture point."""
 
     def on_search(self, side: i64) -> int:
         """The offset in the bytes under search at which a frame certainly begins, or -1."""
         raise NotImplementedError
 
     def on_invalid_length(self, side: i64, packet: int, ns: int, first: bytes) -> bool:
-        """Called with the bytes ``first`` that stand where a length should be and are none; True when the rest of the
-        stream is not to be read.
-        """
+        """Handles an impossible length ``first``; True when the rest of the stream is not to be read."""
         return False
 
     def must_pause(self) -> bool:

@@ -243,9 +243,7 @@ class FrameReader(FrameBuffer):
         self._head = b""
 
     def unfinished(self) -> tuple[int, int, bytes]:
-        """``(size_bytes, bytes_present, data)`` of a frame that began and did not end: its size, how many of its bytes
-        came, and those that were kept. Zeros and no bytes when there is none.
-        """
+        """``(size_bytes, bytes_present, data)`` of an unfinished frame; zeros and no bytes when there is none."""
         if self.remaining > MAX_FRAME_BYTES:
             return 0, 0, b""  # nothing but counted
         if self.remaining:

@@ -157,9 +157,7 @@ class Reassembler:
         return None
 
     def skip(self) -> tuple[int, int, int]:
-        """Skips the gap before the first queued segment; returns ``(packet, ns, size_bytes)``: the packet and time of
-        that segment, and the bytes skipped.
-        """
+        """Skips the gap before the first queued segment; returns its ``(packet, ns)`` and the bytes skipped."""
         assert self.queue is not None
         first = self.queue.segments[0]
         packet, ns = first[1], first[2]

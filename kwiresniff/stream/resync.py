@@ -44,9 +44,7 @@ class Resynchronizer:
         return buffer.feed(packet, ns, ack, data)
 
     def find(self, handler: FrameHandler) -> int:
-        """The offset in the buffer at which a frame begins, or -1. Every search is paid for with steps; see
-        ``ResyncBuffer``.
-        """
+        """The offset of a frame in the buffer, or -1; searching takes steps of ``ResyncBuffer``."""
         if not len(self.buffer) or not self.buffer.can_pay():
             return -1
         return handler.on_search(self.side)

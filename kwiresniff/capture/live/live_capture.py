@@ -91,9 +91,7 @@ class LiveCapture:
         return writer
 
     def follow_key_log(self, path: str) -> bool:
-        """Reads TLS keys from a key log that grows while it goes on; whether it is there yet. Raises CaptureError when
-        something else is.
-        """
+        """Reads TLS keys from a growing key log; returns whether it exists. Raises CaptureError for another file."""
         self._key_log = KeyLog(path, self.tls_secrets, growing=True)
         return self._key_log.is_there
 

@@ -68,9 +68,7 @@ class PacketRing:
     """
 
     def __init__(self, options: LiveOptions) -> None:
-        """Raises PermissionError when the user may not capture, OSError when the kernel cannot, and CaptureError for
-        interfaces or a filter that cannot be used.
-        """
+        """Raises PermissionError without the right to capture, OSError and CaptureError for what the kernel refuses."""
         self.problems: list[Problem] = []
         self.waiting = 0
         self.link_type = LINUX_SLL2

@@ -132,9 +132,7 @@ class BodyWriter(BodyReader):
         return pos
 
     def _add_unknown(self, fields: list[tuple[i64, bytes]], alone: bool) -> None:
-        """Writes tagged fields that nobody knows into the structure that has just been closed; ``alone``, into one of
-        no other fields.
-        """
+        """Writes unknown tagged fields into the structure just closed, which is empty with ``alone``."""
         out = self.out
         out.truncate(len(out) - 1)
         out.write(_UNKNOWN if alone else b"," + _UNKNOWN)

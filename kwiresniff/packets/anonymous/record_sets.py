@@ -98,9 +98,7 @@ def _batch(batch: bytes) -> bytes:
 
 
 def _blanked(block: bytes, *, kept: int) -> bytes:
-    """Uncompressed records with zeros for keys, values and headers; all zeros from where they do not read on. Keys and
-    values of no more than ``kept`` bytes stay.
-    """
+    """Uncompressed records with zeros for keys, values and headers longer than ``kept``; zeros behind damage."""
     out = bytearray(len(block))
     at = 0
     try:
