@@ -51,10 +51,7 @@ DECRYPTED: Final = 0x100
 
 
 class SegmentSink:
-    """Takes segments one by one, the members of ``Segment`` as arguments.
-
-    A reader's loop and its sink are compiled together, so this is a class to derive from, not a protocol.
-    """
+    """Takes segments, the members of ``Segment`` as arguments; a base class, because both sides are compiled."""
 
     def segment(
         self,
@@ -284,10 +281,8 @@ class SessionIdentity:
 
 
 class SessionMembers:
-    """The topics, or the partition numbers, of a fetch session at one moment: the first ``end`` changes of its log.
-
-    ``values`` and ``added`` are the log, which all fetches of the session share: what came or went, and whether it
-    came. ``count`` is the number of members.
+    """The topics or partition numbers of a fetch session after the first ``end`` changes of its log: ``values``, and
+    whether each was ``added``. ``count`` is their number.
     """
 
     STATE: ClassVar[tuple[str, ...]] = ("added", "count", "end", "values")
@@ -322,10 +317,7 @@ class SessionMembers:
 
 
 class FetchedTopics:
-    """What an incremental fetch is about without saying so: the topics (by name or id) and partitions of its session.
-
-    ``is_whole`` says that the beginning of the session is in the capture.
-    """
+    """The topics (by name or id) and partitions of a fetch session; ``is_whole`` if seen from its start."""
 
     STATE: ClassVar[tuple[str, ...]] = ("is_whole", "names", "numbers", "session")
     __slots__ = STATE
@@ -570,10 +562,7 @@ class Node:
 
 
 class Dissection:
-    """An annotated message: ``root`` as far as it could be read, ``end`` the offset reached, what was wrong.
-
-    ``is_whole`` says that there is a node for everything that was read, none that stands for others.
-    """
+    """An annotated message up to ``end``, with problems; ``is_whole`` if nothing read lacks its node."""
 
     __slots__ = ("end", "is_whole", "problems", "root")
 

@@ -67,10 +67,8 @@ class _Gzip:
 
 
 class _Zstd:
-    """zstandard's decompressor with the interface of the others.
-
-    The library bounds neither the output of a call nor says, where it does (its stream reader), a cut frame
-    from a whole one; so it is fed in small steps here.
+    """zstandard's decompressor with the others' interface, fed in small steps: the library does not bound the output of
+    a call, and its stream reader does not report a cut frame.
     """
 
     def __init__(self, library: zstandard.ZstdDecompressor) -> None:
@@ -161,10 +159,7 @@ class _Members:
 
 
 def _behind_skippable(data: bytes) -> bytes:
-    """What follows the skippable frames that ``data`` begins with and holds whole.
-
-    To have each skipped by a decompressor of its own would take a thousand times longer than to read as many bytes.
-    """
+    """The data behind its leading whole skippable frames: skipping each by a decompressor is 1,000 times slower."""
     at, end = 0, len(data)
     while data.startswith(SKIPPABLE, at) and at + 8 <= end:
         behind = at + 8 + int.from_bytes(data[at + 4 : at + 8], "little")

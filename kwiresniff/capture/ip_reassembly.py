@@ -72,10 +72,7 @@ class _Datagram:
 
 
 class Fragments:
-    """Datagrams that are not whole yet, oldest out first; ``dropped`` counts fragments that came to nothing.
-
-    ``packets`` are those of the fragments of the datagram that became whole last.
-    """
+    """Unfinished datagrams, oldest out first; ``dropped`` counts fragments, ``packets`` are the last whole one's."""
 
     def __init__(self) -> None:
         self._datagrams: dict[Hashable, _Datagram] = {}
@@ -84,10 +81,7 @@ class Fragments:
         self.packets: list[int] = []
 
     def add(self, key: Hashable, packet: int, offset: int, data: bytes, last: bool) -> bytes | None:
-        """Take one fragment; the whole datagram's payload when this completes it, else None.
-
-        ``key`` identifies a datagram (addresses, protocol, identification), ``packet`` grows with time.
-        """
+        """Adds a fragment of the datagram ``key``; returns the payload when it is whole. ``packet`` grows with time."""
         if offset + len(data) > MAX_DATAGRAM_BYTES or not data:
             self.dropped += 1
             return None

@@ -21,10 +21,7 @@ POLL_SECONDS: Final = 0.1
 
 
 def check_key_log(path: str, *, growing: bool = False) -> None:
-    """Raises CaptureError, one line, when there is no key log at ``path``.
-
-    One that is still ``growing`` may have nothing but comments, which OpenSSL begins with, and a line under way.
-    """
+    """Raises CaptureError for no key log at ``path``; a ``growing`` one may hold only comments and half a line."""
     try:
         _refuse_pipe(path)
         with open(path, "rb") as file:

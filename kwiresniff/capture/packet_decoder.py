@@ -48,10 +48,7 @@ _Datagram: TypeAlias = tuple[int, bytes, bytes, int, int, int]
 
 
 class Choices(NamedTuple):
-    """What the user says of how packets are decoded, as the tables that are looked into.
-
-    Layers by link type, ethertype, UDP port and IP protocol; ``tags`` has those that are known, too.
-    """
+    """The user's layers by link type, ethertype (with the known ``tags``), UDP port and IP protocol."""
 
     link_types: Mapping[int, LinkLayer] = {}
     tags: Mapping[int, LinkLayer] = TAGS
@@ -79,10 +76,7 @@ class PacketDecoder(Protocol):
 
 
 class LayerDecoder:
-    """Decodes the packets of one file layer by layer; keeps its unfinished IP fragments.
-
-    ``other`` counts the packets that gave no TCP segment, by reason.
-    """
+    """Decodes the packets of one file layer by layer; ``other`` counts those without a segment, by reason."""
 
     def __init__(self, other: dict[str, int], choices: Choices = NO_CHOICES) -> None:
         """``choices`` are the user's."""
@@ -177,10 +171,7 @@ class LayerDecoder:
         return self._fragments
 
     def _ipv4(self, packet: int, buffer: bytes, start: int, end: int, missing: int) -> _Datagram | None:
-        """RFC 791. A total length of 0 is what a segmentation-offloading sender's capture shows: take all there is.
-
-        None for a fragment that waits for others.
-        """
+        """RFC 791; None for a fragment that waits. A total length of 0 (segmentation offload) takes all there is."""
         if end - start < 20:
             raise NoSegment("ip_header_cut")
         version, total, identification, fragment, protocol, addresses = _ipv4(buffer, start)
@@ -214,10 +205,7 @@ class LayerDecoder:
         return protocol, addresses, buffer, payload, end, missing
 
     def _ipv6(self, packet: int, buffer: bytes, start: int, end: int, missing: int) -> _Datagram | None:
-        """RFC 8200, with its extension headers. A payload length of 0 (jumbo, offload) takes all there is.
-
-        None for a fragment that waits for others.
-        """
+        """RFC 8200; None for a fragment that waits. A payload length of 0 (jumbo, offload) takes all there is."""
         if end - start < 40:
             raise NoSegment("ip_header_cut")
         if buffer[start] >> 4 != 6:

@@ -61,10 +61,7 @@ class FileReader:
         return []
 
     def feed(self, sink: SegmentSink) -> bool:
-        """Give segments to ``sink`` until it wants a pause or a read is used up; False when there are no more.
-
-        Problems with the file are reported where they end it.
-        """
+        """Gives segments to ``sink`` until it pauses or a read is used up; False at the end, with problems reported."""
         if self._ended:
             return False
         try:
@@ -128,10 +125,8 @@ class FileReader:
         self._word: i64 = front[4]
 
     def _give(self, sink: SegmentSink, packet: i64, ns: int, start: i64, end: i64, wire: i64, stop: i64) -> i64:
-        """Gives the segment of the packet ``buffer[start:end]``, which had ``wire`` bytes, to ``sink``; its record ends
-        at ``stop``. Returns what came of it.
-
-        The common case (``fast_path``) is read here, without a call.
+        """Gives the segment of ``buffer[start:end]``, a packet of ``wire`` bytes in a record up to ``stop``, to
+        ``sink``; returns NOTHING, TAKEN or PAUSED. The common case (``fast_path``) takes no call.
         """
         buffer = self._buffer
         if end - start >= self._front_bytes:

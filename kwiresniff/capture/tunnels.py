@@ -221,10 +221,8 @@ _BY_HEADER: dict[str, LinkLayer] = {"vxlan": vxlan, "geneve": geneve, "gtp": gtp
 
 
 def udp_tunnel(buffer: bytes, start: int, end: int, tags: Mapping[int, LinkLayer] = TAGS) -> tuple[int, int]:
-    """What the UDP datagram at ``start`` (with its header) carries: by a tunnel's port, else by content.
-
-    By content a tunnel is one whose header has nothing in its reserved fields, or is not known and followed by an
-    ethertype and IP, and whose innermost packet ends where the datagram does. Raises NoSegment for all others.
+    """The content of a UDP datagram by a tunnel's port, else by a sound tunnel header whose innermost packet ends where
+    the datagram does. Raises NoSegment.
     """
     if end - start <= 8:
         raise NoSegment("udp")

@@ -44,10 +44,7 @@ def node_count(batch: Body) -> int:
 
 
 class BatchNodes:
-    """The ``batches`` of one record set in ``buf``, the ``problems`` with them, and how many ``nodes`` there are.
-
-    ``says_meanings`` is whether numbers have theirs.
-    """
+    """The ``batches``, ``problems`` and number of ``nodes`` of a record set; ``says_meanings`` adds meanings."""
 
     def __init__(self, buf: bytes, budget: RecordBudget, says_meanings: bool = True) -> None:
         self.says_meanings = says_meanings

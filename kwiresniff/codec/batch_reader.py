@@ -92,10 +92,7 @@ class BatchReader(BatchHeader):
         self._records = RecordReader()
 
     def open(self, frame: bytes, pos: i64, end: i64, budget: RecordBudget) -> i64:
-        """Check the batch at ``pos`` and decompress it; returns where it ends, ``UNUSUAL`` or ``SHORT``.
-
-        Raises DecodeError for what cannot be decompressed.
-        """
+        """Checks and decompresses the batch at ``pos``; returns its end, UNUSUAL or SHORT. Raises DecodeError."""
         stop: i64 = self.read(frame, pos, end)
         if stop < 0:
             return stop

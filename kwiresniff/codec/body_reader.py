@@ -18,10 +18,7 @@ if TYPE_CHECKING:
 
 
 def int16(data: bytes, pos: i64) -> int:
-    """The big-endian INT16 at a position; IndexError beyond the end.
-
-    One call where this is interpreted; ``base.fastint``, which needs no library, makes trees take 6 % longer there.
-    """
+    """The big-endian INT16 at a position; IndexError beyond the end."""
     return read_i16_be(data, pos)
 
 
@@ -31,9 +28,8 @@ def int32(data: bytes, pos: i64) -> int:
 
 
 class BodyReader:
-    """Reads one body after another, each the rest of a ``frame``, which had ``announced`` bytes on the wire. ``pos`` is
-    behind what was read last, ``left`` how many more values a body may be made of. ``errors`` are the error codes that
-    were met, each with its path; None where one is not for this reader.
+    """Reads bodies in a ``frame`` of ``announced`` bytes; ``pos`` is behind the last read, ``left`` the values allowed,
+    ``errors`` the error codes met with their paths, or None.
     """
 
     def __init__(self) -> None:

@@ -43,10 +43,8 @@ def codec_name(codec: int) -> str:
 
 
 def decompress(codec: int, data: bytes, limit: int = MAX_DECOMPRESSED_BYTES, *, repair_lz4: bool = False) -> bytes:
-    """The decompressed bytes, at most ``limit`` of them. ``codec`` is the number in a batch's attributes.
-
-    ``repair_lz4`` accepts the wrong LZ4 header checksum that clients before 0.10 put into message sets. Raises
-    DecodeError with code ``unknown_codec``, ``bad_compressed_data`` or ``decompressed_too_large``.
+    """At most ``limit`` decompressed bytes; ``repair_lz4`` accepts the header checksum of clients before 0.10. Raises
+    DecodeError (``unknown_codec``, ``bad_compressed_data``, ``decompressed_too_large``).
     """
     return _decompress(codec, data, _Output(limit), repair_lz4)
 
@@ -194,10 +192,7 @@ def _unsnappy_block(data: bytes, output: _Output, before: list[bytes]) -> bytes:
 
 
 def _with_correct_lz4_checksum(data: bytes) -> bytes:
-    """The frame with the header checksum that the LZ4 specification wants.
-
-    Kafka before 0.10 hashed the frame's magic too, and its readers of magic 0 still ignore the checksum.
-    """
+    """The LZ4 frame with the checksum of its specification: before Kafka 0.10 the magic was hashed, too."""
     if len(data) < 7 or not data.startswith(_LZ4_MAGIC):
         return data
     flags = data[4]

@@ -74,10 +74,7 @@ class _Roles:
     def structure(
         self, fields: tuple[WireField, ...], parent: str, *, outermost: bool = False
     ) -> list[tuple[bool, int]]:
-        """What is named in a structure, as it is read, and whether by an id; what repeats comes twice.
-
-        The names of a structure are told before those inside it, in whatever order a decoded body is searched.
-        """
+        """Yields the names in a structure before those inside it, each with whether it is an id; may repeat."""
         steps = regular(fields)
         names = {field.name for field in fields}
         if outermost and names & entities.KEY_FIELDS:

@@ -39,10 +39,8 @@ VARINT_BYTE = Fixed("B", 1)
 
 
 def null_mark(field: WireField) -> int:
-    """The mark of a nullable structure that is null; that of any other is 1.
-
-    KIP-893 has it an INT8 of -1, but in a tagged field Kafka's generated classes have it an UNSIGNED_VARINT of 0
-    (ConsumerGroupMemberMetadataValue of the group coordinator is the one message with such a field).
+    """The mark of a null structure; 1 marks any other. KIP-893 has an INT8 of -1, Kafka's classes an UNSIGNED_VARINT of
+    0 in a tagged field (ConsumerGroupMemberMetadataValue).
     """
     return -1 if field.tag is None else 0
 

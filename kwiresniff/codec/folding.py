@@ -56,10 +56,8 @@ def dissect_shown(
     missing: int = 0,
     details: dict[str, Any] | None = None,
 ) -> Dissection:
-    """A dissection for a tree that shows the first elements of an array and what is wrong.
-
-    ``FOLDED`` stands for each of the others. With ``opened`` somebody will look into bytes, so none are folded. Each
-    problem has these ``details``.
+    """A dissection of what a tree shows and of what is wrong; ``FOLDED`` stands for further elements, except those with
+    bytes that are ``opened``. Problems get these ``details``.
     """
     read = MessageBytes(message, frame, offset, True, topic_name, missing, details)
     return _Shown(read, opened).dissect(trailing=True)

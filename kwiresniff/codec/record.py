@@ -71,10 +71,7 @@ RecordHeader: TypeAlias = tuple[int, "str | bytes", int, "bytes | None", int]
 
 
 def record_fields(data: bytes, start: int, end: int, budget: RecordBudget) -> Iterator[RecordField]:
-    """The seven fields of the record at ``start``, checked one after the other; headers are taken from the ``budget``.
-
-    Who goes through them has those before the first that does not fit, for which it raises DecodeError.
-    """
+    """Yields the seven fields of the record at ``start``; raises DecodeError at the first that does not fit."""
     reader = RecordReader()
     end = min(end, len(data))
     pos = reader.front(data, start, end, VARLONG_BYTES)

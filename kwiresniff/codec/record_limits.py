@@ -86,19 +86,15 @@ class _Always:
 
 
 def decompress_always(size_bytes: int | None) -> None:
-    """Sets, for this process, how many decompressed bytes any message may have, and as many records as these hold;
-    None for ``ALWAYS_DECOMPRESSED_BYTES``.
-
-    All readers of a message must agree on what is read of it, so it is no argument of each of them.
+    """Sets, for this process, the decompressed bytes that any message may have; None for the default. All readers of a
+    message must agree, so it is no argument.
     """
     _Always.size_bytes = None if size_bytes is None else min(size_bytes, _MOST_ASKED_BYTES)
 
 
 class RecordBudget:
-    """What may still be decoded of a message of ``size_bytes``: batches, records, headers of records, decompressed
-    bytes.
-
-    It follows from the size of the message alone: what is read of a message is the same wherever it is read.
+    """What may still be decoded of a message (batches, records, headers, decompressed bytes); it follows from
+    ``size_bytes`` alone, so that all readers stop at the same place.
     """
 
     __slots__ = ("batches", "decompressed_bytes", "headers", "most_bytes", "most_headers", "most_records", "records")

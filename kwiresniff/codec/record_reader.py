@@ -79,10 +79,7 @@ class RecordReader:
         return 0
 
     def front(self, data: bytes, pos: i64, end: i64, most: i64 = SUMMED_BYTES) -> i64:
-        """Read the front of the record at ``pos``, which ends before ``end``; returns where its key begins, or -1.
-
-        The delta of its timestamp takes at most ``most`` bytes.
-        """
+        """Reads the front of a record, with a timestamp delta of ``most`` bytes; returns its key's offset, or -1."""
         length: i64 = self.varint(data, pos, end, VARINT_BYTES)
         pos = self.pos
         self.length = length

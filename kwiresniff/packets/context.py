@@ -114,10 +114,7 @@ class _Connection:
 
 
 class _Session:
-    """The fetches that changed what a fetch session is about, and that state.
-
-    Of the first ``taken`` of them, and of the topics in ``names``, the selection has what it needs.
-    """
+    """A fetch session and the fetches that changed it, of which the selection has the first ``taken``."""
 
     __slots__ = ("changes", "fetched", "names", "taken")
 
@@ -129,10 +126,7 @@ class _Session:
 
 
 class Context(Sink):
-    """Sees every exchange, chosen or not, before ``add`` is called with those that were chosen.
-
-    The analyzer needs digests or bodies, and fetch sessions.
-    """
+    """Sees every exchange before ``add`` is called for chosen ones; needs digests and fetch sessions."""
 
     def __init__(self, selection: Selection) -> None:
         self._selection = selection

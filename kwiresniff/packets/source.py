@@ -18,11 +18,7 @@ from kwiresniff.model import Segment
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where packets are copied from: capture files in the order of reading, how they are decoded, what is known.
-
-    ``names`` are addresses with their names; ``key_lines`` are the lines of TLS key logs
-    that the packets need.
-    """
+    """The capture files to copy from, in order, with ``decode_as`` rules, ``names`` of addresses and ``key_lines``."""
 
     files: Sequence[str]
     decode_as: Sequence[str] = ()

@@ -29,10 +29,7 @@ class Decoded(NamedTuple):
 
 
 class DoesNotFit(PluginError):
-    """Raised by a value decoder: the bytes name a ``schema`` (its name or id) and do not fit it; ``why`` says where.
-
-    It becomes a problem of the exchange and counts for ``doctor``: who wrote the record is at fault, not the plugin.
-    """
+    """Raised by a value decoder when bytes do not fit the ``schema`` they name: the writer is at fault."""
 
     def __init__(self, schema: object, why: object = "") -> None:
         self.schema = str(schema)[:MAX_REASON_CHARS]
@@ -72,10 +69,7 @@ def decoded_member(plugin: str, found: Any) -> dict[str, Any]:
 
 
 def redacted_member(member: dict[str, Any], left: Any) -> dict[str, Any] | None:
-    """What stands in the place of a ``decoded_member`` of which redactors have ``left`` something; None for nothing.
-
-    The schema goes, because a decoder may have taken its name from the record.
-    """
+    """The redacted ``decoded_member``, without the schema's name, which may be a record's word, or None."""
     if left is None:
         return None
     format = {"format": member["format"]} if "format" in member else {}
@@ -94,10 +88,7 @@ def checked_problem(problem: Problem) -> Problem:
 
 
 def json_ready(value: Any, left: list[int] | None = None) -> Any:
-    """A copy made of what JSON knows, and bytes; raises TooMuch for too much, PluginError for anything else.
-
-    ``left`` is how many values there may be, counted down.
-    """
+    """A copy of JSON values and bytes, at most ``left``; raises TooMuch, or PluginError for other types."""
     return _json_ready(value, 0, [MAX_JSON_VALUES] if left is None else left)
 
 

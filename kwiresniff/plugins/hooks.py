@@ -103,10 +103,7 @@ class Hooks:
         self._plugin = plugin
 
     def value_decoder(self, function: ValueDecoder, name: str = "", *, isolated: bool = False) -> ValueDecoder:
-        """Adds a decoder of record keys and values; the first one that returns something wins.
-
-        One that is ``isolated`` runs in a process of its own: for libraries that hostile bytes may crash or hang.
-        """
+        """Adds a value decoder, ``isolated`` in its own process or not; the first that returns something wins."""
         self._add("value decoder", function, name, isolated=isolated)
         return function
 

@@ -66,10 +66,7 @@ def load_again(source: tuple[str, str], options: PluginOptions) -> Plugin:
 
 
 def _entry_points() -> Iterable[Any]:
-    """The installed entry points of our group.
-
-    Asking importlib takes longer than reading many a capture, so it is asked only where some package names the group.
-    """
+    """The installed entry points of our group, searched by importlib only where a package names it."""
     folders = _import_path()
     if not any(map(_may_offer, folders)):
         return ()

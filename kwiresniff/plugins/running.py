@@ -75,10 +75,7 @@ class Plugins(HookCalls):
                 self.call(hook, _nothing, enter, node, scope)
 
     def decode_records(self, topic: str | None, batches: Any, misfits: Misfits | None = None) -> None:
-        """Gives each record that a decoder understands a member ``decoded``:
-        ``{"key" and/or "value": {"plugin": name, "data": ...}}``. What names a schema and does not fit it is added to
-        ``misfits``.
-        """
+        """Adds ``decoded`` to records: ``{"key" and/or "value": {"plugin": name, "data": ...}}``; counts misfits."""
         if not self.decoders or not isinstance(batches, list):
             return
         room = [MAX_DECODED_VALUES]
@@ -107,10 +104,8 @@ class Plugins(HookCalls):
         room: list[int] | None = None,
         refused: list[tuple[str, DoesNotFit]] | None = None,
     ) -> tuple[str, Any] | None:
-        """The name of the first plugin that understands ``data`` and what it makes of it, or None.
-
-        ``room`` is how many values there may still be in it and in the answers that follow. What plugins say of bytes
-        that do not fit their schema is added to ``refused``.
+        """The first plugin that understands ``data`` and its answer, within ``room`` values, or None; misfits are added
+        to ``refused``.
         """
         for hook in self.decoders:
             if not hook.enabled:

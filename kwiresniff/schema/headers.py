@@ -29,10 +29,7 @@ def header_version(kind: str, api_key: int, version: int, flexible: bool) -> int
 
 
 def request_header_version(api_key: int, version: int) -> int:
-    """The header version of a request; raises SchemaError for an API that is not known.
-
-    It needs no definition file, and a version beyond the newest known one is taken to be flexible as that is.
-    """
+    """The header version of a request, without its definition. Raises SchemaError for an unknown API."""
     return header_version("request", api_key, version, _flexible(api_key, version))
 
 

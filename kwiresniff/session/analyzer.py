@@ -271,10 +271,7 @@ class Analyzer(ConnectionServices):
         return count, oldest_ns
 
     def close(self) -> None:
-        """Ends every connection that is still open, and reports the traffic that was not Kafka.
-
-        Requests that nobody will answer now come in the order of their times, whichever connection they are on.
-        """
+        """Ends all connections, unanswered requests in the order of their times, and reports other traffic."""
         before = len(self.output.events)
         self.waits_at_end = False
         for ending in list(self.tls_ending):

@@ -32,10 +32,8 @@ IN_FIELDS: Final = 2
 
 
 class BodyPlan:
-    """How one direction of an (API, version) is read: looked up once, used for every message.
-
-    ``has_failed`` says that a body could not be decoded, ``secrets`` where it may hold any. ``explains``: a broker
-    explains itself in a message that has no other secrets in its fields.
+    """How one direction of an (API, version) is read. ``has_failed``: a body did not decode; ``secrets``: where it may
+    have any; ``explains``: a broker's explanation may be the only one.
     """
 
     __slots__ = (

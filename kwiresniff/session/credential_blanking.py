@@ -62,10 +62,7 @@ _TOKEN_FRONT_BYTES: Final = 4096
 
 
 def blank_exchange(exchange: Exchange, topics: TopicNameTable) -> None:
-    """Overwrites the credentials in the frames of an exchange; ``topics`` knows which configs are sensitive.
-
-    Of record sets with credentials nothing is left, nor of what follows them: their checksums would not hold.
-    """
+    """Overwrites credentials in an exchange's frames, and cuts them off where record sets have any."""
     sides: tuple[tuple[Direction, Message | None], ...] = (
         ("request", exchange.request), ("response", exchange.response),
     )  # fmt: skip

@@ -14,10 +14,7 @@ ERRORS: Final = frozenset({"error_code"})
 
 @final
 class ErrorCodes:
-    """Finds error codes in the bytes of answers, whether these can be read to their end or not.
-
-    ``leaves`` are what is looked for; what is no error code is in ``found``, as in ``BodyScanner``.
-    """
+    """Finds error codes in answers, even broken ones; other ``leaves`` are in ``found``, as in ``BodyScanner``."""
 
     def __init__(self, leaves: frozenset[str] = ERRORS) -> None:
         self.found: list[tuple[str, Any]] = []

@@ -78,10 +78,8 @@ class FlowTable:
         return (len(self.open) + len(self.transient)) // 2 + len(self.attempts)
 
     def longest_idle(self) -> bytes:
-        """A flow of the connection, or the attempt, that has been silent longest. There must be one.
-
-        All are sorted when none is left of those sorted before that has been silent since: what has spoken or begun
-        since then comes behind them.
+        """A flow of the connection or attempt silent longest; all are sorted again when those sorted before have
+        spoken.
         """
         silent = self._silent
         while True:

@@ -136,9 +136,8 @@ def score_request_header(data: bytes, offset: i64, versions: Versions, *, openin
 
 
 def is_private_request(data: bytes, offset: i64) -> bool:
-    """Whether ``data[offset:]`` looks like the length and header of a request of a private API, which no schema has:
-    Confluent's keys begin at ``FIRST_PRIVATE_KEY``. Two small numbers and a text are little, so who asks must know
-    that a broker is meant, and look for an answer.
+    """Whether ``data[offset:]`` looks like a request of a private API (Confluent's, from FIRST_PRIVATE_KEY on). That is
+    weak evidence: the caller must know the broker, and look for an answer.
     """
     if len(data) - offset < REQUEST_FRONT_BYTES:
         return False

@@ -39,10 +39,8 @@ def request_bytes(exchange: Exchange) -> i64:
 
 
 class InFlightRequests:
-    """The requests in flight on one connection.
-
-    ``by_id`` maps a correlation id to its request, or to several in order while it is reused; ``bytes`` is the memory
-    of all of them. The usual case, an id of its own, is stored, taken and counted by the connection without a call.
+    """Requests in flight by correlation id, a deque for a reused one; ``bytes`` is their memory. Requests with ids of
+    their own are stored and taken without a call.
     """
 
     STATE: ClassVar[tuple[str, ...]] = ("_gone", "by_id", "bytes", "reused")
@@ -98,10 +96,7 @@ class InFlightRequests:
         return found is not None and (isinstance(found, deque) or next(iter(self.by_id)) != correlation_id)
 
     def overtaken_by(self, correlation_id: int, answers: Callable[[Exchange], bool]) -> Iterator[Exchange]:
-        """Remove and yield the requests older than the one that a response with this id answers, if there is one.
-
-        That is the newest with the id of those for which ``answers`` says that it can be.
-        """
+        """Removes and yields requests older than the newest one that a response with this id ``answers``."""
         found = self.by_id.get(correlation_id)
         if found is None:
             return

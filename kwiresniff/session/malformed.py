@@ -18,10 +18,7 @@ from kwiresniff.session.topic_ids import TopicNameTable, names_topics
 
 @final
 class MalformedBodies:
-    """Reports what is wrong with bodies; ``records`` says whether record sets are looked into.
-
-    ``shown`` as far as a tree shows them: then the bodies are dissected once, for their trees as well.
-    """
+    """Reports what is wrong with bodies, record sets included as ``records`` says; ``shown`` dissects for trees."""
 
     def __init__(self, records: RecordsMode, topics: TopicNameTable) -> None:
         self._opens = records in ("full", "shown")
@@ -46,9 +43,7 @@ class MalformedBodies:
         body: Body | None,
         issues: list[Problem],
     ) -> tuple[Body, bool]:
-        """Reports what is wrong with a message, of which ``body`` was decoded, with these ``issues``.
-
-        Returns the body, as far as it can be read where it could not be decoded, and whether what was read can be
+        """Reports what is wrong with a message; returns its ``body``, read as far as possible, and whether that can be
         trusted.
         """
         assert message.frame is not None

@@ -116,10 +116,8 @@ _STATUS_BYTES: Final = 13
 
 
 def opening(data: bytes, answer: bytes, *, is_first: bool) -> str:
-    """The name of the preamble that ``data`` begins with; NONE, or PERHAPS while there is too little of it.
-
-    ``answer`` is what the other side has sent so far. Only what ``is_first`` of a connection can be SOCKS: two or three
-    bytes of it, in the middle of a stream, show nothing.
+    """The name of the preamble at the start of ``data``; NONE, or PERHAPS for too little. ``answer`` is the other
+    side's; only what ``is_first`` can be SOCKS, whose first bytes are weak evidence.
     """
     if data.startswith(_V1_BEGIN[: len(data)]):
         if _v1_flow(data) is not None:
@@ -166,10 +164,7 @@ def _socks5_opening(data: bytes, answer: bytes) -> str:
 
 
 class ProxyPreamble:
-    """The preambles of one connection, from the first of them that ``opening`` has named.
-
-    ``refused`` is what the proxy has answered instead of success, in words, with packet and time (ns), or None.
-    """
+    """The preambles of a connection; ``refused`` is the proxy's refusal in words, with packet and time, or None."""
 
     STATE: ClassVar[tuple[str, ...]] = (
         "_answer", "_answers", "_broker", "_by", "_client", "_count", "_left", "_next", "_passed", "_skips_body",
@@ -200,7 +195,7 @@ class ProxyPreamble:
         return self._broker
 
     def described(self, protocol: str, has_rest: bool) -> str:
-        """The protocol of a connection that is not Kafka, in words; ``has_rest`` says that bytes follow the preambles."""
+        """The content of a connection that is not Kafka; ``has_rest``: bytes follow the preambles."""
         by = ", ".join(self._by)
         if self.refused is not None:
             return f"{by}, refused ({self.refused[0]})"
@@ -222,10 +217,7 @@ class ProxyPreamble:
     # -- the client's bytes -------------------------------------------------------------------------------------
 
     def from_client(self, data: bytes, answer: bytes) -> int:
-        """Reads preambles at the beginning of ``data``; returns how many bytes of it are not wanted again.
-
-        ``answer`` is what was not read yet of the other direction.
-        """
+        """Reads preambles at the beginning of ``data``, beside the unread ``answer``; returns the bytes used."""
         at = 0
         while at < len(data) and self._next != _REST:
             taken = self._client_message(data[at:], answer)

@@ -72,10 +72,7 @@ class ResponseReorderBuffer:
         return released
 
     def ready(self, request: bytes, last_packet: int, last_ns: int, outstanding: Outstanding) -> int:
-        """How many responses need not wait after ``request``: they have their request, or waited long enough.
-
-        What came before one of them has lost its request: brokers answer in order.
-        """
+        """How many held responses are ready after ``request``, because it is theirs or they waited long enough."""
         first_packet, first_ns, *_ = self.held[0]
         asked = len(request) >= 8 and unpack_correlation_id(request, 4)[0] in self._ids
         if not asked and not _is_late(first_packet, first_ns, last_packet, last_ns):

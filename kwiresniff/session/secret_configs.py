@@ -28,10 +28,7 @@ _PASSWORD_TYPE = 9
 
 
 def is_secret_name(name: Any) -> bool:
-    """Whether a config of that name holds a credential (``ssl.keystore.password``, ``sasl.jaas.config``, ...).
-
-    What Kafka knows as something else (``delegation.token.max.lifetime.ms``) does not, also behind a listener's name.
-    """
+    """Whether a config's name is that of a credential, unless Kafka knows it as something else."""
     if not isinstance(name, str):
         return False
     known = config_type(name)

@@ -116,11 +116,7 @@ def _is_tls(first: bytes) -> bool:
 
 
 def reads_like_responses(data: bytes, starts: Sequence[int]) -> bool:
-    """Whether a row of Kafka's responses begins at one of the first ``starts`` of ``data``: lengths that lead from each
-    to the next, and correlation ids that rise.
-
-    Of a server whose clients are not in the capture no more can be told.
-    """
+    """Whether lengths lead from one of the first ``starts`` through a row of frames with rising correlation ids."""
     length = len(data)
     for start in starts[:MAX_ROWS]:
         at, count, last = start, 0, -1

@@ -167,10 +167,8 @@ class TlsPhase(KafkaMessages):
     # -- what is reported ---------------------------------------------------------------------------------------
 
     def count_encrypted_gap(self, half: HalfStream, packet: int, ns: int, missing: int, code: str) -> None:
-        """Counts ``missing`` bytes, which the capture does not have.
-
-        All gaps of a direction are reported as one in the end: there are no messages here to be distinguished, and
-        with a snap length as many gaps.
+        """Counts ``missing`` bytes; the gaps of a direction are reported as one at its end, since a snap length makes
+        many.
         """
         assert self.tls is not None
         half.note_gap(packet, ns, missing, code)

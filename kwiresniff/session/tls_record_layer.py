@@ -48,10 +48,8 @@ def hello_sender(data: bytes, offset: i64) -> int:
 
 
 def find_records(buffer: ResyncBuffer) -> int:
-    """Offset in a buffer of a row of TLS records, or -1.
-
-    Believed is what begins with a segment and whose records join up until the end of the buffer, or of a segment, is
-    the end of one, or twice.
+    """The offset of a row of TLS records, or -1: one that begins with a segment and ends with the buffer, or twice with
+    a segment.
     """
     data = buffer.data
     length: i64 = len(data)

@@ -43,10 +43,8 @@ class BufferBudget:
         self.limit: i64 = limit
 
     def enforce(self, owners: Iterable[BufferOwner]) -> Iterator[tuple[BufferOwner, int]]:
-        """Has the owners that hold most release bytes, the biggest first, until all together hold well below the limit.
-        Yields each of them and how many bytes it released.
-
-        To be called between two segments only, since whoever gives way may hand on what waited.
+        """Has the largest owners release bytes until all hold well below the limit, yielding each with its bytes. To be
+        called between segments: owners may deliver what waited.
         """
         everybody = list(owners)
         biggest = [(-size, number) for number, owner in enumerate(everybody) if (size := owner.held_bytes())]

@@ -26,10 +26,7 @@ Gap: TypeAlias = tuple[int, int, int, int, str]
 
 
 class FrameFilter:
-    """Decides what is kept of one frame while it comes. ``parts`` are what is kept so far.
-
-    When ``plain`` is set, the rest of the frame is kept as it comes, and the filter is not asked again.
-    """
+    """Decides what is kept of a frame, in ``parts``; with ``plain`` set, the rest is kept as it comes."""
 
     def __init__(self) -> None:
         self.parts: list[bytes] = []
@@ -44,10 +41,7 @@ class FrameFilter:
         raise NotImplementedError
 
     def broken(self, within: bool) -> None:
-        """Called when bytes of the frame are missing, after which nothing of it is kept.
-
-        ``within`` says that they begin before the end of what is being passed over.
-        """
+        """Notes that bytes of the frame are missing, ``within`` those being passed over; no more is kept."""
         raise NotImplementedError
 
 
@@ -65,10 +59,8 @@ class FrameHandler:
         data: bytes,
         lost: i64,
     ) -> None:
-        """Called with each complete frame of ``size`` bytes, its 4-byte length not counted.
-
-        ``data`` is the frame without its length, or only its first bytes when no more are kept, or when ``lost`` bytes
-        of it are missing from the capture.
+        """Handles a frame of ``size`` bytes; ``data`` may be only its front when not all is kept or ``lost`` bytes are
+        missing.
         """
         raise NotImplementedError
 
@@ -95,10 +87,7 @@ class FrameHandler:
         return False
 
     def must_pause(self) -> bool:
-        """Whether so many events wait to be taken that queued segments should stay in the queue.
-
-        When it is so, ``resume_delivery`` will be called once that has been taken.
-        """
+        """Whether queued segments should wait for events to be taken; then ``resume_delivery`` follows."""
         return False
 
     def resume_delivery(self) -> None:
@@ -111,10 +100,7 @@ class FrameHandler:
 
 
 class FrameRecorder(FrameHandler):
-    """A handler that records frames and gaps, and answers every search with ``found``.
-
-    For tests: here, because a class that derives from a compiled one has to be compiled with it.
-    """
+    """Records frames and gaps for tests and answers searches with ``found``; compiled with its base."""
 
     def __init__(self, found: int = 0) -> None:
         self.found = found

@@ -90,10 +90,8 @@ class FrameReader(FrameBuffer):
         self.remaining -= length
 
     def read(self, handler: FrameHandler, packet: i64, ns: int, buffer: bytes, start: i64, end: i64) -> i64:
-        """Take ``buffer[start:end]``, the next bytes in order; returns where it stopped when that is not ``end``.
-
-        That is where the synchronisation was lost. One long function: interpreted, calls are most of what a frame in
-        pieces costs.
+        """Takes the next bytes in order; returns where synchronisation was lost. One function: calls are most of its
+        cost.
         """
         need = self.remaining
         size: i64

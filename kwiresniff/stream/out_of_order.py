@@ -25,10 +25,7 @@ QueuedSegment: TypeAlias = "tuple[int, int, int, bytes, int, int]"
 
 
 class OutOfOrderQueue:
-    """Segments in the order of their places in the stream, counted in bytes without wrapping (``stream_offset``).
-
-    ``segments`` are in that order, ``first`` is the place of the first one, ``bytes`` is what they hold together.
-    """
+    """Segments by ``stream_offset``: ``first`` is the place of the first one, ``bytes`` what all hold."""
 
     STATE: ClassVar[tuple[str, ...]] = ("_acked", "_acked_ns", "_acked_packet", "bytes", "first", "segments")
     __slots__ = STATE

@@ -95,10 +95,7 @@ class Reassembler:
     def arrange(
         self, packet: i64, ns: int, seq: i64, buffer: bytes, start: i64, end: i64, missing: i64
     ) -> Piece | None:
-        """The part of a segment that is in order now; None when it is queued, or a retransmission.
-
-        A segment without data marks the end of the stream: it waits like any other for what must come before it.
-        """
+        """The part of a segment that is in order now, or None; one without data is the end of the stream."""
         if self.next_seq < 0:
             self.next_seq = seq
         behind = -self.distance(seq)

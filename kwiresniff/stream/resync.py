@@ -13,10 +13,7 @@ if TYPE_CHECKING:
 
 
 class Resynchronizer:
-    """Holds the bytes under search in ``buffer``, and asks the handler for the first byte of a frame in them.
-
-    ``searching`` says that a search is under way: what it finds is handed on, which may lose the frames again.
-    """
+    """Holds bytes under search in ``buffer``; while ``searching``, what was found is handed on."""
 
     STATE: ClassVar[tuple[str, ...]] = ("budget", "buffer", "searching", "side")
     __slots__ = STATE
@@ -28,10 +25,7 @@ class Resynchronizer:
         self.searching = False
 
     def feed(self, handler: FrameHandler, packet: i64, ns: int, ack: i64, data: bytes, reason: str) -> bool:
-        """Take the next bytes; True when it is time to search.
-
-        The oldest are given up, for ``reason``, when there are too many.
-        """
+        """Takes the next bytes, giving up the oldest for ``reason``; True when it is time to search."""
         buffer = self.buffer
         if not self.searching:
             buffer.earn(len(data))

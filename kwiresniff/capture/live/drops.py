@@ -15,10 +15,8 @@ REPORT_INTERVAL_SECONDS = 10.0
 
 
 class Drops:
-    """Counts of lost packets: ``total`` of all, and ``passed_over``, those of them that were written to the file but
-    not decoded for lack of time.
-
-    What is new since the last time becomes a ``packets_dropped`` among ``problems``.
+    """Counts lost packets: ``total``, and ``passed_over`` (written, but not decoded in time). New ones become a problem
+    ``packets_dropped``.
     """
 
     def __init__(self, source: PacketSource, problems: list[Problem]) -> None:

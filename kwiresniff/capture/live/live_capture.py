@@ -195,10 +195,8 @@ class LiveCapture:
 
 
 def open_live(options: LiveOptions, user: str | None = None, names: AddressNames | None = None) -> LiveCapture:
-    """Starts to capture; a program that does it for us does it as ``user``, when there is one. ``names`` are told in
-    comments on packets that are written.
-
-    Raises CaptureError when an interface is not there, the user may not capture, or the filter is not understood.
+    """Starts to capture, as ``user`` where another program does it; ``names`` go into comments of packets. Raises
+    CaptureError for an interface, a right or a filter that is missing or wrong.
     """
     check_names(options.interfaces)
     return LiveCapture(_open_source(options, user), options, names)

@@ -61,10 +61,8 @@ _sll2 = struct.Struct(">2sHIHBB8s")
 
 
 class PacketRing:
-    """One packet socket with its ring.
-
-    A single Ethernet or loopback interface gives its packets as they are. Several interfaces, all of them, or one of
-    another kind give "cooked" packets (LINKTYPE_LINUX_SLL2), which name their interface; a VLAN tag is lost there.
+    """A packet socket with its ring: raw packets of one Ethernet or loopback interface, "cooked" ones
+    (LINKTYPE_LINUX_SLL2, without VLAN tags) of several or others.
     """
 
     def __init__(self, options: LiveOptions) -> None:

@@ -40,10 +40,7 @@ _SHORT_ID: Final = 12
 
 
 class Processes:
-    """Adds the names of this machine's processes to ``names``.
-
-    ``proc`` is /proc; ``logs`` are the links of the kubelet, ``containers`` the folders of Docker, by container id.
-    """
+    """Adds this machine's processes to ``names``, from /proc, kubelet ``logs`` and Docker's ``containers``."""
 
     def __init__(
         self,

@@ -45,10 +45,8 @@ class StructView(Protocol):
         """The plain value of a field, or None when there is none."""
 
     def each(self, name: str, having: str = "", holding: Contents | None = None) -> Iterator[StructView]:
-        """The structures of an array, or none; those alone in which the field ``having``, if named, is not empty.
-
-        Where their field is to be opened as something (``holding``), those may be left out in which it does not hold
-        that and nothing would be reported.
+        """The structures of an array whose field ``having``, if named, is not empty; with ``holding``, structures may
+        be left out in which that field would be neither opened nor reported.
         """
 
     def records(self, name: str) -> Iterator[StructView]:

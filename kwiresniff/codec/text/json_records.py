@@ -41,10 +41,8 @@ class RecordWriter(RecordReader):
         self.headers: i64 = 0  # how many more there may be
 
     def write(self, batch: BatchReader, budget: RecordBudget, pieces: list[bytes]) -> bool:
-        """Write the records of a batch as an array, what is there so far of long ones to ``pieces``. Their headers are
-        taken from the ``budget``.
-
-        False as soon as there is any doubt; then a part of them may have been written.
+        """Writes the records of a batch as an array, long text to ``pieces``, headers within the ``budget``; False,
+        half written, in case of doubt.
         """
         data, end, count = batch.data, batch.last, batch.count
         base_offset, base_timestamp = batch.base_offset, batch.base_timestamp
