@@ -23,8 +23,7 @@ from kwiresniff.capture.spooled import CONTEXT, SpoolFile, is_spool, pieces_of
 from kwiresniff.errors import CaptureError
 from kwiresniff.model import Problem, Segment, SegmentList, SegmentSink, file_index, packet_number
 
-#: How far into a stream that cannot be read twice the first packet is looked for, in growing steps: a packet
-#: comes early, and a slow writer should not have to fill the largest step first.
+#: Growing steps in which the first packet of a stream is looked for: a slow writer need not fill the largest first.
 _HEAD_BYTES = (4096, 65536, 1024 * 1024)
 
 

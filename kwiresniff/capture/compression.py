@@ -18,11 +18,9 @@ if TYPE_CHECKING:
 
 #: Compressed bytes read at a time: large enough to make the calls cheap, small enough to stay in the cache.
 INPUT_BYTES = 128 * 1024
-#: The window a zstd or xz file may ask memory for. 128 MiB is where the zstd command stops unless it is configured
-#: otherwise, and twice what ``xz -9`` needs.
+#: The window a zstd or xz file may ask for: the zstd command's default limit, twice what ``xz -9`` needs.
 MAX_WINDOW_BYTES = 128 * 1024 * 1024
-#: Compressed bytes given to zstd at a time. A block of 4 bytes can stand for 128 KiB, so this many stand for
-#: 16 MiB at the worst; larger steps are hardly faster.
+#: Compressed bytes given to zstd at a time, 16 MiB decompressed at the worst: a 4-byte block may be 128 KiB.
 ZSTD_STEP_BYTES = 512
 
 

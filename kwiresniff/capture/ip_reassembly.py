@@ -16,8 +16,7 @@ MAX_DATAGRAMS = 256
 MAX_BYTES = 8 * 1024 * 1024
 #: What one fragment costs beside its bytes, so that a flood of tiny ones is bounded too.
 FRAGMENT_OVERHEAD_BYTES = 128
-#: A datagram not completed within this many packets never will be, and its 16-bit identification will come
-#: round for another one.
+#: The age in packets at which a datagram is given up: its 16-bit identification will come again.
 MAX_AGE_PACKETS = 100_000
 #: Packets of one datagram that are remembered: as many as its fragments can be, of 8 bytes each.
 MAX_FRAGMENTS = 8192

@@ -111,8 +111,7 @@ class LayerDecoder:
             for _ in range(MAX_NESTING):
                 if kind not in (IPV4, IPV6):
                     kind, offset = network_layer(kind, buffer, offset, end, choices.tags)
-                # IP and TCP headers of the usual form in one step: worth a factor of two on tagged and tunnelled
-                # packets and on IPv6. Whatever is unusual about them is left to the general way below.
+                # Ordinary IP and TCP headers in one step: half the time on tags, tunnels and IPv6.
                 if kind == IPV4 and end - offset >= 40:
                     version, length, fragment, protocol, flow, seq, ack, words, flags = _ipv4_tcp(buffer, offset)
                     if version == 0x45 and protocol == _TCP and not fragment & 0x3FFF and words >= 0x50:

@@ -171,8 +171,7 @@ class FileReader:
             self._damage.damaged(self._base + self._offset, self.packets + 1, self._wrong)
             return False
         if self._needed or self._offset >= len(self._buffer):
-            # The record that straddles two reads is completed on its own: joining it with a whole new read
-            # would copy every byte of the file once more.
+            # A record that straddles two reads is completed alone: joining it with a read would copy every byte.
             self._base += self._offset
             buffer = self._buffer[self._offset :]
             if buffer:

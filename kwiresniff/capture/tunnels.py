@@ -207,8 +207,7 @@ IP_TUNNELS: dict[int, LinkLayer] = {
     4: only_ipv4, 41: only_ipv6, 47: gre, 97: frame_behind(2), 115: l2tp_v3, 137: mpls,
 }  # fmt: skip
 
-#: UDP destination ports of the tunnels; 8472 is what Linux used for VXLAN before 4789 was assigned, and flannel
-#: still does.
+#: UDP destination ports of the tunnels; 8472 is VXLAN's of Linux before 4789 was assigned, and flannel's.
 UDP_TUNNELS: dict[int, LinkLayer] = {4789: vxlan, 8472: vxlan, 6081: geneve}
 
 #: Ports of tunnels whose headers say so little that the length of the packet in them has to be right.

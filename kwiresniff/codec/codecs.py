@@ -22,8 +22,7 @@ from kwiresniff.codec.value_reader import Decoder, RecordSetDecoder, message_dec
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Direction, Dissection, RecordsMode
 
-#: Compiled functions kept of each sort. All of Kafka's messages at all versions are about 700 in each direction, and
-#: nobody meets them all; a function takes some 20 kB.
+#: Readers kept of each sort; all of Kafka's messages at all versions are about 700 in each direction.
 KEPT = 1024
 
 

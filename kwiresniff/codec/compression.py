@@ -20,8 +20,7 @@ from kwiresniff.errors import DecodeError
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 
-#: First guess at the output, as a multiple of the input and as a floor: covers text and JSON at once, and clearing
-#: the buffer (about 2 µs) stays small beside the decompression itself.
+#: First guess at the output: a multiple of the input, and a floor that costs little to clear (about 2 µs).
 _FIRST_GUESS_RATIO = 8
 _FIRST_GUESS_BYTES = 64 * 1024
 #: Growth of the guess when it was too small: few repeats, and never more than that beyond what is needed.

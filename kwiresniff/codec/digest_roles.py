@@ -15,8 +15,7 @@ from kwiresniff.model import Direction
 from kwiresniff.schema.types import WireField
 from kwiresniff.schema.wire_types import FIXED
 
-#: The APIs whose topics and partitions a digest tells one by one, and whose records are opened where they are those of
-#: topics that Kafka keeps for itself.
+#: The APIs whose digest has topics and partitions, and whose records are opened in internal topics.
 OPENED: Final = frozenset([PRODUCE, FETCH])
 
 #: What a value is to a digest; 0 is nothing.

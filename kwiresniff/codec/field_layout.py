@@ -12,12 +12,10 @@ from kwiresniff.errors import SchemaError
 from kwiresniff.schema.types import MessageVersion, WireField
 from kwiresniff.schema.wire_types import BY_DEFINITION, BY_GUIDE, FIXED, Fixed
 
-#: Structures inside structures. Kafka's own messages nest at most 6 deep; CPython refuses source with more than 20
-#: nested loops, and an array costs one and a tagged field another.
+#: Structures inside structures; Kafka's own messages nest at most 6 deep.
 MAX_NESTING = 9
 
-#: Values that one message may be made of: structures, strings, tagged fields, and eight numbers in an array for one.
-#: The metadata of a cluster with 200,000 partitions takes a quarter of it; a million dicts are 200 to 400 MB.
+#: Values of one message: structures, strings, tags, eight numbers of an array. A million dicts are 200 to 400 MB.
 MAX_ENTRIES: Final = 1_000_000
 #: Numbers in an array that weigh as much as one structure, as a shift.
 NUMBERS_SHIFT = 3

@@ -39,8 +39,7 @@ from kwiresniff.schema.wire_types import FIXED
 if TYPE_CHECKING:
     from kwiresniff.codec.record_dissector import Folded
 
-#: Elements with bytes to be looked into that have nodes although a tree does not show them: what is wrong inside would
-#: be shown. No group has as many members.
+#: Elements with bytes to be opened that have nodes although they are not shown; no group has as many members.
 MAX_OPENED = 1000
 #: Decoders of elements that are kept.
 _KEPT = 1024

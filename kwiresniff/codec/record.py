@@ -62,11 +62,9 @@ def _decode_record(
     return record, length[3] + length[4]
 
 
-#: One field of a record: its name, its type, where it starts, where it stops, and its value: a number as it is there,
-#: bytes without their length, or the headers. Plain tuples, because named ones would cost half as much time again.
+#: A record's field: name, type, start, stop, and value (number, bytes or headers), as a plain tuple for speed.
 RecordField: TypeAlias = tuple[str, str, int, int, Any]
-#: One header of a record: where it starts, its key (bytes if they are not UTF-8), where the key stops and the value
-#: begins, the value, and where that stops.
+#: A record's header: start, key (bytes if not UTF-8), where the key stops, the value, and where it stops.
 RecordHeader: TypeAlias = tuple[int, "str | bytes", int, "bytes | None", int]
 
 

@@ -24,19 +24,15 @@ EXAMINERS = ("doctor observer", "doctor cause")
 #: called with the records of the topic ``_schemas`` in the capture, and then ``enter(node, scope)``, which is called
 #: before the records of an exchange: ``scope(node)`` is equal for brokers of one cluster, as far as is known by then.
 ValueDecoder = Callable[[str | None, str, bytes, Sequence[Body]], Any]
-#: ``redact(topic, part, data)``: with ``--redact``, returns what may be shown of what a decoder made of a key or value,
-#: or None for nothing.
+#: ``redact(topic, part, data)``: what ``--redact`` leaves of decoded data, or None.
 ValueRedactor = Callable[[str | None, str, Any], Any]
-#: ``annotate(exchange)``: returns None or an iterable of notes; a str or dict becomes one of the exchange's
-#: ``notes``, a ``Problem`` one of its ``problems``.
+#: ``annotate(exchange)``: None or notes; a str or dict becomes one of ``notes``, a ``Problem`` of ``problems``.
 Annotator = Callable[[Exchange], "Iterable[str | Body | Problem] | None"]
-#: ``make(context)``: returns an object like ``kwiresniff.analysis.doctor.Observer``, ``Cause`` or ``Rule``, best of a
-#: class derived from it.
+#: ``make(context)``: an object like ``kwiresniff.analysis.doctor.Observer``, ``Cause`` or ``Rule``.
 DoctorMaker = Callable[[Any], Any]
 
 
-#: ``make(out, files)``: ``out`` is a binary stream, ``files`` the names of the captures. Returns an object with methods
-#: ``on_exchange``, ``on_connection``, ``on_attempt``, ``on_problem`` and ``close``, as far as it wants them.
+#: ``make(out, files)``: a sink with ``close`` for a binary stream; ``files`` are the captures' names.
 ExporterMaker = Callable[[IO[bytes], Sequence[str]], Any]
 
 

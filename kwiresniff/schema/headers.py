@@ -20,8 +20,7 @@ def header_version(kind: str, api_key: int, version: int, flexible: bool) -> int
             return 0
         return 2 if flexible else 1
     if kind == "response":
-        # A broker that does not know the version asked for answers with version 0, and the client can know only from
-        # the body, so the header must read the same in every version (KIP-511).
+        # Answers to unknown versions are in version 0 (KIP-511), so the header is the same in all.
         if api_key == API_VERSIONS:
             return 0
         return 1 if flexible else 0

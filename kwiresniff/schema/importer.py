@@ -25,8 +25,7 @@ MAX_DEFINITION_BYTES = 1 << 20
 #: A release has some 200 definitions; the limit is for a folder given by mistake.
 MAX_DEFINITIONS = 20_000
 
-#: What APIs were called before their definitions were JSON files, in the code and the protocol guide of 0.8 to 2.1,
-#: and by ``ApiKeys`` where it differs from the definition's name.
+#: What APIs were called before their definitions were JSON files (0.8 to 2.1), and by ``ApiKeys``.
 EARLIER_NAMES: dict[str, tuple[str, ...]] = {
     "ListOffsets": ("Offsets",),
     "FindCoordinator": ("ConsumerMetadata", "GroupCoordinator"),

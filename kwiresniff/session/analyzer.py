@@ -42,8 +42,7 @@ if TYPE_CHECKING:
     from mypy_extensions import i64
 
 
-#: What is kept of a request when its body is not wanted: the header and the front of small bodies, enough for the
-#: client's name and SASL mechanism and ``acks``.
+#: Kept of a request whose body is not wanted: enough for the client's name, SASL mechanism and ``acks``.
 FRONT_BYTES = 1024
 #: Flags of the segments that the short path is not for.
 UNUSUAL: Final = FIN | SYN | RST | DECRYPTED

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 #: ``steps(api_key, version, direction)``: how a writer of text writes a message, None when it cannot.
 Plans = Callable[[int, int, Direction], "list[Step] | None"]
 
-#: Where a message may hold a secret: nowhere; in records of the metadata log or of Kafka Connect; in fields of its own,
-#: and in any field when it is not sound.
+#: Where a message may hold a secret: nowhere, in records, or in fields (in any field when it is not sound).
 NOWHERE: Final = 0
 IN_RECORDS: Final = 1
 IN_FIELDS: Final = 2

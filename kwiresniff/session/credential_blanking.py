@@ -45,8 +45,7 @@ _HEADER_BYTES: Final = 10
 _FIRST_FLEXIBLE: Final = 2
 #: The bytes of a response's correlation_id and an empty tag section.
 _RESPONSE_FRONT_BYTES: Final = 5
-#: Of the tokens that hold more than credentials, the part before those: the message with which SCRAM begins (RFC 5802),
-#: its second one up to the proof, a JSON Web Token up to the signature (RFC 7628), PLAIN's two names (RFC 4616).
+#: The clear part of tokens: SCRAM's first message and second up to the proof, a JWT to its signature, PLAIN's names.
 _OPEN_PARTS: Final = (
     re.compile(rb"(?:n|y|p=[^,\x00\x01]*)(?:,[^\x00\x01]*)?\Z"),
     re.compile(rb"c=[^\x00]*?,p="),

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 #: Requests outstanding on one connection. Clients send 5 (Java) to some 1,000 (librdkafka) before they wait.
 MAX_IN_FLIGHT: Final = 10_000
-#: Memory of requests held on one connection while they wait: five of Java's largest usual ones (``batch.size`` and
-#: ``max.request.size`` at 10 MB) and some room.
+#: Memory of requests that wait on one connection: five of 10 MB (``max.request.size``) and some room.
 MAX_IN_FLIGHT_BYTES: Final = 64 << 20
 
 #: Below this there are not too many of them, by number or memory.

@@ -45,8 +45,7 @@ if TYPE_CHECKING:
 #: A correlation id and an empty tag section.
 MIN_RESPONSE_FRONT_BYTES: Final = 5
 FRAME_LENGTH_BYTES: Final = 4
-#: Requests in flight, the newest first, that are looked through for those a copied segment carries: what is underway
-#: between two capture points. A copy of an older request does not change its times.
+#: Requests looked through for those in a copied segment, the newest first: what is between two capture points.
 MAX_COPIED_REQUESTS: Final = 256
 #: Characters reported of the name of a client's software, and of its version. Real ones have some tens.
 MAX_SOFTWARE_CHARACTERS = 255

@@ -56,8 +56,7 @@ _SOCKS5_FRONT: Final = 4
 _SOCKS5_ADDRESSES: Final = {1: 6, 4: 18}
 _SOCKS5_NAME: Final = 3
 
-#: What is expected next from the client: a preamble or what follows them all; credentials or a request of SOCKS5; the
-#: rest of a password; the headers of CONNECT; nothing that is read here.
+#: Expected from the client: a preamble, SOCKS5's credentials or request, a password's rest, headers, nothing here.
 _ANY: Final = "any"
 _REQUEST: Final = "request"
 _SECRET: Final = "password"

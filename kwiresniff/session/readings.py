@@ -12,8 +12,7 @@ from kwiresniff.session.apis import api_facts, response_version
 from kwiresniff.session.frame_search import MIN_REQUEST_BYTES
 from kwiresniff.session.peek import skip_tagged_fields
 
-#: The four ways. Clients and brokers that leave bytes behind a message exist: old librdkafka behind ApiVersions v0,
-#: its mock broker behind Metadata.
+#: How bytes read; old librdkafka (ApiVersions v0) and its mock broker (Metadata) leave bytes behind a message.
 FAILS: Final = 0
 UNKNOWN: Final = 1  # there is no such API, or no such version of it
 LEFT_OVER: Final = 2

@@ -22,8 +22,7 @@ MAX_REORDERED = 256
 MAX_REORDERED_BYTES = 256 << 10
 
 
-#: First packet, its time, last packet, its time, size, data and lost bytes of a frame, what the segment acknowledged
-#: that completed it, and the sequence number behind it.
+#: A frame's first packet, its time, last packet, its time, size, data, lost bytes; segment's ack; ``end_seq``.
 Response: TypeAlias = tuple[int, int, int, int, int, bytes, int, int, int]
 #: What is buffered on most connections. Never added to.
 NO_RESPONSES: Final[list[Response]] = []

@@ -13,8 +13,7 @@ from kwiresniff.session.sasl_tokens import read_token
 
 #: Authentications reported of one connection: the first ones and the last. A session of an hour is renewed every hour.
 MAX_AUTHENTICATIONS = 32
-#: Characters of names in them, all together; when there are more, the last authentication takes the place of the one
-#: before. Most principals have some tens.
+#: Characters of names in all authentications; beyond it the last takes the place of the one before.
 MAX_AUTHENTICATION_CHARACTERS = 8192
 #: Characters reported of a mechanism's name, which has 20 characters at the most (RFC 4422).
 MAX_MECHANISM_CHARACTERS = 64

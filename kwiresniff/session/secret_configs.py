@@ -9,8 +9,7 @@ from typing import Any
 from kwiresniff.base.secret_texts import is_secret_text
 from kwiresniff.schema.password_configs import PASSWORD, config_type
 
-#: What the names of secrets contain, in any spelling: ``clientSecret``, ``client_secret``, ``client.secret``. Words
-#: that other words contain (``pin``, ``auth``) count only by themselves; ``ssl.client.auth`` is a mode of TLS.
+#: Words in secrets' names, in any spelling; ``pin``, ``auth`` and the like only by themselves.
 _SECRET_WORDS = (
     r"pass|pwd|psw|secret|token|credential|authorization|user[^a-z0-9]?info|licen[cs]e|jwt|jaas|cookie|hmac|signature"
     r"|webhook|sensitive"

@@ -76,12 +76,10 @@ _CONFIG_NAMES: Final = ("name", "config_name", "key")
 _CONFIG_VALUES: Final = ("value", "config_value")
 _EXPLANATION: Final = "error_message"
 _CONFIG_FIELDS: Final = frozenset({*_CONFIG_VALUES, _EXPLANATION})
-#: Explanations and requests that are longer are not compared: the explanation is withheld. Kafka's own take a line, and
-#: tokens some KB; comparing takes time in proportion to both.
+#: Longer explanations are withheld without a comparison, which takes time in proportion to both.
 MAX_EXPLANATION_CHARS: Final = 256
 MAX_COMPARED_BYTES: Final = 1 << 14
-#: What of an explanation may quote a credential: so many characters in a row, words from four letters on, and what may
-#: be hex or base64.
+#: What may quote a credential: characters in a row, words from four letters on, hex or base64.
 _QUOTED_CHARS: Final = 6
 _WORD: Final = r"\w{4,}"
 _ENCODED: Final = r"[\w+/-]{6,}"
@@ -351,7 +349,7 @@ def _conceal_envelope_nodes(
 
 
 def conceal_header(dissection: Dissection, *, tags: bool) -> None:
-    """Conceals what a wrong length moved into a header: client ids with a zero byte, and with ``tags`` tagged fields."""
+    """Conceals what a wrong length moved into a header: client ids with a zero byte, with ``tags`` tagged fields."""
     for node in all_nodes(dissection.root):
         if tags and node.name == UNKNOWN_TAGS:
             hide_text(node)

@@ -17,8 +17,7 @@ from kwiresniff.stream.frame_reader import SOUND_FRAME_BYTES
 if TYPE_CHECKING:
     import re
 
-#: Protocol and the pattern of its first bytes, client's or server's; the first that matches is it. They are compiled
-#: by the first stranger.
+#: Protocol and the pattern of its first bytes, of either side; the first match counts.
 _SIGNATURES: Final = (
     ("sip", rb"[A-Z]+ sips?:|SIP/2\.0 "),  # RFC 3261
     ("rtsp", rb"[A-Z_]+ rtsps?:|RTSP/[12]\.0 "),  # RFC 7826
@@ -54,16 +53,14 @@ _SIGNATURES: Final = (
 _ALERT: Final = 0x15
 #: What is said of a connection of which the capture has nothing but what reads like responses.
 RESPONSES_ALONE: Final = "kafka responses"
-#: Segments in which a row of responses is looked for, how many make one, and how far correlation ids may rise from one
-#: to the next: clients count by one, and wait for no answer to acks=0.
+#: Segments searched for a row of responses, its length, and the largest step between correlation ids.
 MAX_ROWS: Final = 64
 ENOUGH_RESPONSES: Final = 3
 MAX_STEP: Final = 100
 _response_front = Struct(">ii").unpack_from
 _zookeeper_front = Struct(">ii").unpack_from
 
-#: The ASN.1 object identifiers of Kerberos V5 (RFC 4121) and SPNEGO (RFC 4178) inside an initial GSS-API token
-#: (RFC 2743, section 3.1).
+#: Object identifiers of Kerberos V5 (RFC 4121) and SPNEGO (RFC 4178) in an initial token (RFC 2743, 3.1).
 _KERBEROS_OID = bytes.fromhex("06092a864886f712010202")
 _SPNEGO_OID = bytes.fromhex("06062b0601050502")
 

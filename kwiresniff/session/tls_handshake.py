@@ -22,8 +22,7 @@ from kwiresniff.session.tls_names import alert_name, cipher_suite_name, version_
 from kwiresniff.session.tls_record_layer import is_record, record_length
 from kwiresniff.session.x509 import certificate_names, not_after
 
-#: Bytes of one direction that are read. The longest front is a server's with a chain of certificates, some 10 KiB;
-#: clients with post-quantum keys and a chain of their own stay below it too.
+#: Bytes of one direction that are read; a server's chain of certificates takes some 10 KiB.
 MAX_HANDSHAKE_BYTES = 64 * 1024
 #: Application protocols reported of one offer; real ones have two or three.
 MAX_PROTOCOLS = 16

@@ -22,8 +22,7 @@ from kwiresniff.stream.resync_buffer import ResyncBuffer
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-#: Segments that are looked at for the start of a record. A buffer of usual segments has fewer; tiny ones by the
-#: thousand must not make each look at it dearer.
+#: Segments looked at for the start of a record, so that thousands of tiny ones cost no more.
 MAX_STARTS = 64
 
 

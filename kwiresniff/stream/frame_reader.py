@@ -18,12 +18,10 @@ from kwiresniff.stream.frame_handler import LOST_BAD_LENGTH, LOST_GAP, LOST_MID_
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-#: A length above this is not a frame. Brokers refuse requests over ``socket.request.max.bytes`` (100 MB unless
-#: raised); fetch responses stay below ``fetch.max.bytes`` but may be raised by operators too.
+#: The largest frame: above ``socket.request.max.bytes`` and ``fetch.max.bytes``, which may be raised.
 MAX_FRAME_BYTES: Final = 0x40000000
 
-#: Brokers refuse longer requests unless they are configured otherwise (``socket.request.max.bytes``), and answers are
-#: shorter. Above it a length is more likely something else's first four bytes.
+#: A length above the default of ``socket.request.max.bytes`` is more likely another protocol's bytes.
 SOUND_FRAME_BYTES: Final = 100 << 20
 
 #: Of one frame no more than this is held in memory; the rest is counted down.

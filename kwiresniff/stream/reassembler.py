@@ -15,8 +15,7 @@ from kwiresniff.stream.out_of_order import OutOfOrderQueue
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-#: Further than this from what was expected, a segment belongs to another connection on the same ports. No TCP
-#: window in use comes near it, and a capture that lost so much between two segments gains nothing from continuity.
+#: A segment this far from the expected one is another connection's; no TCP window is as large.
 MAX_WINDOW_BYTES: Final = 0x10000000
 
 #: Packet, its time, buffer, start, end, and bytes behind the end that were on the wire and are not in the capture.

@@ -9,8 +9,7 @@ from kwiresniff.model import Problem
 
 #: How often the drops are counted.
 COUNT_INTERVAL_SECONDS = 1.0
-#: Dropped packets are reported as they happen, but not more often than this: a machine that cannot keep up has
-#: better things to do.
+#: The shortest time between two reports of dropped packets.
 REPORT_INTERVAL_SECONDS = 10.0
 
 

@@ -68,8 +68,7 @@ class StructView(Protocol):
         """Say how more could be seen of a field's bytes; only a tree has a place for it."""
 
 
-#: Where a structure of a body is: its path, or what it is part of, the field there, and its index or -1. A message may
-#: have as many structures as bytes, and hardly any has a problem that names its path.
+#: The place of a structure: its path, or its parent, field and index or -1, from which the path is made on demand.
 Place: TypeAlias = "str | tuple[BodyView, str, int]"
 
 

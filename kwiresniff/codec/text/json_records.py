@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from mypy_extensions import i64
 
 
-#: A piece of text is handed over when it is as long as this. Larger ones would have to get their memory from the system
-#: each time, which takes as long as filling it.
+#: The length of a piece of text; longer ones get their memory from the system each time.
 PIECE_BYTES: Final = 64 << 10
 #: Bytes of a long value that become a piece: at most six characters each.
 PART_BYTES: Final = PIECE_BYTES >> 2
