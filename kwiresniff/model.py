@@ -46,16 +46,12 @@ Segment: TypeAlias = tuple[int, int, bytes, int, int, int, bytes, int, int, int]
 FIN: Final = 0x01
 SYN: Final = 0x02
 RST: Final = 0x04
-PSH: Final = 0x08
 ACK: Final = 0x10
 DECRYPTED: Final = 0x100
 
 
 class SegmentSink:
-    """Takes segments one by one, the members of ``Segment`` as arguments.
-
-    A reader's loop and its sink are compiled together, so this is a class to derive from, not a protocol.
-    """
+    """Takes segments, the members of ``Segment`` as arguments; a base class, because both sides are compiled."""
 
     def segment(
         self,
@@ -102,9 +98,7 @@ SEGMENTS_AT_A_TIME: Final = 1_024
 
 
 def feed_of(segments: Iterable[Segment]) -> Callable[[SegmentSink], bool]:
-    """A function that feeds ``segments`` to a sink as ``CaptureSet.feed`` does: some of them, or fewer if the sink asks
-    for a pause; False when there are no more.
-    """
+    """Returns a function that feeds ``segments`` to a sink in pieces, as ``CaptureSet.feed`` does."""
     rest = iter(segments)
 
     def feed(sink: SegmentSink) -> bool:
@@ -287,10 +281,8 @@ class SessionIdentity:
 
 
 class SessionMembers:
-    """The topics, or the partition numbers, of a fetch session at one moment: the first ``end`` changes of its log.
-
-    ``values`` and ``added`` are the log, which all fetches of the session share: what came or went, and whether it
-    came. ``count`` is the number of members.
+    """The topics or partition numbers of a fetch session after the first ``end`` changes of its log: ``values``, and
+    whether each was ``added``. ``count`` is their number.
     """
 
     STATE: ClassVar[tuple[str, ...]] = ("added", "count", "end", "values")
@@ -325,10 +317,7 @@ class SessionMembers:
 
 
 class FetchedTopics:
-    """What an incremental fetch is about without saying so: the topics (by name or id) and partitions of its session.
-
-    ``is_whole`` says that the beginning of the session is in the capture.
-    """
+    """The topics (by name or id) and partitions of a fetch session; ``is_whole`` if seen from its start."""
 
     STATE: ClassVar[tuple[str, ...]] = ("is_whole", "names", "numbers", "session")
     __slots__ = STATE
@@ -432,9 +421,7 @@ class Exchange:
 
     @property
     def latency_ns(self) -> int | None:
-        """Last byte of the request to first byte of the response at the capture point, or None: also where the times
-        of the capture have them the other way round.
-        """
+        """Last byte of the request to first byte of the response at the capture point; None if negative or unknown."""
         if self.request is None or self.response is None:
             return None
         latency_ns = self.response.first_ns - self.request.last_ns
@@ -442,9 +429,7 @@ class Exchange:
 
     @property
     def queued_ns(self) -> int | None:
-        """How long the request waited until the previous answer had gone and its mute was over, in nanoseconds, or
-        None.
-        """
+        """Nanoseconds until the previous answer had gone and its mute was over, or None."""
         return self.queued if self.queued >= 0 else None
 
     @property
@@ -577,10 +562,7 @@ class Node:
 
 
 class Dissection:
-    """An annotated message: ``root`` as far as it could be read, ``end`` the offset reached, what was wrong.
-
-    ``is_whole`` says that there is a node for everything that was read, none that stands for others.
-    """
+    """An annotated message up to ``end``, with problems; ``is_whole`` if nothing read lacks its node."""
 
     __slots__ = ("end", "is_whole", "problems", "root")
 

@@ -117,10 +117,8 @@ class Reading:
             sink.on_problem(problem)
 
     def _header_verdict(self, exchange: Exchange) -> bool | None:
-        """The verdict before bodies are decoded; None is a maybe.
-
-        What tells which brokers are one cluster, or may hold schemas that a plugin learns, is decoded in any case, as
-        is everything where somebody observes.
+        """The verdict before bodies are decoded, None for a maybe. What teaches clusters or schemas is decoded in any
+        case, as is everything that is observed.
         """
         self.asked += 1
         wanted: bool | None = self._holds is None or self._holds(exchange)

@@ -17,7 +17,6 @@ HEADER_BYTES: Final = 61
 LOG_OVERHEAD: Final = 12
 
 #: Where each field begins.
-BASE_OFFSET_AT: Final = 0  # INT64
 LENGTH_AT: Final = 8  # INT32
 LEADER_EPOCH_AT: Final = 12  # INT32
 MAGIC_AT: Final = 16  # INT8

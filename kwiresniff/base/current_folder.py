@@ -12,10 +12,8 @@ _REFERENCE = getattr(os, "O_PATH", os.O_RDONLY)
 
 @contextmanager
 def outside_current_folder() -> Iterator[None]:
-    """Makes the root folder, where only the administrator puts files, the current one while the context lasts.
-
-    What is imported meanwhile reads nothing of the current folder, and programs that are started stay in the root
-    folder. Relative paths must be made absolute before.
+    """Makes the root folder the current one meanwhile: nothing is imported or started from the user's. Relative paths
+    must be made absolute before.
     """
     before = os.open(".", _REFERENCE)
     try:

@@ -20,8 +20,7 @@ TRANSACTION_LISTS: Final = frozenset({"transactional_ids"})
 PARTITION_FIELDS: Final = frozenset({"partition", "partition_index", "partition_id"})
 PARTITION_LISTS: Final = frozenset({"partitions", "partition_indexes", "partition_ids"})
 
-#: Produce, Fetch and what is like them: arrays of topics, a topic's name, and the index of a partition, by what one
-#: version or the other calls them.
+#: Arrays of topics, topics' names and partition indexes in Produce, Fetch and the like, by any version's names.
 TOPIC_ARRAYS: Final = ("topics", "topic_data", "responses")
 TOPIC_NAMES: Final = ("name", "topic", "topic_name")
 PARTITION_INDEXES: Final = ("index", "partition", "partition_index")

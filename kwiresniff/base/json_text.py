@@ -29,10 +29,7 @@ _CONTROLS: Final = [
 
 
 def write_text(out: BytesWriter, data: bytes, start: i64, stop: i64) -> bool:
-    """Write ``data[start:stop]`` as a string. False for bytes beyond ASCII: then the beginning may have been written.
-
-    The caller has made sure that ``0 <= start <= stop <= len(data)``.
-    """
+    """Writes ``data[start:stop]``, which is in bounds, as a string; False for bytes beyond ASCII, half written."""
     out.append(34)
     if not write_characters(out, data, start, stop):
         return False
@@ -135,10 +132,7 @@ def write_digit(out: BytesWriter, digit: i64) -> None:
 
 
 def eight_digits(number: i64) -> i64:
-    """The eight decimal digits of a number below 10**8, one a byte, the first one lowest.
-
-    Halves, then quarters, then single digits are split off in all places of the word at once.
-    """
+    """The eight decimal digits of a number below 10**8, one a byte, lowest byte first, by halves of the word."""
     high: i64 = number // 10_000
     fours: i64 = high | ((number - high * 10_000) << 32)
     hundreds: i64 = ((fours * 10_486) >> 20) & 0x7F0000007F

@@ -9,10 +9,8 @@ from typing import Any, NamedTuple
 
 
 class Problem(NamedTuple):
-    """Something wrong with the input, reported beside what could be understood in spite of it.
-
-    ``offset`` counts bytes from the start of the frame for a problem inside a frame (the 4-byte length not
-    included), from the start of the file for a problem of the capture. ``details`` are further JSON members.
+    """Something wrong with the input. ``offset`` counts from the start of the frame (without its length) inside one,
+    else from the start of the file; ``details`` are further JSON members.
     """
 
     code: str
@@ -25,10 +23,8 @@ class Problem(NamedTuple):
 
 
 class Unacknowledged(NamedTuple):
-    """A segment that was sent again and again, and never acknowledged.
-
-    ``side`` is 0 for client to broker, 1 for broker to client, ``size_bytes`` its data, ``retransmits`` how often it
-    was sent again, ``packet`` and ``first_ns`` where and when that was first done.
+    """A segment never acknowledged: ``side`` (0 for client to broker), ``size_bytes`` of data, ``retransmits``, and the
+    ``packet`` and ``first_ns`` of the first of these.
     """
 
     side: int

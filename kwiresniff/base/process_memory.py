@@ -32,11 +32,7 @@ def keep_freed_memory() -> None:
 
 @contextlib.contextmanager
 def memory_of_a_pass() -> Iterator[None]:
-    """Has one pass over a capture take its memory quickly, and leave none behind, in a process that lives on.
-
-    Meanwhile Python collects garbage rarely, and not what was there before: a tenth of the time of the pass. In the end
-    what the pass has left in reference cycles goes, and the kernel gets back what has been freed.
-    """
+    """Collects garbage rarely while a capture is read, a tenth of the time less, and gives memory back then."""
     keep_freed_memory()
     before = gc.get_threshold()
     gc.freeze()
@@ -51,10 +47,7 @@ def memory_of_a_pass() -> Iterator[None]:
 
 
 def give_back_memory() -> None:
-    """Gives the kernel back what has been freed, of the C library where it is glibc, and of Arrow where it is loaded.
-
-    glibc gives back by itself only what lies behind everything that is in use. It takes a millisecond for each 10 MB.
-    """
+    """Gives freed memory of glibc and of Arrow back to the kernel: a millisecond for each 10 MB."""
     arrow = sys.modules.get("pyarrow")
     if arrow is not None:
         arrow.default_memory_pool().release_unused()

@@ -12,8 +12,7 @@ SECOND_NS: Final = 1_000_000_000
 DAY_NS: Final = 86_400_000_000_000
 #: 1970-01-01 by ``date.toordinal``.
 EPOCH_ORDINAL: Final = 719_163
-#: Times beyond this (the year 2116) are left to Python's integers: with some arithmetic, it fits 64 bits. The largest
-#: number that compiled modules compare without a call.
+#: Later times (from 2116 on) are left to Python's integers: compiled arithmetic on these fits 64 bits.
 MAX_NS: Final = (1 << 62) - 1
 #: A broker may answer so much later than the end of a long poll or of a rebalance: timers tick, threads wait.
 OVERRUN_NS: Final = 1_000_000_000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from struct import Struct
 from typing import Final
 
 RECORD_HEADER_BYTES: Final = 5
@@ -18,6 +17,3 @@ APPLICATION_DATA: Final = 23
 #: Types of the handshake messages that begin a connection.
 CLIENT_HELLO: Final = 1
 SERVER_HELLO: Final = 2
-
-#: Type, version and length of the record whose header begins at an offset.
-record_header = Struct(">BHH").unpack_from

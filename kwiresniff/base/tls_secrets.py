@@ -31,10 +31,8 @@ KEY_LINE: Final = re.compile(
 
 
 class TlsSecrets:
-    """Secrets by session: the client's random, or the session's id.
-
-    ``expected`` says that there are secrets or that some may come, ``growing`` that they may come after the end of
-    their connection; ``changes`` counts the pieces of key logs that brought any.
+    """Secrets by session, its client random or its id. ``expected``: some are or may come; ``growing``: even after the
+    connection's end; ``changes`` counts pieces of key logs with secrets.
     """
 
     def __init__(self) -> None:

@@ -29,7 +29,5 @@ RANGE_FIELDS: Final = 3
 
 
 def is_range(names: list[str]) -> bool:
-    """Whether a structure with these fields is a version range: a name and two ends. An array of up to ``RANGES_SHOWN``
-    such elements is shown on one row.
-    """
+    """Whether these fields are those of a version range: a name and two ends (drawn on one row)."""
     return len(names) == RANGE_FIELDS and names[0] in _RANGE_NAMES and set(names[1:]) <= _RANGE_ENDS

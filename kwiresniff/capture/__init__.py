@@ -19,17 +19,13 @@ BUILT_IN, TSHARK = "built-in", "tshark"
 
 
 def feed_from(source: SegmentSource) -> Callable[[SegmentSink], bool]:
-    """A function that feeds the segments of ``source`` to a sink; captures that are read as they are do it themselves,
-    which costs less.
-    """
+    """Returns a function that feeds the segments of ``source`` to a sink."""
     return source.feed if isinstance(source, CaptureSet) else feed_of(source)
 
 
 def with_decryption(captures: CaptureSet, keylog: str | None, engine: str = BUILT_IN) -> SegmentSource:
-    """``captures`` with the TLS keys in the file ``keylog`` besides those that pcapng files have.
-
-    With the ``engine`` ``TSHARK`` they are accompanied by what tshark decrypts. Raises CaptureError when ``keylog``
-    cannot be used.
+    """``captures`` with the TLS keys in ``keylog``; with the engine TSHARK with what tshark decrypts. Raises
+    CaptureError for an unusable ``keylog``.
     """
     if engine == TSHARK:
         from kwiresniff.capture.tshark_decryption import decrypted

@@ -23,8 +23,7 @@ from kwiresniff.capture.spooled import CONTEXT, SpoolFile, is_spool, pieces_of
 from kwiresniff.errors import CaptureError
 from kwiresniff.model import Problem, Segment, SegmentList, SegmentSink, file_index, packet_number
 
-#: How far into a stream that cannot be read twice the first packet is looked for, in growing steps: a packet
-#: comes early, and a slow writer should not have to fill the largest step first.
+#: Growing steps in which the first packet of a stream is looked for: a slow writer need not fill the largest first.
 _HEAD_BYTES = (4096, 65536, 1024 * 1024)
 
 
@@ -104,9 +103,7 @@ class CaptureSet:
         return True
 
     def follow_key_log(self, path: str) -> None:
-        """Reads TLS keys from a key log, which may grow where a capture is a stream. Raises CaptureError when it cannot
-        be read, or is none.
-        """
+        """Reads TLS keys from a key log, which may grow beside a stream. Raises CaptureError when it is unusable."""
         self._key_log = KeyLog(path, self.tls_secrets, growing=self._grows or self.total_bytes is None)
 
     def _waited(self) -> None:
@@ -132,9 +129,7 @@ class CaptureSet:
         return CaptureSet(self._inputs, {}, [], self._first_index, self._choices)
 
     def reader_at(self, packet: int, places: PacketPlaces) -> FileReader | None:
-        """A reader of the file with the packet of this reference, some way before it; ``places`` are those that a whole
-        reading of these captures has added. None where the file cannot be read again.
-        """
+        """A reader placed before a packet by ``places``; None where the file is gone or a stream."""
         index = file_index(packet) - self._first_index
         if not 0 <= index < len(self._inputs) or self._inputs[index].size_bytes is None:
             return None
@@ -166,9 +161,7 @@ class CaptureSet:
         return None
 
     def read_names(self) -> None:
-        """Reads the captures that may have names of addresses for these alone, where they can be read twice: what wrote
-        them may have known the names only at the end.
-        """
+        """Reads the names in captures ahead of the packets: a writer may add them at the end of the file."""
         inputs = [one for one in self._inputs if one.size_bytes is not None and _may_have_names(one.path)]
         sink = SegmentList()
         captures = CaptureSet(inputs, {}, [], self._first_index, self._choices, self._names)

@@ -18,11 +18,9 @@ if TYPE_CHECKING:
 
 #: Compressed bytes read at a time: large enough to make the calls cheap, small enough to stay in the cache.
 INPUT_BYTES = 128 * 1024
-#: The window a zstd or xz file may ask memory for. 128 MiB is where the zstd command stops unless it is configured
-#: otherwise, and twice what ``xz -9`` needs.
+#: The window a zstd or xz file may ask for: the zstd command's default limit, twice what ``xz -9`` needs.
 MAX_WINDOW_BYTES = 128 * 1024 * 1024
-#: Compressed bytes given to zstd at a time. A block of 4 bytes can stand for 128 KiB, so this many stand for
-#: 16 MiB at the worst; larger steps are hardly faster.
+#: Compressed bytes given to zstd at a time, 16 MiB decompressed at the worst: a 4-byte block may be 128 KiB.
 ZSTD_STEP_BYTES = 512
 
 
@@ -67,10 +65,8 @@ class _Gzip:
 
 
 class _Zstd:
-    """zstandard's decompressor with the interface of the others.
-
-    The library bounds neither the output of a call nor says, where it does (its stream reader), a cut frame
-    from a whole one; so it is fed in small steps here.
+    """zstandard's decompressor with the others' interface, fed in small steps: the library does not bound the output of
+    a call, and its stream reader does not report a cut frame.
     """
 
     def __init__(self, library: zstandard.ZstdDecompressor) -> None:
@@ -161,10 +157,7 @@ class _Members:
 
 
 def _behind_skippable(data: bytes) -> bytes:
-    """What follows the skippable frames that ``data`` begins with and holds whole.
-
-    To have each skipped by a decompressor of its own would take a thousand times longer than to read as many bytes.
-    """
+    """The data behind its leading whole skippable frames: skipping each by a decompressor is 1,000 times slower."""
     at, end = 0, len(data)
     while data.startswith(SKIPPABLE, at) and at + 8 <= end:
         behind = at + 8 + int.from_bytes(data[at + 4 : at + 8], "little")

@@ -39,7 +39,5 @@ NEVER: Front = (sys.maxsize, 0, 0, 0, 0)
 
 
 def front(link_type: int, order: str) -> Front:
-    """The common case on ``link_type`` (a LINKTYPE_ number); ``order`` (``<`` or ``>``) is the byte order of the file,
-    which the null link type follows.
-    """
+    """The common case on a LINKTYPE_ number; ``order`` (``<`` or ``>``) is the byte order of the file."""
     return _NULL[order] if link_type == NULL else _FRONTS.get(link_type, NEVER)

@@ -75,10 +75,8 @@ def open_reader(
     report: Callable[[Problem], None],
     names: AddressNames | None = None,
 ) -> FileReader:
-    """The reader for a stream at its start; packets are counted on from ``reference``, the packet reference before the
-    first one's. Names of addresses that are recorded in it are added to ``names``.
-
-    Raises NotACapture when it is not a capture, saying what it is instead.
+    """The reader for a stream at its start; ``reference`` is that of the packet before the first. Adds names of
+    addresses to ``names``. Raises NotACapture, which says what the input is.
     """
     magic = stream.peek(4)
     if magic in MAGICS:

@@ -20,9 +20,7 @@ _SHOWN_CHARS: Final = 60
 
 
 def read_hosts_file(path: str, names: AddressNames) -> None:
-    """Adds what the file says to ``names``. Raises CaptureError when there is no such file, and for a line that is none
-    of its format.
-    """
+    """Adds the entries of a hosts file to ``names``. Raises CaptureError for a file that is missing or malformed."""
     try:
         with open(path, "rb") as file:
             text = file.read(MAX_FILE_BYTES).decode("utf-8", "replace")

@@ -12,11 +12,9 @@ from typing import BinaryIO
 from kwiresniff.capture.compression import decompressed
 from kwiresniff.capture.compressions import LONGEST_MAGIC, DamagedStream, Source, compression_of
 
-#: Bytes asked for at a time. Larger gains nothing measurable. In smaller pieces more packets straddle two reads: with a
-#: quarter of it ``stats`` on large segments takes 4 % longer.
+#: Bytes asked for at a time. Fewer make more packets straddle two reads; more gain nothing.
 CHUNK_BYTES = 1 << 20
-#: How long a pipe is waited for at a time. A Ctrl-C that comes just before the system call would otherwise be heard
-#: only when the next bytes come, and they may never come.
+#: How long a pipe is waited for at a time: a Ctrl-C just before the system call is noticed after it.
 PIPE_WAIT_MS = 500
 
 

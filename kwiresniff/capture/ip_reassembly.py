@@ -16,8 +16,7 @@ MAX_DATAGRAMS = 256
 MAX_BYTES = 8 * 1024 * 1024
 #: What one fragment costs beside its bytes, so that a flood of tiny ones is bounded too.
 FRAGMENT_OVERHEAD_BYTES = 128
-#: A datagram not completed within this many packets never will be, and its 16-bit identification will come
-#: round for another one.
+#: The age in packets at which a datagram is given up: its 16-bit identification will come again.
 MAX_AGE_PACKETS = 100_000
 #: Packets of one datagram that are remembered: as many as its fragments can be, of 8 bytes each.
 MAX_FRAGMENTS = 8192
@@ -72,10 +71,7 @@ class _Datagram:
 
 
 class Fragments:
-    """Datagrams that are not whole yet, oldest out first; ``dropped`` counts fragments that came to nothing.
-
-    ``packets`` are those of the fragments of the datagram that became whole last.
-    """
+    """Unfinished datagrams, oldest out first; ``dropped`` counts fragments, ``packets`` are the last whole one's."""
 
     def __init__(self) -> None:
         self._datagrams: dict[Hashable, _Datagram] = {}
@@ -84,10 +80,7 @@ class Fragments:
         self.packets: list[int] = []
 
     def add(self, key: Hashable, packet: int, offset: int, data: bytes, last: bool) -> bytes | None:
-        """Take one fragment; the whole datagram's payload when this completes it, else None.
-
-        ``key`` identifies a datagram (addresses, protocol, identification), ``packet`` grows with time.
-        """
+        """Adds a fragment of the datagram ``key``; returns the payload when it is whole. ``packet`` grows with time."""
         if offset + len(data) > MAX_DATAGRAM_BYTES or not data:
             self.dropped += 1
             return None

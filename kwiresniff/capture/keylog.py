@@ -21,10 +21,7 @@ POLL_SECONDS: Final = 0.1
 
 
 def check_key_log(path: str, *, growing: bool = False) -> None:
-    """Raises CaptureError, one line, when there is no key log at ``path``.
-
-    One that is still ``growing`` may have nothing but comments, which OpenSSL begins with, and a line under way.
-    """
+    """Raises CaptureError for no key log at ``path``; a ``growing`` one may hold only comments and half a line."""
     try:
         _refuse_pipe(path)
         with open(path, "rb") as file:
@@ -45,9 +42,7 @@ class KeyLog:
     """A key log that may grow and may be begun anew; what is read of it is added to ``secrets``."""
 
     def __init__(self, path: str, secrets: TlsSecrets, *, growing: bool = False) -> None:
-        """One that is ``growing`` need not be there yet. Raises CaptureError when there is something else at
-        ``path``.
-        """
+        """A ``growing`` one may be missing at first. Raises CaptureError when ``path`` is something else."""
         self._path = path
         self._secrets = secrets
         self._offset = 0

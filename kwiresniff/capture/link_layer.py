@@ -23,8 +23,7 @@ NOTHING = -1
 
 MPLS = 0x8847
 LOWEST_ETHERTYPE = 0x0600  # below it the field is an IEEE 802.3 length and LLC follows
-#: Address families of the null and loopback link types: IPv4 is 2 everywhere; IPv6 differs by system
-#: (Linux 10, NetBSD and OpenBSD 24, FreeBSD 28, macOS 30).
+#: Address families of null and loopback: IPv4 is 2, IPv6 10 (Linux), 24 (NetBSD, OpenBSD), 28 (FreeBSD), 30 (macOS).
 _FAMILIES = {2: IPV4, 10: IPV6, 24: IPV6, 28: IPV6, 30: IPV6}
 _PPP_PROTOCOLS = {0x0021: IPV4, 0x0057: IPV6, 0x0281: MPLS, 0x0283: MPLS}
 _PPP_BRIDGED = 0x0031  # RFC 3518: flags and the type of the address, then an Ethernet frame

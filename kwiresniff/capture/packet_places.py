@@ -14,9 +14,7 @@ APART_BYTES: Final = 1 << 19
 
 
 class Place(NamedTuple):
-    """A place behind the packet with the reference ``packet``: ``offset`` bytes from the start of the decompressed
-    file, ``context`` as ``FileReader`` has it.
-    """
+    """``offset`` in the decompressed file behind ``packet``, with ``context`` as in ``FileReader``."""
 
     packet: int
     offset: int

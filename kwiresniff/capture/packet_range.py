@@ -52,9 +52,7 @@ class RangeSink(SegmentSink):
 def packet_range(
     captures: CaptureSet, places: PacketPlaces, flow: bytes, first: int, last: int
 ) -> list[Segment] | None:
-    """The segments of a connection, both ways, in the packets from reference ``first`` to ``last``; None where their
-    file cannot be read again. ``places`` are those of a whole reading of ``captures``.
-    """
+    """The segments of a connection, both ways, in a range of packet references; None where the file is gone."""
     reader = captures.reader_at(first, places)
     if reader is None:
         return None

@@ -20,10 +20,8 @@ MAX_FRAGMENT_BYTES = 8 << 20
 
 @dataclass(slots=True)
 class PacketRecord:
-    """One packet: its reference, its time, its bytes, and its length on the wire.
-
-    ``interface`` is an object of its own for each interface of each section. ``comments`` and ``flags`` are those of
-    pcapng (``opt_comment``, ``epb_flags``).
+    """A packet by its reference, with its time, bytes and length on the wire. ``interface`` is one object for each
+    interface of a section; ``comments`` and ``flags`` are pcapng's.
     """
 
     number: int
@@ -36,10 +34,7 @@ class PacketRecord:
 
 
 class PacketRecords:
-    """Decodes every packet with ``decoder``, and collects those of TCP as records with their segments.
-
-    The fragments of a datagram are collected together, when the last one has come.
-    """
+    """Collects TCP packets as records with their segments; fragments of a datagram come together, at its end."""
 
     def __init__(self, decoder: LayerDecoder) -> None:
         self._decoder = decoder

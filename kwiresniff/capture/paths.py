@@ -28,10 +28,8 @@ class Input(NamedTuple):
 
 
 def expand(paths: Sequence[str], refused: list[CaptureError] | None = None) -> list[Input]:
-    """The inputs in the order given, folders by name and recursively, each file once.
-
-    A path that is not there, an empty folder, and a pattern that nothing matches are a CaptureError, which is raised,
-    or added to ``refused`` where that is given.
+    """The inputs in the order given, folders by name and recursively, each file once. A CaptureError for a path without
+    any is raised, or added to ``refused``.
     """
     inputs: dict[tuple[int, int], Input] = {}
     for path in paths:

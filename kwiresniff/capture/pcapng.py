@@ -31,12 +31,8 @@ from kwiresniff.model import Problem, SegmentSink
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-MAGIC = SECTION.to_bytes(4)
 #: The longest block that is believed; Wireshark has the same bound.
 MAX_BLOCK_BYTES = 16 * 1024 * 1024
-
-#: How far into a file its secrets are looked for: they stand before the first packet, behind a few descriptions.
-_LOOK_BYTES = 64 * 1024
 
 _SMALLEST_BLOCK: Final = 12
 _SMALLEST_SECTION = 28
@@ -45,9 +41,7 @@ _NO_INTERFACE = Interface(-1, 0, NEVER)
 
 
 class PcapngReader(FileReader):
-    """Reads one pcapng stream from its first section header on; ``reference`` as in ``FileReader``. Names of addresses
-    are added to ``names``.
-    """
+    """Reads one pcapng stream from its first section header on; adds names of addresses to ``names``."""
 
     def __init__(
         self,

@@ -50,10 +50,8 @@ class BadBlock(Exception):
 
 
 class Interface:
-    """What an interface description block says, and how the common case looks on it.
-
-    A timestamp of ``t`` units is ``t * multiplier // divisor + offset_ns`` nanoseconds. ``name`` and ``description``
-    are as they stand there, empty for none.
+    """An interface description: a time of ``t`` units is ``t * multiplier // divisor + offset_ns`` nanoseconds;
+    ``front`` is the common case on it.
     """
 
     __slots__ = ("description", "divisor", "front", "link_type", "multiplier", "name", "offset_ns", "snap_length")
@@ -81,10 +79,7 @@ class Interface:
 
 
 class Section:
-    """The section being read, with its ``number`` in the file.
-
-    The TLS key logs of all sections are held until someone takes them.
-    """
+    """The section being read, with its ``number`` in the file; it holds the TLS key logs until they are taken."""
 
     def __init__(self, front: Callable[[int, str], Front]) -> None:
         self.interfaces: list[Interface] = []
@@ -108,9 +103,7 @@ class Section:
         self._description = struct.Struct(order + "8xHHI").unpack_from
 
     def take(self, kind: int, buffer: bytes, start: int, end: int) -> None:
-        """Learn from the whole block ``buffer[start:end]`` of type ``kind`` what later packets need (an interface, TLS
-        keys); most blocks have nothing.
-        """
+        """Takes interfaces and TLS keys from a whole block of type ``kind``, ``buffer[start:end]``."""
         if kind == INTERFACE:
             self._take_interface(buffer, start, end)
         elif kind == SECRETS and end - start >= _SECRETS_HEADER_BYTES:

@@ -61,10 +61,7 @@ class FileReader:
         return []
 
     def feed(self, sink: SegmentSink) -> bool:
-        """Give segments to ``sink`` until it wants a pause or a read is used up; False when there are no more.
-
-        Problems with the file are reported where they end it.
-        """
+        """Gives segments to ``sink`` until it pauses or a read is used up; False at the end, with problems reported."""
         if self._ended:
             return False
         try:
@@ -88,9 +85,7 @@ class FileReader:
         return 0
 
     def resume(self, packets: int, offset: int) -> bool:
-        """Goes on behind ``packets`` packets, at the record that begins at ``offset``; False where more than that has
-        been read.
-        """
+        """Goes on behind ``packets`` packets, at the record at ``offset``; False where that has been passed."""
         ahead = offset - self._base - len(self._buffer)
         if ahead < 0:
             return False
@@ -130,10 +125,8 @@ class FileReader:
         self._word: i64 = front[4]
 
     def _give(self, sink: SegmentSink, packet: i64, ns: int, start: i64, end: i64, wire: i64, stop: i64) -> i64:
-        """Gives the segment of the packet ``buffer[start:end]``, which had ``wire`` bytes, to ``sink``; its record ends
-        at ``stop``. Returns what came of it.
-
-        The common case (``fast_path``) is read here, without a call.
+        """Gives the segment of ``buffer[start:end]``, a packet of ``wire`` bytes in a record up to ``stop``, to
+        ``sink``; returns NOTHING, TAKEN or PAUSED. The common case (``fast_path``) takes no call.
         """
         buffer = self._buffer
         if end - start >= self._front_bytes:
@@ -178,8 +171,7 @@ class FileReader:
             self._damage.damaged(self._base + self._offset, self.packets + 1, self._wrong)
             return False
         if self._needed or self._offset >= len(self._buffer):
-            # The record that straddles two reads is completed on its own: joining it with a whole new read
-            # would copy every byte of the file once more.
+            # A record that straddles two reads is completed alone: joining it with a read would copy every byte.
             self._base += self._offset
             buffer = self._buffer[self._offset :]
             if buffer:

@@ -62,11 +62,7 @@ def is_sound_frame(buffer: bytes, start: int, end: int, room: int = -1) -> bool:
 
 
 def find_ip(buffer: bytes, start: int, end: int, room: int = -1) -> tuple[int, int] | None:
-    """Ethertype and offset of an IP packet behind a header that is not known, or None.
-
-    It is looked for behind its own ethertype, in the first SEARCHED_BYTES. The checksum of IPv4 has to be right, and
-    IPv6 to end where the bytes do.
-    """
+    """Ethertype and offset of a sound IP packet behind its ethertype in the first SEARCHED_BYTES, or None."""
     limit = min(end, start + SEARCHED_BYTES)
     at = buffer.find(_IPV4_BEGINS, start, limit)
     while at >= 0:

@@ -72,10 +72,8 @@ def is_written(folder: str) -> bool:
 
 
 class SpoolFile(io.RawIOBase):
-    """Reads the stream from its header on. With ``wait``, which is called again and again meanwhile, a read waits for
-    more as long as somebody writes; without, the stream ends where it does now.
-
-    ``is_behind`` says that it ended where pieces have been deleted, and goes on with later ones.
+    """Reads a spool from its header on; with ``wait``, called meanwhile, it waits for its writer. ``is_behind`` says
+    that it ended where pieces have been deleted.
     """
 
     def __init__(self, folder: str, wait: Callable[[], None] | None = None, *, skips: bool = False) -> None:

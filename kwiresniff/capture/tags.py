@@ -58,10 +58,8 @@ def llc(buffer: bytes, start: int, end: int) -> tuple[int, int]:
 
 
 def mpls(buffer: bytes, start: int, end: int) -> tuple[int, int]:
-    """Labels up to the one with the bottom-of-stack bit; nothing says what follows.
-
-    It is IP where that is sound (RFC 4928), else a pseudowire's Ethernet frame, behind a control word (first four bits
-    0) or without one.
+    """Labels up to the bottom of the stack, then IP where that is sound (RFC 4928), else a pseudowire's Ethernet with
+    or without a control word.
     """
     offset = start
     while end - offset > 4:
@@ -156,10 +154,7 @@ TAGS: dict[int, LinkLayer] = {
 def network_layer(
     kind: int, buffer: bytes, offset: int, end: int, tags: Mapping[int, LinkLayer] = TAGS
 ) -> tuple[int, int]:
-    """Ethertype and offset of what follows any ``tags``, if ``kind`` is one of them, or a tag that is not known.
-
-    Raises NoSegment for more than MAX_TAGS.
-    """
+    """Ethertype and offset behind any ``tags``, or of an unknown tag. Raises NoSegment beyond MAX_TAGS."""
     for _ in range(MAX_TAGS):
         tag = llc if 0 <= kind < LOWEST_ETHERTYPE else tags.get(kind)
         if tag is None:

@@ -24,10 +24,7 @@ class _Direction:
 
 
 class RecordStarts:
-    """Follows the records of TLS connections that are captured from their beginning and in order.
-
-    Other connections are not followed: when their records begin is not known.
-    """
+    """Follows the records of TLS connections that are captured in order from their beginning; ignores others."""
 
     def __init__(self) -> None:
         self._directions: dict[bytes, _Direction] = {}

@@ -39,10 +39,7 @@ class Tshark(PipeCapture):
         )
 
     def plaintexts(self) -> Iterator[tuple[int, bytes]]:
-        """``(frame, data)`` of each decrypted record, by the number of the frame that completes it, in order.
-
-        Raises CaptureError when tshark fails.
-        """
+        """Yields ``(frame, data)`` of each decrypted record, by its last frame's number. Raises CaptureError."""
         try:
             for packet in self:
                 layers = [layer for layer in packet.layers if layer.layer_name == "data"]

@@ -34,10 +34,7 @@ _NOTHING = (-1, b"")
 
 
 def decrypted(captures: CaptureSet, keylog: str | None) -> SegmentSource:
-    """The captures with what tshark decrypts, by the keys in the file ``keylog`` and in the captures.
-
-    Raises CaptureError for standard input, and where there is no tshark.
-    """
+    """The captures with what tshark decrypts. Raises CaptureError for standard input, and without tshark."""
     if keylog is not None:
         check_key_log(keylog)
     again = captures.again()
@@ -66,10 +63,7 @@ def _tshark_is_there() -> bool:
 
 
 class DecryptedCaptures:
-    """Captures whose segments are accompanied by what they carry decrypted.
-
-    Which segments these are, and where they stand, is ``tls_merge``'s business.
-    """
+    """Captures whose segments are followed by their decrypted data, as ``tls_merge`` places it."""
 
     def __init__(self, captures: CaptureSet, again: CaptureSet, keylog: str | None) -> None:
         """``again`` are the same captures, to be read a second time."""

@@ -56,9 +56,7 @@ _u16x2 = struct.Struct(">HH").unpack_from
 
 
 def vxlan(buffer: bytes, start: int, end: int) -> tuple[int, int]:
-    """RFC 7348: 8 bytes, the bit that says the network identifier is valid always set; then Ethernet, or with a bit of
-    the generic protocol extension what its next protocol says.
-    """
+    """RFC 7348: a header of 8 bytes, then Ethernet, or the next protocol of the generic protocol extension."""
     if end - start < 8 or not buffer[start] & _VXLAN_VALID:
         return NOTHING, end
     if buffer[start] & _VXLAN_NEXT_PROTOCOL and buffer[start + 3] in NEXT_PROTOCOLS:
@@ -177,9 +175,7 @@ def capwap(buffer: bytes, start: int, end: int) -> tuple[int, int]:
 
 
 def gre(buffer: bytes, start: int, end: int) -> tuple[int, int]:
-    """RFC 2784 and 2890, version 0: checksum, key and sequence number are 4 bytes each where present. Version 1 is
-    that of PPTP (RFC 2637).
-    """
+    """RFC 2784 and 2890, version 0, with optional checksum, key and sequence number. Version 1 is PPTP's (RFC 2637)."""
     if end - start < 4:
         return NOTHING, end
     flags, kind = _u16x2(buffer, start)
@@ -211,8 +207,7 @@ IP_TUNNELS: dict[int, LinkLayer] = {
     4: only_ipv4, 41: only_ipv6, 47: gre, 97: frame_behind(2), 115: l2tp_v3, 137: mpls,
 }  # fmt: skip
 
-#: UDP destination ports of the tunnels; 8472 is what Linux used for VXLAN before 4789 was assigned, and flannel
-#: still does.
+#: UDP destination ports of the tunnels; 8472 is VXLAN's of Linux before 4789 was assigned, and flannel's.
 UDP_TUNNELS: dict[int, LinkLayer] = {4789: vxlan, 8472: vxlan, 6081: geneve}
 
 #: Ports of tunnels whose headers say so little that the length of the packet in them has to be right.
@@ -225,10 +220,8 @@ _BY_HEADER: dict[str, LinkLayer] = {"vxlan": vxlan, "geneve": geneve, "gtp": gtp
 
 
 def udp_tunnel(buffer: bytes, start: int, end: int, tags: Mapping[int, LinkLayer] = TAGS) -> tuple[int, int]:
-    """What the UDP datagram at ``start`` (with its header) carries: by a tunnel's port, else by content.
-
-    By content a tunnel is one whose header has nothing in its reserved fields, or is not known and followed by an
-    ethertype and IP, and whose innermost packet ends where the datagram does. Raises NoSegment for all others.
+    """The content of a UDP datagram by a tunnel's port, else by a sound tunnel header whose innermost packet ends where
+    the datagram does. Raises NoSegment.
     """
     if end - start <= 8:
         raise NoSegment("udp")

@@ -22,8 +22,7 @@ from kwiresniff.codec.record_batch import HEADER
 if TYPE_CHECKING:
     import re
 
-#: A front that makes sense: an offset below 2^56, a length below 16 MiB (a broker's batches in the metadata log have at
-#: most 8), magic 2, attributes below 128, and an offset delta and a count of records that are not negative.
+#: A plausible header: offset < 2^56, length < 16 MiB, magic 2, attributes < 128, delta and count not negative.
 _FRONT = rb"(?=\x00.{7}\x00.{7}\x02.{4}\x00[\x00-\x7f][\x00-\x7f].{33}[\x00-\x7f].{3})"
 
 #: Fronts that make sense and are no batch after all, before no more are tried: real data has hardly any.
@@ -33,9 +32,7 @@ _MAX_CRC_ROUNDS = 4
 
 
 def first_batch(buf: bytes, start: int, end: int) -> int:
-    """The offset of the first batch in ``buf[start:end]``: whole, unless it is at ``start``; ``end`` when there is
-    none.
-    """
+    """The offset of the first whole batch in ``buf[start:end]``, or ``start`` for a cut one there; ``end`` for none."""
     front = _front()
     if front.match(buf, start, end):
         return start

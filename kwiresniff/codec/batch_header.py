@@ -73,10 +73,7 @@ def batch_span(buf: bytes, pos: int, end: int) -> tuple[int, int, Problem | None
 
 
 def header_fields(buf: bytes, pos: int, end: int) -> list[tuple[str, str, int, int, int]]:
-    """Name, struct code, offset, width and value of every header field that lies completely in ``buf[pos:end]``.
-
-    Before the magic is there only the first two are sure, and named as in a batch.
-    """
+    """Name, struct code, offset, width and value of each whole header field in ``buf[pos:end]``, as of magic 2."""
     layout: Sequence[_Field] = _BATCH_FIELDS
     if end - pos <= MAGIC_AT:
         layout = _BATCH_FIELDS[:2]

@@ -32,9 +32,7 @@ def are_too_many(nodes: int) -> bool:
 
 
 def node_count(batch: Body) -> int:
-    """How many nodes there are of a decoded batch with which nothing is wrong; 0 where only the nodes can tell: of
-    messages of magic 0 and 1, and of control records.
-    """
+    """The number of nodes of a sound decoded batch of magic 2 without control records; 0 for any other."""
     if batch.get("truncated"):
         return len(batch) - 1  # itself and the fields that are there
     if batch["magic"] < 2 or batch["is_control"]:
@@ -46,10 +44,7 @@ def node_count(batch: Body) -> int:
 
 
 class BatchNodes:
-    """The ``batches`` of one record set in ``buf``, the ``problems`` with them, and how many ``nodes`` there are.
-
-    ``says_meanings`` is whether numbers have theirs.
-    """
+    """The ``batches``, ``problems`` and number of ``nodes`` of a record set; ``says_meanings`` adds meanings."""
 
     def __init__(self, buf: bytes, budget: RecordBudget, says_meanings: bool = True) -> None:
         self.says_meanings = says_meanings
@@ -84,9 +79,7 @@ class BatchNodes:
         self.problems.append(Problem(error.code, str(error), offset, path))
 
     def check_crc(self, node: Node, declared: int, actual: int, path: str) -> None:
-        """Compares the ``declared`` checksum with the ``actual`` one, both UINT32, and marks the
-        node when they differ.
-        """
+        """Marks the node when the ``declared`` checksum is not the ``actual`` one, both UINT32."""
         crc = child_of(node, "crc")
         crc.meaning = "ok" if declared == actual else "mismatch"
         if declared != actual:

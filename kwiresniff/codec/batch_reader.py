@@ -43,9 +43,7 @@ SHORT: Final = -2
 
 
 def batch_stop(frame: bytes, pos: i64, end: i64) -> i64:
-    """Where the batch of magic 2 at ``pos`` ends, UNUSUAL for one that another reader must take, or SHORT for one cut
-    short; the set goes on to ``end``.
-    """
+    """The end of the batch of magic 2 at ``pos``; UNUSUAL for another batch, SHORT for one cut off at ``end``."""
     if end - pos < LOG_OVERHEAD:
         return SHORT
     if end - pos <= MAGIC_AT or frame[pos + MAGIC_AT] != 2:
@@ -79,9 +77,7 @@ class BatchHeader:
 
 @final
 class BatchReader(BatchHeader):
-    """Reads one batch after another. The ``count`` records of the last one lie in
-    ``data[first:last]``, decompressed.
-    """
+    """Reads batches; the ``count`` records of the last one lie in ``data[first:last]``, decompressed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -96,10 +92,7 @@ class BatchReader(BatchHeader):
         self._records = RecordReader()
 
     def open(self, frame: bytes, pos: i64, end: i64, budget: RecordBudget) -> i64:
-        """Check the batch at ``pos`` and decompress it; returns where it ends, ``UNUSUAL`` or ``SHORT``.
-
-        Raises DecodeError for what cannot be decompressed.
-        """
+        """Checks and decompresses the batch at ``pos``; returns its end, UNUSUAL or SHORT. Raises DecodeError."""
         stop: i64 = self.read(frame, pos, end)
         if stop < 0:
             return stop

@@ -18,10 +18,7 @@ if TYPE_CHECKING:
 
 
 def int16(data: bytes, pos: i64) -> int:
-    """The big-endian INT16 at a position; IndexError beyond the end.
-
-    One call where this is interpreted; ``base.fastint``, which needs no library, makes trees take 6 % longer there.
-    """
+    """The big-endian INT16 at a position; IndexError beyond the end."""
     return read_i16_be(data, pos)
 
 
@@ -31,9 +28,8 @@ def int32(data: bytes, pos: i64) -> int:
 
 
 class BodyReader:
-    """Reads one body after another, each the rest of a ``frame``, which had ``announced`` bytes on the wire. ``pos`` is
-    behind what was read last, ``left`` how many more values a body may be made of. ``errors`` are the error codes that
-    were met, each with its path; None where one is not for this reader.
+    """Reads bodies in a ``frame`` of ``announced`` bytes; ``pos`` is behind the last read, ``left`` the values allowed,
+    ``errors`` the error codes met with their paths, or None.
     """
 
     def __init__(self) -> None:
@@ -93,9 +89,7 @@ class BodyReader:
         return number
 
     def number(self, kind: i64, pos: i64) -> i64:
-        """A big-endian number of a kind up to INT64 (a BOOLEAN is 0 or 1), or an error code;
-        ``pos`` is behind it then.
-        """
+        """A big-endian number of a kind up to INT64, a BOOLEAN as 0 or 1; ``pos`` is behind it then."""
         frame = self.frame
         if kind == INT32:
             self.pos = pos + 4
@@ -119,9 +113,7 @@ class BodyReader:
         return byte - 256 if byte > 127 else byte
 
     def unknown_tags(self, section: Step, pos: i64) -> list[tuple[i64, bytes]] | None:
-        """The tagged fields at a position, by number, with ``pos`` behind them; None where a definition has one of
-        them, or where they are none.
-        """
+        """Unknown tagged fields by number, with ``pos`` behind them; None for a known one or a malformed section."""
         frame = self.frame
         count: i64 = frame[pos]
         self.pos = pos + 1
@@ -146,9 +138,7 @@ class BodyReader:
         return found
 
     def starts_like_internal(self, pos: i64, length: i64) -> bool:
-        """Whether the ``length`` bytes at ``pos`` may be the name of one of Kafka's internal topics, which begin with
-        two underscores.
-        """
+        """Whether a name of ``length`` bytes at ``pos`` begins with two underscores, as internal topics do."""
         return length > 1 and self.frame[pos] == 95 and self.frame[pos + 1] == 95
 
     def quotes_secret(self, pos: i64, stop: i64) -> bool:
@@ -175,9 +165,7 @@ class BodyReader:
         return length  # in one expression with a constant it would become an object where this is compiled
 
     def count_of(self, step: Step, pos: i64) -> i64:
-        """The count of an array; -1 for null, -2 for more elements than the bytes that were left on the wire can hold,
-        or than a body may be made of.
-        """
+        """The count of an array; -1 for null, -2 for more than the bytes left, or the limit on values, allow."""
         count: i64 = 0
         if step.compact_array:
             count = self.uvarint(pos) - 1

@@ -22,8 +22,7 @@ from kwiresniff.codec.value_reader import Decoder, RecordSetDecoder, message_dec
 from kwiresniff.errors import SchemaError
 from kwiresniff.model import Direction, Dissection, RecordsMode
 
-#: Compiled functions kept of each sort. All of Kafka's messages at all versions are about 700 in each direction, and
-#: nobody meets them all; a function takes some 20 kB.
+#: Readers kept of each sort; all of Kafka's messages at all versions are about 700 in each direction.
 KEPT = 1024
 
 
@@ -49,9 +48,7 @@ def _shown_decoder() -> RecordSetDecoder:
 
 @lru_cache(KEPT)
 def data_decoder(name: str, version: int) -> Decoder:
-    """The decoder of a message that is carried in bytes fields or stored in a log, such as
-    ConsumerProtocolSubscription.
-    """
+    """The decoder of a message carried in bytes fields or stored in a log."""
     return message_decoder(schema.data_message(name, version))
 
 

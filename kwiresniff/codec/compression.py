@@ -20,8 +20,7 @@ from kwiresniff.errors import DecodeError
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 
-#: First guess at the output, as a multiple of the input and as a floor: covers text and JSON at once, and clearing
-#: the buffer (about 2 µs) stays small beside the decompression itself.
+#: First guess at the output: a multiple of the input, and a floor that costs little to clear (about 2 µs).
 _FIRST_GUESS_RATIO = 8
 _FIRST_GUESS_BYTES = 64 * 1024
 #: Growth of the guess when it was too small: few repeats, and never more than that beyond what is needed.
@@ -43,10 +42,8 @@ def codec_name(codec: int) -> str:
 
 
 def decompress(codec: int, data: bytes, limit: int = MAX_DECOMPRESSED_BYTES, *, repair_lz4: bool = False) -> bytes:
-    """The decompressed bytes, at most ``limit`` of them. ``codec`` is the number in a batch's attributes.
-
-    ``repair_lz4`` accepts the wrong LZ4 header checksum that clients before 0.10 put into message sets. Raises
-    DecodeError with code ``unknown_codec``, ``bad_compressed_data`` or ``decompressed_too_large``.
+    """At most ``limit`` decompressed bytes; ``repair_lz4`` accepts the header checksum of clients before 0.10. Raises
+    DecodeError (``unknown_codec``, ``bad_compressed_data``, ``decompressed_too_large``).
     """
     return _decompress(codec, data, _Output(limit), repair_lz4)
 
@@ -82,9 +79,7 @@ def decompress_front(
 
 
 class _Output:
-    """What is decompressed: ``size`` bytes so far, or a few more, of at most ``limit``. ``front`` are the first bytes
-    of what is longer than that.
-    """
+    """The output of a decompressor: its ``size`` so far, its ``limit``, and its ``front`` where it is longer."""
 
     __slots__ = ("front", "limit", "size")
 
@@ -196,10 +191,7 @@ def _unsnappy_block(data: bytes, output: _Output, before: list[bytes]) -> bytes:
 
 
 def _with_correct_lz4_checksum(data: bytes) -> bytes:
-    """The frame with the header checksum that the LZ4 specification wants.
-
-    Kafka before 0.10 hashed the frame's magic too, and its readers of magic 0 still ignore the checksum.
-    """
+    """The LZ4 frame with the checksum of its specification: before Kafka 0.10 the magic was hashed, too."""
     if len(data) < 7 or not data.startswith(_LZ4_MAGIC):
         return data
     flags = data[4]

@@ -36,10 +36,7 @@ _MARKER = struct.Struct(">hi")
 
 
 def control_of(key: bytes | None, value: bytes | None) -> dict[str, Any]:
-    """What a control record says: ``type``, ``version`` of the value (of the key without one), and its fields.
-
-    A key that cannot be read gives type ``unknown``, a value that cannot be read stays as ``value``.
-    """
+    """The ``type``, ``version`` and fields of a control record; ``unknown`` or the bytes where unreadable."""
     if key is None or len(key) < _KEY.size:
         return {"type": "unknown", "version": None}
     version, number = _KEY.unpack_from(key)

@@ -15,8 +15,7 @@ from kwiresniff.model import Direction
 from kwiresniff.schema.types import WireField
 from kwiresniff.schema.wire_types import FIXED
 
-#: The APIs whose topics and partitions a digest tells one by one, and whose records are opened where they are those of
-#: topics that Kafka keeps for itself.
+#: The APIs whose digest has topics and partitions, and whose records are opened in internal topics.
 OPENED: Final = frozenset([PRODUCE, FETCH])
 
 #: What a value is to a digest; 0 is nothing.
@@ -53,9 +52,7 @@ _LISTS: Final = (
 
 
 def digest_plan(api_key: int, version: int, direction: Direction) -> list[Step]:
-    """How a message is passed over. Raises SchemaError for one that has no plan, or that only its body tells the names
-    of.
-    """
+    """The plan for the digest of a message. Raises SchemaError for one that has none."""
     message = schema.message(api_key, version, direction)
     check_nesting(message)
     roles = _Roles(f"{direction} {version} of API {api_key}", api_key in OPENED)
@@ -76,10 +73,7 @@ class _Roles:
     def structure(
         self, fields: tuple[WireField, ...], parent: str, *, outermost: bool = False
     ) -> list[tuple[bool, int]]:
-        """What is named in a structure, as it is read, and whether by an id; what repeats comes twice.
-
-        The names of a structure are told before those inside it, in whatever order a decoded body is searched.
-        """
+        """Yields the names in a structure before those inside it, each with whether it is an id; may repeat."""
         steps = regular(fields)
         names = {field.name for field in fields}
         if outermost and names & entities.KEY_FIELDS:

@@ -67,9 +67,7 @@ _LAST_CODEC: Final = len(CODEC_NAMES) - 1
 
 @final
 class DigestReader(BodyWalker):
-    """Reads one body after another. ``is_internal`` tells of a topic's id whether it is one that Kafka keeps for itself
-    and whose records are opened.
-    """
+    """Reads digests; ``is_internal`` says of a topic id that its records are opened elsewhere."""
 
     def __init__(self, is_internal: Callable[[str], bool]) -> None:
         super().__init__()
@@ -97,10 +95,7 @@ class DigestReader(BodyWalker):
     def digest(
         self, steps: list[Step], frame: bytes, offset: i64, errors: list[tuple[str, int]] | None = None
     ) -> Digest | None:
-        """What the body says, with where it ends in ``pos``; None for one with anything unusual but bytes behind it.
-
-        An error code is nothing unusual where ``errors`` gets its path and itself.
-        """
+        """The digest, with its end in ``pos``; None for an unusual body. Error codes go to ``errors`` if given."""
         self.begin(frame, errors)
         self.failed = self.garbled = False
         self._found = Digest()
@@ -178,10 +173,7 @@ class DigestReader(BodyWalker):
         return True
 
     def take_text(self, step: Step, raw: bytes) -> bool:
-        """Takes a name; False for that of a topic whose records are to be opened.
-
-        Most answers name what was asked for: the name before is kept.
-        """
+        """Takes a name, mostly the previous one again; False for a topic whose records are opened."""
         if raw != self._last_raw:
             self._last_name = raw.decode()
             self._last_raw = raw

@@ -109,10 +109,8 @@ _NONE: Final = decode_errors.truncated()
 
 
 class Dissector:
-    """Dissects one message; its methods read the parts of a definition in wire order, each into a node.
-
-    Those that return a bool say whether there was such a part; where there was none, ``failure`` says why. It is not
-    raised: whoever sends broken messages by the thousand would have that go through all levels of each.
+    """Dissects a message in wire order, each part into a node. A method returns False with ``failure`` set where a part
+    is not there: raising it through all levels would cost too much with many broken messages.
     """
 
     def __init__(self, read: MessageBytes) -> None:
@@ -185,10 +183,7 @@ class Dissector:
         return not self.flexible or self.tag_section(node, asked.tagged, path)
 
     def field(self, parent: Node, facts: FieldFacts, name: str, front: str) -> Node | None:
-        """Reads one field into a new node of ``parent``; of one that cannot be read the innermost node is marked.
-
-        Its path is ``front`` and its name, put together when somebody asks for it: hardly any field is wrong.
-        """
+        """Reads a field into a new node of ``parent``; marks the innermost node that cannot be read."""
         start = self.position
         node = Node(name, facts.node_type, start, 0)
         if not self.keep(parent, node):
@@ -234,9 +229,7 @@ class Dissector:
         return True
 
     def length(self, facts: FieldFacts, front: str, name: str) -> i64:
-        """The length of a string, byte array or record set, or the count of an array; -1 for null, -2 for one that
-        cannot be.
-        """
+        """A length in bytes, or the count of an array; -1 for null, -2 for an impossible one."""
         length: i64
         if facts.prefix is None:
             length = self.uvarint()
@@ -373,9 +366,7 @@ class Dissector:
     def tagged_fields(
         self, node: Node, unknown: Node, fields: list[FieldFacts], found: dict[int | None, Node], inner: str
     ) -> bool:
-        """Reads the fields of a tag section, which has the path ``inner``: those of the definition go to ``found`` by
-        tag, the others become children of ``unknown``.
-        """
+        """Reads the fields of a tag section: known ones go to ``found`` by tag, others below ``unknown``."""
         count = self.uvarint()
         if count < 0:
             return False

@@ -12,12 +12,10 @@ from kwiresniff.errors import SchemaError
 from kwiresniff.schema.types import MessageVersion, WireField
 from kwiresniff.schema.wire_types import BY_DEFINITION, BY_GUIDE, FIXED, Fixed
 
-#: Structures inside structures. Kafka's own messages nest at most 6 deep; CPython refuses source with more than 20
-#: nested loops, and an array costs one and a tagged field another.
+#: Structures inside structures; Kafka's own messages nest at most 6 deep.
 MAX_NESTING = 9
 
-#: Values that one message may be made of: structures, strings, tagged fields, and eight numbers in an array for one.
-#: The metadata of a cluster with 200,000 partitions takes a quarter of it; a million dicts are 200 to 400 MB.
+#: Values of one message: structures, strings, tags, eight numbers of an array. A million dicts are 200 to 400 MB.
 MAX_ENTRIES: Final = 1_000_000
 #: Numbers in an array that weigh as much as one structure, as a shift.
 NUMBERS_SHIFT = 3
@@ -39,10 +37,8 @@ VARINT_BYTE = Fixed("B", 1)
 
 
 def null_mark(field: WireField) -> int:
-    """The mark of a nullable structure that is null; that of any other is 1.
-
-    KIP-893 has it an INT8 of -1, but in a tagged field Kafka's generated classes have it an UNSIGNED_VARINT of 0
-    (ConsumerGroupMemberMetadataValue of the group coordinator is the one message with such a field).
+    """The mark of a null structure; 1 marks any other. KIP-893 has an INT8 of -1, Kafka's classes an UNSIGNED_VARINT of
+    0 in a tagged field (ConsumerGroupMemberMetadataValue).
     """
     return -1 if field.tag is None else 0
 

@@ -39,8 +39,7 @@ from kwiresniff.schema.wire_types import FIXED
 if TYPE_CHECKING:
     from kwiresniff.codec.record_dissector import Folded
 
-#: Elements with bytes to be looked into that have nodes although a tree does not show them: what is wrong inside would
-#: be shown. No group has as many members.
+#: Elements with bytes to be opened that have nodes although they are not shown; no group has as many members.
 MAX_OPENED = 1000
 #: Decoders of elements that are kept.
 _KEPT = 1024
@@ -56,10 +55,8 @@ def dissect_shown(
     missing: int = 0,
     details: dict[str, Any] | None = None,
 ) -> Dissection:
-    """A dissection for a tree that shows the first elements of an array and what is wrong.
-
-    ``FOLDED`` stands for each of the others. With ``opened`` somebody will look into bytes, so none are folded. Each
-    problem has these ``details``.
+    """A dissection of what a tree shows and of what is wrong; ``FOLDED`` stands for further elements, except those with
+    bytes that are ``opened``. Problems get these ``details``.
     """
     read = MessageBytes(message, frame, offset, True, topic_name, missing, details)
     return _Shown(read, opened).dissect(trailing=True)

@@ -35,10 +35,8 @@ class RequestHeader(NamedTuple):
 
 
 def decode_request_header(frame: bytes) -> RequestHeader:
-    """Read a request's header; its version follows from the API and version it names.
-
-    Raises DecodeError (``truncated``, ``bad_length``, ``invalid_utf8``, ...) with the offset, SchemaError for an
-    API or version nobody knows.
+    """Reads a request's header, whose version follows from API and version. Raises DecodeError with the offset,
+    SchemaError for an unknown API or version.
     """
     if len(frame) < REQUEST_FRONT_SIZE:
         raise _at(truncated("the request header", REQUEST_FRONT_SIZE - len(frame)), 0)
@@ -54,10 +52,7 @@ def decode_request_header(frame: bytes) -> RequestHeader:
 
 
 def decode_response_header(frame: bytes, header_version: int) -> tuple[int, int]:
-    """Read a response's header of the given version; returns the correlation id and where the body starts.
-
-    Raises DecodeError with the offset.
-    """
+    """The correlation id and the body's offset in a response. Raises DecodeError with the offset."""
     if len(frame) < _INT32.size:
         raise _at(truncated("the response header", _INT32.size - len(frame)), 0)
     (correlation_id,) = _INT32.unpack_from(frame)

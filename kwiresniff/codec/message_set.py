@@ -82,10 +82,7 @@ def decode_message(
 
 
 def key_and_value(buf: bytes, pos: int, stop: int, magic: int) -> tuple[bytes | None, bytes | None]:
-    """Key and value of the message at ``buf[pos:stop]`` in the format ``magic``, 0 or 1.
-
-    Raises DecodeError when they do not fill it exactly.
-    """
+    """Key and value of a message of magic 0 or 1, which they must fill. Raises DecodeError."""
     at = pos + FRONT.size + (8 if magic else 0)
     key, at = nullable_bytes(buf, at, stop)
     value, at = nullable_bytes(buf, at, stop)
@@ -115,10 +112,8 @@ def inner_set(codec: int, value: bytes | None, budget: RecordBudget) -> bytes:
 
 
 def split_set(data: bytes, budget: RecordBudget) -> tuple[list[tuple[int, int, int, int]], DecodeError | None]:
-    """The messages of a decompressed set as ``(start, stop, magic, offset)``, and the error that ended it early, or
-    None.
-
-    Raises DecodeError when there are too many.
+    """The messages of a decompressed set as ``(start, stop, magic, offset)``, and the error that ended it, or None.
+    Raises DecodeError for too many.
     """
     spans: list[tuple[int, int, int, int]] = []
     pos, end = 0, len(data)

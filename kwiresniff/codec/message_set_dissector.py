@@ -43,10 +43,7 @@ class MessageNodes(BatchNodes):
             self.fail(node, error, path, offset)
 
     def message_body(self, node: Node, data: bytes, stamp: int | None, depth: int) -> None:
-        """Add timestamp, key and value of a message whose front has been added, and the set inside it.
-
-        ``stamp`` is the log append time of the message around it, in milliseconds, if that has one.
-        """
+        """Adds timestamp, key, value or inner set; ``stamp`` is the outer message's log append time in ms."""
         fields = {child.name: child.value for child in node.children}
         outer_offset = node.children[0].value
         pos, stop = node.offset + FRONT.size, node.offset + node.length
@@ -75,10 +72,7 @@ class MessageNodes(BatchNodes):
         self.inner(records, inner, outer_offset, fields["magic"], stamp, depth)
 
     def inner(self, parent: Node, data: bytes, outer_offset: int, magic: int, stamp: int | None, depth: int) -> None:
-        """Add the messages of the set ``data`` that a message of format ``magic`` at ``outer_offset`` holds.
-
-        ``stamp`` is as in ``message_body``.
-        """
+        """Adds the messages of the set inside a message; ``stamp`` as in ``message_body``."""
         spans, failure = split_set(data, self.budget)
         base = inner_base(outer_offset, magic, spans)
         for index, (start, stop, _, relative) in enumerate(spans):

@@ -10,10 +10,7 @@ from kwiresniff.model import Node
 
 
 def plain(node: Node) -> Any:
-    """The value of a node and all below it; for the root of a dissection without problems, the fast decoder's body.
-
-    A field that could not be read at all is left out, a container read in part holds that part.
-    """
+    """The decoder's value of a node, as far as it was read; fields that could not be read are left out."""
     if node.null:
         return None
     if node.value is not None:

@@ -25,10 +25,7 @@ UNDECODED = "undecoded"
 
 
 class NodeView:
-    """A structure of a tree. ``problems`` and ``room`` (nodes that may still be added) are shared.
-
-    With ``folded`` the tree shows the first elements of an array (``codec.folding``).
-    """
+    """A structure of a tree; ``problems`` and ``room`` for nodes are shared. ``folded``: see ``codec.folding``."""
 
     __slots__ = ("folded", "node", "path", "problems", "room")
 

@@ -57,15 +57,13 @@ JUMP: Final = 17
 #: An array that is passed over, whatever its elements are.
 ARRAY: Final = 18
 
-#: Types of fixed size whose values are read, by the names of ``kwiresniff.schema.wire_types``. FLOAT64, which is in no
-#: message that is written often, and any type that is added later are refused.
+#: Types of fixed size that plans read, by their names in ``schema.wire_types``; FLOAT64 and later ones are refused.
 FIXED_KINDS: Final = {
     "BOOLEAN": BOOLEAN, "INT8": INT8, "INT16": INT16, "UINT16": UINT16, "INT32": INT32, "UINT32": UINT32,
     "INT64": INT64, "UUID": UUID,
 }  # fmt: skip
 
-#: What a field is to who asks, 0 for nothing: ``role(field, parent, outermost)``, by the field, the name of the
-#: structure or array that it is in, and whether it is in none. The role of a list of values is that of each.
+#: ``role(field, parent, outermost)``: a field's role for who asks, 0 for none; that of a list is each value's.
 Role: TypeAlias = Callable[[WireField, str, bool], int]
 
 #: The enumeration of error codes.

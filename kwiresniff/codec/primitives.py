@@ -78,11 +78,7 @@ READERS: dict[str, Callable[[Any], Any]] = {"uuid_text": uuid_text, "float_value
 
 
 def reader_of(wire_type: str) -> Callable[[Any], Any] | None:
-    """The function that turns what ``struct`` gives into the value of a type of fixed size; None where that is the
-    value.
-
-    Raises SchemaError for a type whose reader is not here.
-    """
+    """The function that makes a fixed-size value of what ``struct`` gives, None for none. Raises SchemaError."""
     name = BY_GUIDE[wire_type].reader
     if not name:
         return None
@@ -103,10 +99,7 @@ def too_many_tags(count: int, remaining: int, path: str) -> DecodeError | None:
 
 
 def read_tags(buffer: bytes, position: int, first: int) -> tuple[dict[int, bytes], int]:
-    """The rest of a tag section whose count starts with the byte ``first``, just before ``position``.
-
-    Returns the raw fields by tag. A section is a count, then per field its tag, its size and that many bytes.
-    """
+    """The raw fields, by tag, of a tag section with the count byte ``first`` before ``position``, and its end."""
     count, position = read_uvarint(buffer, position - 1) if first > 0x7F else (first, position)
     check_tag_count(count, len(buffer) - position, UNKNOWN_TAGS)
     fields: dict[int, bytes] = {}
@@ -121,7 +114,5 @@ def read_tags(buffer: bytes, position: int, first: int) -> tuple[dict[int, bytes
 
 
 def skip_tags(buffer: bytes, position: int, first: int) -> int:
-    """The position behind a tag section whose count starts with the byte ``first``, just before ``position``. Raises
-    DecodeError.
-    """
+    """The position behind a tag section with the count byte ``first`` before ``position``. Raises DecodeError."""
     return read_tags(buffer, position, first)[1]

@@ -25,9 +25,7 @@ from kwiresniff.errors import DecodeError
 def decode_records(
     data: bytes, pos: int, end: int, batch: dict[str, Any], records: list[dict[str, Any]], budget: RecordBudget
 ) -> None:
-    """Append the records of ``data[pos:end]``, at most as many as the ``budget`` has, and take their headers from it;
-    raises DecodeError at the first one that does not fit.
-    """
+    """Appends records of ``data[pos:end]`` within the ``budget``. Raises DecodeError at the first malformed one."""
     declared = batch["records_count"]
     if declared < 0:
         raise bad_records_count(declared, pos - 4)
@@ -64,19 +62,14 @@ def _decode_record(
     return record, length[3] + length[4]
 
 
-#: One field of a record: its name, its type, where it starts, where it stops, and its value: a number as it is there,
-#: bytes without their length, or the headers. Plain tuples, because named ones would cost half as much time again.
+#: A record's field: name, type, start, stop, and value (number, bytes or headers), as a plain tuple for speed.
 RecordField: TypeAlias = tuple[str, str, int, int, Any]
-#: One header of a record: where it starts, its key (bytes if they are not UTF-8), where the key stops and the value
-#: begins, the value, and where that stops.
+#: A record's header: start, key (bytes if not UTF-8), where the key stops, the value, and where it stops.
 RecordHeader: TypeAlias = tuple[int, "str | bytes", int, "bytes | None", int]
 
 
 def record_fields(data: bytes, start: int, end: int, budget: RecordBudget) -> Iterator[RecordField]:
-    """The seven fields of the record at ``start``, checked one after the other; headers are taken from the ``budget``.
-
-    Who goes through them has those before the first that does not fit, for which it raises DecodeError.
-    """
+    """Yields the seven fields of the record at ``start``; raises DecodeError at the first that does not fit."""
     reader = RecordReader()
     end = min(end, len(data))
     pos = reader.front(data, start, end, VARLONG_BYTES)
@@ -111,9 +104,7 @@ def wrapped(number: int) -> int:
 
 
 def read_varint(data: bytes, pos: int, most: int, end: int = 1 << 62) -> tuple[int, int]:
-    """A zigzag VARINT (``most`` 5 bytes) or VARLONG (``most`` 10) that ends before ``end``, and the position after it.
-    Raises DecodeError.
-    """
+    """A zigzag VARINT or VARLONG of at most ``most`` bytes, and the position after it. Raises DecodeError."""
     reader = RecordReader()
     end = min(end, len(data))
     number = reader.varint(data, pos, end, most)
@@ -129,9 +120,7 @@ def bad_varint(pos: int, most: int, end: int) -> DecodeError:
 
 
 def read_bytes(reader: RecordReader, data: bytes, pos: int, stop: int) -> tuple[bytes | None, int]:
-    """Bytes behind their zigzag VARINT length, None for a negative one, and the position after them. Raises
-    DecodeError.
-    """
+    """Bytes behind a zigzag VARINT length, None for a negative one, and their end. Raises DecodeError."""
     at = pos
     length = reader.varint(data, pos, stop, VARINT_BYTES)
     pos = reader.pos

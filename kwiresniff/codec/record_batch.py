@@ -97,14 +97,10 @@ def decode_batch(
 
 
 def what_ended(error: DecodeError, too_large: DecodeError | None) -> DecodeError:
-    """The reason why reading the records of a batch ended with ``error``: where the batch is ``too_large`` to be
-    decompressed as a whole, they end too early for no other reason.
-    """
+    """The reason why records end: ``too_large`` where the batch could not be decompressed as a whole."""
     return error if too_large is None or error.code == "too_many_records" else too_large
 
 
 def crc_problem(declared: int, actual: int, offset: int) -> Problem:
-    """The problem of a ``declared`` checksum, at ``offset``, that is not the ``actual`` one of the bytes; both are
-    UINT32.
-    """
+    """The problem of a ``declared`` checksum at ``offset`` that differs from the ``actual`` one."""
     return Problem("bad_crc", f"the CRC says {declared:#010x}, the bytes give {actual:#010x}", offset)

@@ -71,9 +71,7 @@ def dissect_record_set(
 
 
 class Folded:
-    """The ``node`` that stands for records after the first ``shown`` of a batch, and how many ``nodes`` those would
-    have had.
-    """
+    """The ``node`` in place of the records of a batch behind the first ``shown``, and the ``nodes`` those had."""
 
     __slots__ = ("node", "nodes", "shown")
 

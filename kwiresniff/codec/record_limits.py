@@ -7,8 +7,7 @@ from typing import ClassVar, Final
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Problem
 
-#: Nodes kept for one message: the metadata of ten thousand partitions. A node costs about 300 bytes, so a dissection
-#: takes some 60 MB at the worst.
+#: Nodes kept for one message, at some 300 bytes each: the metadata of ten thousand partitions, 60 MB.
 MAX_NODES = 200_000
 
 #: Nodes of a batch without its records: itself, the fields of its header, and the one that holds the records; of its
@@ -19,8 +18,7 @@ COMPRESSED_NODES: Final = 1
 RECORD_NODES: Final = 8
 HEADER_NODES: Final = 3
 
-#: Records decoded from one message. A consumer takes 50 MiB at a time by default (fetch.max.bytes): half a million
-#: records of 100 bytes, four times that when they compress well; two million of the smallest are 1 GB of Python.
+#: Records of one message: four times what a fetch of 50 MiB has of 100 bytes each. Two million are 1 GB of Python.
 MAX_RECORDS = 2_000_000
 
 #: The bytes of the shortest record, decompressed: what is not compressed has no more records than fit.
@@ -34,16 +32,13 @@ RECORDS_A_BYTE = 2
 #: Records of a message in which they take less than ``LEAST_RECORD_BYTES`` each: a quarter of a GB of Python.
 MAX_DENSE_RECORDS = 500_000
 
-#: Headers for each record that a message may have, whichever records they are in. A header takes two bytes at least,
-#: decompressed, and all of a kind can be the same in each record, so that their bytes are no measure.
+#: Headers for each record of a message, whichever has them: compressed, they may take no bytes to speak of.
 HEADERS_A_RECORD = 2
 
-#: Batches and outer messages of one message. Producers that do not wait send batches of one record, 350,000 of which
-#: fill the 50 MiB of a fetch; a million of them are 1 GB of Python.
+#: Batches of one message: a fetch of 50 MiB may have 350,000 of one record. A million are 1 GB of Python.
 MAX_BATCHES = 1_000_000
 
-#: Decompressed bytes of one batch. A broker takes requests of at most 100 MiB by default
-#: (socket.request.max.bytes), so no default set-up lets a producer even hold a larger batch uncompressed.
+#: Decompressed bytes of one batch: the default of socket.request.max.bytes, so a producer's largest batch.
 MAX_DECOMPRESSED_BYTES = 100 * 1024 * 1024
 
 #: Decompressed bytes of one message: four times what a consumer takes at a time by default.
@@ -52,27 +47,22 @@ MAX_MESSAGE_DECOMPRESSED_BYTES = 2 * MAX_DECOMPRESSED_BYTES
 #: Decompressed bytes for each byte of a large message: what gzip and zstd make of a log whose lines differ.
 ORDINARY_EXPANSION = 8
 
-#: Decompressed bytes for each byte of a message of few bytes. Of a log in which much comes again gzip -9 makes a 40th,
-#: zstd -19 a 60th, and of the same stack trace again and again gzip a 130th.
+#: Decompressed bytes for each byte of a small message; of repetitive logs gzip -9 makes a 40th, zstd -19 a 60th.
 MAX_EXPANSION = 100
 
-#: Decompressed bytes of a message that is packed more densely than a large one may be. Each can become six characters,
-#: and be held several times by who writes them: as Parquet, 1.5 GB.
+#: Decompressed bytes of a densely packed message; as Parquet, of which six characters each, 1.5 GB.
 MAX_DENSE_BYTES = 64 * 1024 * 1024
 
-#: Decompressed bytes that any message may have, however few bytes it takes itself: four batches of a Java producer
-#: (batch.size).
+#: Decompressed bytes that any message may have: four batches of a Java producer (batch.size).
 ALWAYS_DECOMPRESSED_BYTES = 64 * 1024
 
 #: What follows in the problem of a message of which more could be read.
 _HOW_TO_READ_MORE: Final = "; --max-decompressed reads more"
 
-#: Compressed message sets inside compressed message sets. Kafka's clients never nest one in another; two levels
-#: more than that cost nothing.
+#: Compressed message sets inside each other; Kafka's clients never nest them.
 MAX_NESTING = 3
 
-#: No batch is larger than its log segment, 1 GiB by default (log.segment.bytes): a larger size is noise, not a
-#: batch that was cut short.
+#: The largest batch: a log segment's default size, 1 GiB (log.segment.bytes); larger sizes are noise.
 MAX_BATCH_BYTES: Final = 1 << 30
 
 #: The largest size that can be asked for: with it all counts are still 64-bit numbers.
@@ -86,19 +76,15 @@ class _Always:
 
 
 def decompress_always(size_bytes: int | None) -> None:
-    """Sets, for this process, how many decompressed bytes any message may have, and as many records as these hold;
-    None for ``ALWAYS_DECOMPRESSED_BYTES``.
-
-    All readers of a message must agree on what is read of it, so it is no argument of each of them.
+    """Sets, for this process, the decompressed bytes that any message may have; None for the default. All readers of a
+    message must agree, so it is no argument.
     """
     _Always.size_bytes = None if size_bytes is None else min(size_bytes, _MOST_ASKED_BYTES)
 
 
 class RecordBudget:
-    """What may still be decoded of a message of ``size_bytes``: batches, records, headers of records, decompressed
-    bytes.
-
-    It follows from the size of the message alone: what is read of a message is the same wherever it is read.
+    """What may still be decoded of a message (batches, records, headers, decompressed bytes); it follows from
+    ``size_bytes`` alone, so that all readers stop at the same place.
     """
 
     __slots__ = ("batches", "decompressed_bytes", "headers", "most_bytes", "most_headers", "most_records", "records")

@@ -79,10 +79,7 @@ class RecordReader:
         return 0
 
     def front(self, data: bytes, pos: i64, end: i64, most: i64 = SUMMED_BYTES) -> i64:
-        """Read the front of the record at ``pos``, which ends before ``end``; returns where its key begins, or -1.
-
-        The delta of its timestamp takes at most ``most`` bytes.
-        """
+        """Reads the front of a record, with a timestamp delta of ``most`` bytes; returns its key's offset, or -1."""
         length: i64 = self.varint(data, pos, end, VARINT_BYTES)
         pos = self.pos
         self.length = length
@@ -100,9 +97,7 @@ class RecordReader:
         return self.pos
 
     def sized(self, data: bytes, pos: i64, stop: i64) -> i64:
-        """The length of the bytes at ``pos``, negative for null; ``self.pos`` is where they begin then, or -1 when they
-        are not there before ``stop``.
-        """
+        """A length, negative for null; ``self.pos`` is where the bytes begin, or -1 when ``stop`` comes first."""
         length: i64 = self.varint(data, pos, stop, VARINT_BYTES)
         if self.pos >= 0 and length > stop - self.pos:
             self.pos = -1
@@ -116,9 +111,7 @@ class RecordReader:
 
 @final
 class RecordDicts(RecordReader):
-    """Makes dicts of records: ``offset``, ``timestamp``, ``key``, ``value`` and ``headers``. ``count`` is how many of
-    those asked for were read.
-    """
+    """Makes dicts of records (offset, timestamp, key, value, headers); ``count`` is the number read."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -218,7 +211,5 @@ def header_key(raw: bytes) -> str | bytes:
 
 
 def is_sane(data: bytes, end: i64, base_offset: i64, base_timestamp: i64) -> bool:
-    """Whether the records lie inside ``data[:end]``, and ``base_offset`` and ``base_timestamp`` plus any delta stay
-    INT64.
-    """
+    """Whether ``data[:end]`` exists, and both bases plus any delta stay INT64."""
     return end <= len(data) and -_SANE < base_offset < _SANE and -_SANE < base_timestamp < _SANE

@@ -71,10 +71,8 @@ def decode_record_set(
 def decode_sound(
     buf: bytes, start: int, end: int, budget: RecordBudget, *, unaligned: bool = False
 ) -> tuple[list[dict[str, Any]], int] | None:
-    """The batches of a record set with which nothing is wrong, and how many nodes the dissector makes of them; None,
-    and the ``budget`` as it was, for any other.
-
-    It reads messages of magic 0 and 1, control records, and sets of more nodes than it keeps, itself.
+    """The batches of a sound record set and the number of its nodes; None, with the ``budget`` restored, for any set
+    with problems, messages, control records or too many nodes.
     """
     before = budget.state()
     issues: list[Problem] = []

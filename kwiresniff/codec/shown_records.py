@@ -39,10 +39,8 @@ def decode_shown(
     *,
     unaligned: bool = False,
 ) -> Any:
-    """The batches of ``frame[start:end]``, see ``kwiresniff.codec.records.decode_record_set``.
-
-    Of a batch there are the first ``RECORDS_SHOWN`` records; behind ``BATCHES_SHOWN`` batches one dict stands for all
-    others, with their number (``folded_batches``) and their bytes.
+    """The first ``BATCHES_SHOWN`` batches of ``frame[start:end]`` with ``RECORDS_SHOWN`` records each; one dict stands
+    for the others, with their number (``folded_batches``) and bytes.
     """
     before = budget.state()
     try:

@@ -96,10 +96,8 @@ def message_decoder(
     records: RecordsMode = "full",
     record_set_decoder: Callable[[], RecordSetDecoder] | None = None,
 ) -> Decoder:
-    """Returns the decoder of one message; it raises DecodeError, and nothing else, for bytes that do not fit.
-
-    ``record_set_decoder`` is asked for what opens record sets when the message can hold some. Raises SchemaError for
-    a definition that nests too deep, or holds record sets that nobody opens.
+    """Returns the decoder of one message, which raises DecodeError alone; ``record_set_decoder`` returns the function
+    that opens record sets. Raises SchemaError for an unusable definition.
     """
     check_nesting(message)
     structure = _Structure(message.fields, message.flexible, "")

@@ -35,11 +35,9 @@ MAX_LEADERS = 100_000
 MAX_ASKED = 4_096
 #: Partitions served by an address after which its node is settled.
 ENOUGH_SERVED: Final = 64
-#: Requests to an address after which its node is settled, whatever it served: they may name thousands of partitions of
-#: which no leader is known.
+#: Requests after which an address's node is settled: they may name thousands of partitions without a known leader.
 MAX_LOOKED_AT: Final = 256
-#: Of the partitions that an address served, one in so many may be led by another node: a leader moves at times, and
-#: clients hear of it later.
+#: One in so many partitions that an address served may have another leader: leaders move, clients learn it late.
 _ODD_ONE_IN: Final = 10
 
 #: Requests in which a client names its rack.
@@ -76,9 +74,7 @@ class ServerNames(ForwardingSink):
 
 
 class AddressBook:
-    """What traffic says of addresses, beside the ``names`` and zones that they have been given. Takes exchanges whose
-    bodies can be asked for.
-    """
+    """Learns about addresses from exchanges, beside the ``names`` and zones they were given."""
 
     def __init__(self, names: AddressNames | None = None) -> None:
         self._names = names or AddressNames()

@@ -191,10 +191,6 @@ class Clusters:
         """The cluster id of a node, empty where it is not known."""
         return self._ids.get(self.root(node), "")
 
-    def id_at(self, address: str) -> str:
-        """The cluster id of an address now, empty where it is not known."""
-        return self.id_of(self.node_at(address))
-
     def is_one(self, address: str, other: str) -> bool:
         """Whether something says that two addresses are of one cluster: brokers, or a client that speaks to both."""
         if address == other:

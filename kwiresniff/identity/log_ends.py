@@ -20,11 +20,9 @@ MAX_ENDS: Final = 8
 MAX_APART = 1_024
 #: Batches of idempotent producers that are remembered of each broker and partition, as in ``topic_state``.
 MAX_BATCHES: Final = 5
-#: Contradictions in which a broker went on somewhere behind its log's end: once that may have been another
-#: election, between which nobody was seen to write.
+#: Contradictions in which a broker went on behind its log's end; one may be an unseen election.
 ENOUGH: Final = 2
-#: A follower that is further behind is out of sync, and not read from: the default of replica.lag.time.max.ms before
-#: Kafka 2.5, a third of what it is since.
+#: A follower further behind is out of sync: replica.lag.time.max.ms before Kafka 2.5.
 FOLLOWS_NS: Final = 10_000_000_000
 _END_BYTES: Final = 1_000
 

@@ -22,26 +22,21 @@ if TYPE_CHECKING:
 NAT: Final = "nat"
 PROXY: Final = "proxy"
 
-#: Exchanges remembered of a connection that may have another view: more than clients have in flight at once between
-#: both views. Some 400 bytes each.
+#: Exchanges remembered of a connection that may have another view, some 400 bytes each: what is in flight.
 MAX_RECENT: Final = 64
-#: Bytes of requests and responses whose checksum is compared: no more than are kept at every depth. Of Produce they
-#: hold the header of the first batch, with its times and checksum.
+#: Bytes whose checksum is compared, kept at every depth: Produce's hold the first batch's header.
 COMPARED_REQUEST_BYTES: Final = 512
 COMPARED_RESPONSE_BYTES: Final = 64
-#: Exchanges that have to agree on both legs of a proxy: by chance two clients that send the same agree in one or two,
-#: in which one waited longer than the other. No two of them have equal batches.
+#: Exchanges that must agree on both legs of a proxy; two equal clients agree in one or two by chance.
 ENOUGH_EQUAL: Final = 3
 #: Correlation ids, and bytes of requests, that two views of one stream may be apart when one of them begins.
 NEAR_IDS: Final = 1_000
 NEAR_BYTES: Final = 1 << 20
-#: Sequence numbers are random (RFC 6528). Where all are below this, which one in 4,096 is, somebody has made or
-#: rewritten the capture, and all connections may have the same.
+#: Initial sequence numbers all below this (one in 4,096, RFC 6528) were made or rewritten, maybe all alike.
 MIN_RANDOM: Final = 1 << 20
 #: Clocks of hosts without any care differ by seconds.
 MAX_SKEW_NS: Final = 60_000_000_000
-#: Exchanges of a view without a counterpart in another one, which may get them later, before it is taken for another
-#: stream: what a client has in flight between both.
+#: Exchanges without a counterpart before a view is another stream: what is in flight between both.
 MAX_UNMATCHED: Final = 64
 #: Exchanges of which it is remembered how much longer they took at one view than at the other.
 MAX_SAMPLES: Final = 16
@@ -218,9 +213,7 @@ class View:
         return via != NAT or min(apart, SEQ_MASK - apart) <= NEAR_BYTES
 
     def sample(self, own: Sighting, theirs: Sighting) -> bool:
-        """Notes by how much longer one of two sightings of an exchange waited for its response; False when enough is
-        known of that.
-        """
+        """Adds a difference in waiting between two sightings of an exchange; False when there are enough."""
         if own.latency_ns is not None and theirs.latency_ns is not None:
             self.samples.append(abs(own.latency_ns - theirs.latency_ns))
             self.connection.apart_ns = sorted(self.samples)[len(self.samples) // 2]
@@ -228,7 +221,5 @@ class View:
 
 
 def is_translated(one: str, two: str) -> bool:
-    """Whether the client ``two`` may be ``one`` (``ip:port``) behind address translation, or not translated: a host's
-    connections from several ports are several.
-    """
+    """Whether two clients (``ip:port``) may be one behind address translation."""
     return one == two or host_of(one) != host_of(two)

@@ -29,15 +29,12 @@ MAX_NAMED = 100_000
 #: Fetch sessions that are remembered, and fetches of each that changed it.
 MAX_SESSIONS = 10_000
 MAX_CHANGES = 100
-#: Answers on a connection, and on all of them, that are remembered to take those before a chosen exchange; some 350
-#: bytes each.
+#: Answers remembered, on a connection and in all, to take those before a chosen one; some 350 bytes each.
 MAX_ANSWERED = 64
 MAX_ALL_ANSWERED = 200_000
-#: Exchanges between two chosen ones of a connection are taken where these come so soon after each other: readers wait
-#: so long for what is missing, this one half of it (``stream.out_of_order.GRACE_NS``).
+#: Exchanges this soon between two chosen ones are taken, too: half of ``stream.out_of_order.GRACE_NS``.
 BRIDGED_NS = 100_000_000
-#: Bytes of the beginning of a connection that are taken: preambles and SASL tokens, or all before an answer that names
-#: topics.
+#: Bytes of a connection's beginning that are taken, or all before an answer that names topics.
 MAX_OPENING_BYTES = 1 << 20
 
 _OPENING = frozenset({API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE})
@@ -114,10 +111,7 @@ class _Connection:
 
 
 class _Session:
-    """The fetches that changed what a fetch session is about, and that state.
-
-    Of the first ``taken`` of them, and of the topics in ``names``, the selection has what it needs.
-    """
+    """A fetch session and the fetches that changed it, of which the selection has the first ``taken``."""
 
     __slots__ = ("changes", "fetched", "names", "taken")
 
@@ -129,10 +123,7 @@ class _Session:
 
 
 class Context(Sink):
-    """Sees every exchange, chosen or not, before ``add`` is called with those that were chosen.
-
-    The analyzer needs digests or bodies, and fetch sessions.
-    """
+    """Sees every exchange before ``add`` is called for chosen ones; needs digests and fetch sessions."""
 
     def __init__(self, selection: Selection) -> None:
         self._selection = selection

@@ -31,10 +31,8 @@ class _Flow:
 
 
 class PacketMatcher:
-    """Tells the packets of the chosen exchanges: those that carry any of their bytes, whenever they were sent, what
-    acknowledges them, and what opens and ends their connections.
-
-    Of a TLS connection everything up to its last chosen exchange is wanted: its records are numbered from its start.
+    """Finds the packets that carry or acknowledge bytes of chosen exchanges, or open and end their connections; of TLS
+    all up to the last chosen one, because records are numbered.
     """
 
     def __init__(self, selection: Selection) -> None:

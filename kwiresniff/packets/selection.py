@@ -20,10 +20,7 @@ _LENGTH_BYTES = 4
 
 
 class Extent:
-    """Where the request and the response of an exchange lie: sequence numbers from the length on, None for none.
-
-    ``last_packet`` is the last packet of both. ``taken`` says that a selection has it.
-    """
+    """The sequence numbers of request and response (or None) and their ``last_packet``; ``taken`` if selected."""
 
     __slots__ = ("connection", "last_packet", "request", "response", "taken")
 
@@ -43,10 +40,7 @@ def _place(message: Message | None) -> tuple[int, int] | None:
 
 @dataclass(slots=True, eq=False)
 class ChosenConnection:
-    """A connection with chosen exchanges: its flow from the client on, and the stretches of either direction.
-
-    ``last_packet`` is the last one of its exchanges.
-    """
+    """A connection with chosen exchanges: client's flow, stretches of both directions, ``last_packet``."""
 
     connection: Connection
     flow: bytes

@@ -18,10 +18,9 @@ from kwiresniff.model import Segment
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where packets are copied from: capture files in the order of reading, how they are decoded, what is known.
+    """The capture files to copy from, in order, with ``decode_as`` rules, ``names`` of addresses and ``key_lines`` of TLS.
 
-    ``names`` are addresses with their names; ``key_lines`` are the lines of TLS key logs
-    that the packets need. ``on_read`` is called with the bytes of all files that have been read so far.
+    ``on_read`` is called with the bytes of all files that have been read so far.
     """
 
     files: Sequence[str]
@@ -32,9 +31,7 @@ class Source:
 
 
 def segments_of(source: Source) -> Iterator[tuple[PacketRecord, Segment]]:
-    """The packets of TCP with their segments, numbered by their references. Fragments of a datagram come together, when
-    its last one has come. Raises CaptureError.
-    """
+    """The TCP packets with their segments, fragments of a datagram together. Raises CaptureError."""
     before = 0
     for index, file in enumerate(source.files):
         kept = SpoolFile(file, skips=True) if is_spool(file) else None

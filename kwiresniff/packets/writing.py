@@ -61,9 +61,7 @@ def write_packets(source: Source, selection: Selection, path: str, anonymous: An
 
 
 def check_target(files: Sequence[str], path: str) -> None:
-    """Raises ExportError where a file to be written is one of the captures that are read, or its name promises a
-    compression that is only read.
-    """
+    """Raises ExportError for a target that is one of the captures, or has an ending of a read-only compression."""
     refuse_capture(files, path)
     if path.lower().endswith(_READ_ONLY_ENDINGS):
         raise ExportError(f"{path}: packets are compressed as .gz or .zst; end the name with one of these")

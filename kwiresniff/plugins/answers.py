@@ -21,9 +21,7 @@ MAX_REASON_CHARS = 200
 
 
 class Decoded(NamedTuple):
-    """An answer of a value decoder that says by which ``schema`` (a name or an id) and in which ``format`` (``avro``,
-    ``protobuf``, ...) the bytes were read.
-    """
+    """An answer of a value decoder with the ``schema`` and ``format`` by which the bytes were read."""
 
     data: Any
     schema: str | int | None = None
@@ -31,10 +29,7 @@ class Decoded(NamedTuple):
 
 
 class DoesNotFit(PluginError):
-    """Raised by a value decoder: the bytes name a ``schema`` (its name or id) and do not fit it; ``why`` says where.
-
-    It becomes a problem of the exchange and counts for ``doctor``: who wrote the record is at fault, not the plugin.
-    """
+    """Raised by a value decoder when bytes do not fit the ``schema`` they name: the writer is at fault."""
 
     def __init__(self, schema: object, why: object = "") -> None:
         self.schema = str(schema)[:MAX_REASON_CHARS]
@@ -61,9 +56,7 @@ def checked_copy(found: Any, room: list[int] | None) -> Any:
 
 
 def decoded_member(plugin: str, found: Any) -> dict[str, Any]:
-    """What stands in a record's member ``decoded`` for a key or value: the plugin's name, format and schema where the
-    decoder tells them, and the data.
-    """
+    """The member ``decoded`` of a record: the plugin's name, format and schema, and the data."""
     if not isinstance(found, Decoded):
         return {"plugin": plugin, "data": found}
     member: dict[str, Any] = {"plugin": plugin}
@@ -76,10 +69,7 @@ def decoded_member(plugin: str, found: Any) -> dict[str, Any]:
 
 
 def redacted_member(member: dict[str, Any], left: Any) -> dict[str, Any] | None:
-    """What stands in the place of a ``decoded_member`` of which redactors have ``left`` something; None for nothing.
-
-    The schema goes, because a decoder may have taken its name from the record.
-    """
+    """The redacted ``decoded_member``, without the schema's name, which may be a record's word, or None."""
     if left is None:
         return None
     format = {"format": member["format"]} if "format" in member else {}
@@ -98,10 +88,7 @@ def checked_problem(problem: Problem) -> Problem:
 
 
 def json_ready(value: Any, left: list[int] | None = None) -> Any:
-    """A copy made of what JSON knows, and bytes; raises TooMuch for too much, PluginError for anything else.
-
-    ``left`` is how many values there may be, counted down.
-    """
+    """A copy of JSON values and bytes, at most ``left``; raises TooMuch, or PluginError for other types."""
     return _json_ready(value, 0, [MAX_JSON_VALUES] if left is None else left)
 
 

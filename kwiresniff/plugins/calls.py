@@ -26,10 +26,7 @@ TOO_MUCH: Final = object()
 
 
 class HookCalls:
-    """Calls hooks. ``take_problems`` gives what went wrong since it was last asked.
-
-    With ``hides_values`` what the errors of those say that see keys and values is left out of problems.
-    """
+    """Calls hooks and collects problems; ``hides_values`` omits error texts of those that see values."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.hides_values = False
@@ -41,10 +38,7 @@ class HookCalls:
         return problems
 
     def call(self, hook: Hook, copy: Callable[[Any], Any], function: Callable[..., Any], *arguments: Any) -> Any:
-        """What ``copy`` makes of what ``function`` returns for a hook, or ``FAILED`` or ``TOO_MUCH``.
-
-        The function alone has a time limit: what is copied is bounded. Raises KeyboardInterrupt alone.
-        """
+        """The ``copy`` of a hook's answer, FAILED or TOO_MUCH; the hook's time is limited."""
         try:
             return copy(self._timed(hook, function, *arguments))
         except KeyboardInterrupt:

@@ -24,19 +24,15 @@ EXAMINERS = ("doctor observer", "doctor cause")
 #: called with the records of the topic ``_schemas`` in the capture, and then ``enter(node, scope)``, which is called
 #: before the records of an exchange: ``scope(node)`` is equal for brokers of one cluster, as far as is known by then.
 ValueDecoder = Callable[[str | None, str, bytes, Sequence[Body]], Any]
-#: ``redact(topic, part, data)``: with ``--redact``, returns what may be shown of what a decoder made of a key or value,
-#: or None for nothing.
+#: ``redact(topic, part, data)``: what ``--redact`` leaves of decoded data, or None.
 ValueRedactor = Callable[[str | None, str, Any], Any]
-#: ``annotate(exchange)``: returns None or an iterable of notes; a str or dict becomes one of the exchange's
-#: ``notes``, a ``Problem`` one of its ``problems``.
+#: ``annotate(exchange)``: None or notes; a str or dict becomes one of ``notes``, a ``Problem`` of ``problems``.
 Annotator = Callable[[Exchange], "Iterable[str | Body | Problem] | None"]
-#: ``make(context)``: returns an object like ``kwiresniff.analysis.doctor.Observer``, ``Cause`` or ``Rule``, best of a
-#: class derived from it.
+#: ``make(context)``: an object like ``kwiresniff.analysis.doctor.Observer``, ``Cause`` or ``Rule``.
 DoctorMaker = Callable[[Any], Any]
 
 
-#: ``make(out, files)``: ``out`` is a binary stream, ``files`` the names of the captures. Returns an object with methods
-#: ``on_exchange``, ``on_connection``, ``on_attempt``, ``on_problem`` and ``close``, as far as it wants them.
+#: ``make(out, files)``: a sink with ``close`` for a binary stream; ``files`` are the captures' names.
 ExporterMaker = Callable[[IO[bytes], Sequence[str]], Any]
 
 
@@ -96,26 +92,19 @@ class Plugin:
 
 
 class Hooks:
-    """What ``register`` is given. Its methods return the function, so they serve as decorators too; ``options`` are
-    what the user says about keys and values.
-    """
+    """The argument of ``register``. Its methods also serve as decorators; ``options`` are the user's."""
 
     def __init__(self, plugin: Plugin) -> None:
         self.options = plugin.options
         self._plugin = plugin
 
     def value_decoder(self, function: ValueDecoder, name: str = "", *, isolated: bool = False) -> ValueDecoder:
-        """Adds a decoder of record keys and values; the first one that returns something wins.
-
-        One that is ``isolated`` runs in a process of its own: for libraries that hostile bytes may crash or hang.
-        """
+        """Adds a value decoder, ``isolated`` in its own process or not; the first that returns something wins."""
         self._add("value decoder", function, name, isolated=isolated)
         return function
 
     def redactor(self, function: ValueRedactor, name: str = "") -> ValueRedactor:
-        """Adds a function that says what ``--redact`` leaves of decoded values, of which it leaves nothing without one;
-        each is given what the one before has left.
-        """
+        """Adds a function that ``--redact`` applies to decoded values, after those added before."""
         self._add("redactor", function, name)
         return function
 
@@ -125,9 +114,7 @@ class Hooks:
         return function
 
     def exporter(self, suffix: str, function: ExporterMaker) -> ExporterMaker:
-        """Adds a format to ``export``: by the ending of a file's name, or by ``-o``. Raises PluginError for a name that
-        has other than small letters and digits.
-        """
+        """Adds a format to ``export``, by ending or ``-o``. Raises PluginError for a wrong name."""
         if not re.fullmatch(r"[a-z0-9]+", suffix):
             raise PluginError(f"exporter {suffix!r}: a format is named by small letters and digits, without a dot")
         self._add("exporter", function, suffix)

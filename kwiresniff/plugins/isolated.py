@@ -90,8 +90,7 @@ class IsolatedDecoder:
             raise
 
     def _started(self) -> subprocess.Popen[bytes]:
-        # -P and its own folder: nothing of the current folder is imported. A session of its own, so that Ctrl-C at a
-        # terminal is this process's.
+        # -P and its own folder: nothing of the user's is imported. Its own session: Ctrl-C is this process's.
         assert self._plugin.source is not None
         arguments = [sys.executable, "-P", "-c", _START.format(folder=_FOLDER), *self._plugin.source]
         arguments += [str(self._number), str(FIRST_CALL_MS), str(CALL_MS)]

@@ -66,10 +66,7 @@ def load_again(source: tuple[str, str], options: PluginOptions) -> Plugin:
 
 
 def _entry_points() -> Iterable[Any]:
-    """The installed entry points of our group.
-
-    Asking importlib takes longer than reading many a capture, so it is asked only where some package names the group.
-    """
+    """The installed entry points of our group, searched by importlib only where a package names it."""
     folders = _import_path()
     if not any(map(_may_offer, folders)):
         return ()
@@ -83,9 +80,7 @@ def _entry_points() -> Iterable[Any]:
 
 
 def _import_path() -> list[str]:
-    """Where packages are installed: the import path without the current folder, which ``python -m`` and ``python -c``
-    put first, and without what is relative to it.
-    """
+    """The import path of installed packages, without the current folder and relative entries."""
     folders = [folder for folder in sys.path if os.path.isabs(folder)]
     with contextlib.suppress(OSError):  # a current folder that has been removed
         if folders and not sys.flags.safe_path and folders[0] == sys.path[0] == os.getcwd():

@@ -15,10 +15,7 @@ MAX_MISFIT_PROBLEMS = 100
 
 
 class Misfits:
-    """Counts the records of one exchange that do not fit, by partition, part and schema.
-
-    With ``hides_values`` schema and reason are left out, because both may be words of a record.
-    """
+    """Counts misfitting records by partition, part and schema; ``hides_values`` omits schema and reason."""
 
     def __init__(self, exchange: Exchange, topic_name: TopicNames, *, hides_values: bool) -> None:
         self._exchange = exchange

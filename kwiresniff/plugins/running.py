@@ -75,10 +75,7 @@ class Plugins(HookCalls):
                 self.call(hook, _nothing, enter, node, scope)
 
     def decode_records(self, topic: str | None, batches: Any, misfits: Misfits | None = None) -> None:
-        """Gives each record that a decoder understands a member ``decoded``:
-        ``{"key" and/or "value": {"plugin": name, "data": ...}}``. What names a schema and does not fit it is added to
-        ``misfits``.
-        """
+        """Adds ``decoded`` to records: ``{"key" and/or "value": {"plugin": name, "data": ...}}``; counts misfits."""
         if not self.decoders or not isinstance(batches, list):
             return
         room = [MAX_DECODED_VALUES]
@@ -107,10 +104,8 @@ class Plugins(HookCalls):
         room: list[int] | None = None,
         refused: list[tuple[str, DoesNotFit]] | None = None,
     ) -> tuple[str, Any] | None:
-        """The name of the first plugin that understands ``data`` and what it makes of it, or None.
-
-        ``room`` is how many values there may still be in it and in the answers that follow. What plugins say of bytes
-        that do not fit their schema is added to ``refused``.
+        """The first plugin that understands ``data`` and its answer, within ``room`` values, or None; misfits are added
+        to ``refused``.
         """
         for hook in self.decoders:
             if not hook.enabled:
@@ -193,9 +188,7 @@ def _each(found: Iterable[Any] | None) -> Iterator[Any]:
 
 
 def _isolate(plugin: Plugin) -> None:
-    """Puts in the place of decoders that are isolated what asks them in their own processes; those of a plugin that no
-    other process can load stay in this one.
-    """
+    """Replaces isolated decoders by clients of their own processes, where the plugin can be loaded there."""
     for number, hook in enumerate(plugin.hooks):
         hook.isolated = hook.isolated and plugin.source is not None
         if hook.isolated and plugin.source is not None:

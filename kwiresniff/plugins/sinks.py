@@ -21,9 +21,7 @@ LEARNED_FROM: Final = _WITH_SCHEMAS | identity.LEARNED_FROM
 
 
 class SchemaLearner:
-    """Shows decoders that learn the records with schemas, and learns the clusters that these are of: observes all
-    events, whatever a filter wants.
-    """
+    """Gives learning decoders all records with schemas, and their clusters, whatever a filter wants."""
 
     def __init__(self, plugins: Plugins, topic_name: TopicNames, clusters: Clusters) -> None:
         self._plugins = plugins

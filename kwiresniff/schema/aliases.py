@@ -22,10 +22,7 @@ _REMEMBERED = 4096
 
 @lru_cache(_REMEMBERED)
 def newer_paths(api_key: int, direction: Direction, path: Path) -> tuple[Path, ...]:
-    """What ``path`` may mean in a body of this API when some of its names are older ones, without ``path`` itself.
-
-    A name that is no field there stays as it is, and so does all behind it.
-    """
+    """The other paths that ``path`` may mean where it has older names; unknown names stay, with all behind."""
     api = api_by_key(api_key)
     if api is None:
         return ()

@@ -43,11 +43,7 @@ MAX_VERSION = 32767
 
 
 class FieldAtVersion(NamedTuple):
-    """One field at one version.
-
-    ``default`` is what the field holds when it is absent, in JSON form except that bytes are ``bytes``. ``compact``
-    says whether its length (of a string, bytes, records or array) is an UNSIGNED_VARINT.
-    """
+    """One field at one version; ``default`` is in JSON form (bytes as ``bytes``), ``compact`` that of its length."""
 
     name: str
     type: str
@@ -62,10 +58,8 @@ class FieldAtVersion(NamedTuple):
 
 
 class Field(NamedTuple):
-    """One line of a definition; a name may stand on several lines of one structure, in different versions.
-
-    ``default`` is None both for a null default and for none given: ``explicit_default`` tells them apart.
-    ``aliases`` are names the field had in older releases.
+    """One line of a definition; several may have one name in different versions. A null ``default`` may be explicit
+    (``explicit_default``); ``aliases`` are older names.
     """
 
     name: str
@@ -121,10 +115,7 @@ def zero(type_name: str, array: bool, fields: tuple[FieldAtVersion, ...]) -> Any
 
 
 class Record(NamedTuple):
-    """The part of an internal topic's record that a message is, in Kafka's words, and the record type's number.
-
-    ``role`` is ``metadata`` (a value of the metadata log or the like), ``coordinator-key`` or ``coordinator-value``.
-    """
+    """The record type that a message is, and its ``role``: ``metadata``, ``coordinator-key`` or ``-value``."""
 
     role: str
     number: int

@@ -52,10 +52,7 @@ _CONSTANTS = {"null": None, "true": True, "false": False}
 
 
 def parse(text: str, source: str = "definition", kind: str = "") -> tuple[Message, ...]:
-    """The messages a definition file holds; raises SchemaError naming ``source`` and the line that is wrong.
-
-    ``kind`` is ``request`` or ``response`` for that one alone, without a look at the other.
-    """
+    """The messages of a definition file, of one ``kind`` if given. Raises SchemaError with ``source`` and line."""
     return tuple(_Parser(text, source, kind).messages())
 
 

@@ -74,10 +74,7 @@ def _fields() -> dict[tuple[str, str], str]:
 
 
 def enum_of(owner: str, field: str, type_name: str) -> str:
-    """The enumeration that a field's values belong to, or an empty text.
-
-    ``owner`` is ``Fetch.request``, ``Fetch.response`` or a data message's name; ``type_name`` is the definitions' own.
-    """
+    """The enumeration of a field, or an empty text; ``owner`` is ``Fetch.request`` or a data message's name."""
     if type_name == "int16" and field.endswith(ERROR_CODE):
         return ERROR_CODE
     fields = _fields()
@@ -98,10 +95,7 @@ def enum_value(enum: str, value: int) -> str:
 
 
 def enum_names(enum: str) -> dict[int, str]:
-    """The meaning of every value of an enumeration (of every bit, and of special values, in a bit field).
-
-    Raises SchemaError when there is no such enumeration.
-    """
+    """The meanings of the values, or bits, of an enumeration. Raises SchemaError for an unknown one."""
     if enum == ERROR_CODE:
         return {known.code: known.name for known in error_codes()}
     meanings = _tables().meanings.get(enum)

@@ -20,8 +20,7 @@ def header_version(kind: str, api_key: int, version: int, flexible: bool) -> int
             return 0
         return 2 if flexible else 1
     if kind == "response":
-        # A broker that does not know the version asked for answers with version 0, and the client can know only from
-        # the body, so the header must read the same in every version (KIP-511).
+        # Answers to unknown versions are in version 0 (KIP-511), so the header is the same in all.
         if api_key == API_VERSIONS:
             return 0
         return 1 if flexible else 0
@@ -29,10 +28,7 @@ def header_version(kind: str, api_key: int, version: int, flexible: bool) -> int
 
 
 def request_header_version(api_key: int, version: int) -> int:
-    """The header version of a request; raises SchemaError for an API that is not known.
-
-    It needs no definition file, and a version beyond the newest known one is taken to be flexible as that is.
-    """
+    """The header version of a request, without its definition. Raises SchemaError for an unknown API."""
     return header_version("request", api_key, version, _flexible(api_key, version))
 
 

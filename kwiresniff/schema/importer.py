@@ -25,8 +25,7 @@ MAX_DEFINITION_BYTES = 1 << 20
 #: A release has some 200 definitions; the limit is for a folder given by mistake.
 MAX_DEFINITIONS = 20_000
 
-#: What APIs were called before their definitions were JSON files, in the code and the protocol guide of 0.8 to 2.1,
-#: and by ``ApiKeys`` where it differs from the definition's name.
+#: What APIs were called before their definitions were JSON files (0.8 to 2.1), and by ``ApiKeys``.
 EARLIER_NAMES: dict[str, tuple[str, ...]] = {
     "ListOffsets": ("Offsets",),
     "FindCoordinator": ("ConsumerMetadata", "GroupCoordinator"),
@@ -45,10 +44,7 @@ _DEFINITION = re.compile(r'"validVersions"\s*:')
 
 
 def read_source(path: Path) -> list[Message]:
-    """The messages of one jar, folder or ``.json`` file, obsolete ones with no versions left included.
-
-    Raises SchemaError when it cannot be read or holds no definition.
-    """
+    """The messages of a jar, folder or ``.json`` file. Raises SchemaError when it has none."""
     messages = []
     try:
         for name, text in _texts(path):
@@ -64,10 +60,7 @@ def read_source(path: Path) -> list[Message]:
 
 
 def read_releases(paths: Sequence[Path]) -> dict[str, dict[int, Versions]]:
-    """By release, the versions that its brokers offer by API key; from jars of kafka-clients, whose names have it.
-
-    Raises SchemaError.
-    """
+    """Offered versions by release and API key, from jars of kafka-clients. Raises SchemaError."""
     found = {}
     for path in paths:
         if path.name.startswith("kafka-clients-") and (release := release_name(path)):
@@ -109,10 +102,7 @@ def in_order_of_age(paths: Sequence[Path]) -> list[Path]:
 
 
 def merge_sources(sources: Sequence[Sequence[Message]]) -> dict[str, tuple[Message, ...]]:
-    """Definition files by name, each with its messages; ``sources`` from the oldest to the newest.
-
-    Requests and responses belong together by API key and carry the newest name, other messages by name.
-    """
+    """Definition files by name, each with its messages, merged by API key or name, oldest source first."""
     histories: dict[tuple[str, int | str], list[Message]] = {}
     for source in sources:
         for message in source:

@@ -20,10 +20,8 @@ DATA = "data "
 
 
 class Api(NamedTuple):
-    """An API: its key, newest official name and the versions any release has had.
-
-    ``flexible_from`` is the first flexible version or None. ``aliases`` are older names. ``listeners`` are the
-    kinds of listener (``broker``, ``controller``, ``zkBroker``) that offer it.
+    """An API with its newest official name, ``aliases`` and all versions; ``flexible_from`` is the first flexible one
+    or None, ``listeners`` are ``broker``, ``controller``, ``zkBroker``.
     """
 
     key: int
@@ -68,10 +66,7 @@ def _data_line(message: Message, file: str) -> str:
 
 
 def parse_apis(text: str) -> dict[int, Api]:
-    """The APIs of an index by key in ascending order.
-
-    Raises SchemaError with the line that is none of an index.
-    """
+    """The APIs of an index by ascending key. Raises SchemaError with the malformed line."""
     apis: dict[int, Api] = {}
     for line in text.splitlines():
         if line.startswith(DATA):
@@ -92,10 +87,7 @@ class DataIndex(NamedTuple):
 
 
 def parse_data(text: str) -> DataIndex:
-    """The messages of an index that are of no API.
-
-    Raises SchemaError with the line that is none of an index.
-    """
+    """The messages of an index that belong to no API. Raises SchemaError with the malformed line."""
     found = DataIndex({}, {})
     for line in text.splitlines():
         if not line.startswith(DATA):

@@ -30,18 +30,12 @@ _DATA = ROLES | {"data"}
 
 
 def read_definition(text: str, source: str) -> Message:
-    """One message from the text of its JSON definition; raises SchemaError naming ``source``.
-
-    ``versions`` of the result is empty for a message that is kept only so that its key is not used again.
-    """
+    """A message from its JSON definition, without ``versions`` if only its key is kept. Raises SchemaError."""
     return _read(text, source, _message)
 
 
 def read_offered(text: str, source: str) -> tuple[int, Versions] | None:
-    """The API key of a request and the versions of it that brokers of the release offer, trial versions not counted.
-
-    None for what is no request or is not offered. Raises SchemaError naming ``source``.
-    """
+    """API key and released versions that brokers offer; None for none. Raises SchemaError with ``source``."""
     return _read(text, source, _offered)
 
 
@@ -64,10 +58,7 @@ def _offered(document: dict[str, Any]) -> tuple[int, Versions] | None:
 
 
 def snake_case(name: str) -> str:
-    """A field's name as the protocol guide prints it: ``ThrottleTimeMs`` is ``throttle_time_ms``.
-
-    An underscore goes before every capital that does not follow another one.
-    """
+    """``throttle_time_ms`` of ``ThrottleTimeMs``: an underscore before each capital that follows none."""
     return re.sub(r"(?<=[^A-Z])([A-Z])", r"_\1", name).lower()
 
 

@@ -20,8 +20,7 @@ CHANGED_IN_PLACE: dict[tuple[str, str, int], str] = {
     ("request", "header", 0): "2.4 numbered the headers: what was 0 alone is 1, and 0 is that of ControlledShutdown v0",
 }
 
-#: The releases that gave a default to fields without a tag, by (message, kind, path). Such fields are on the wire
-#: whatever they hold, so no byte is different.
+#: Releases that gave a default to fields without a tag, which changes no byte, by (message, kind, path).
 DEFAULT_SINCE: dict[tuple[str, str, str], str] = {
     ("CreatePartitions", "response", "results.error_message"): "2.5",
     ("CreateTopics", "request", "timeout_ms"): "2.3",

@@ -29,10 +29,7 @@ Aliases = dict[Path, set[str]]
 
 
 def merge(releases: Sequence[Message]) -> Message:
-    """The definition that has every version of one message; ``releases`` from the oldest to the newest.
-
-    Raises SchemaError when the versions leave a hole.
-    """
+    """The definition of all versions of a message, oldest release first. Raises SchemaError for a hole."""
     newest = releases[-1]
     found: dict[int, tuple[bool, Shapes]] = {}
     aliases: Aliases = {}
@@ -81,10 +78,7 @@ def _range(versions: Iterable[int], title: str) -> Versions:
 
 
 def _find_renames(old: Shapes, new: Shapes, before: Path, after: Path, renames: Renames, aliases: Aliases) -> None:
-    """Add the fields that are the same on the wire but have another name now.
-
-    ``before`` and ``after`` say where the structure stands, in the old and in the new names.
-    """
+    """Adds fields that were renamed without a change on the wire; ``before`` and ``after`` are paths."""
     if [_wire(shape) for shape in old] != [_wire(shape) for shape in new]:
         return
     for was, now in zip(old, new, strict=True):
@@ -164,10 +158,7 @@ def _fold(
 
 
 def _identity(shape: FieldAtVersion) -> tuple[object, ...]:
-    """What must be equal for the same line of a definition to describe two versions of a field.
-
-    A default counts only where it takes the place of a value: the newest one serves to fill in regular fields.
-    """
+    """The facts that two versions of a field share on one line of a definition; defaults of tagged fields only."""
     filled_in = shape.tag is not None and not isinstance(shape.default, dict)
     return shape.name, shape.type, shape.array, shape.tag, repr(shape.default) if filled_in else ""
 

@@ -28,10 +28,7 @@ def _types() -> tuple[dict[str, str], int, frozenset[str]]:
 
 
 def config_type(name: str) -> tuple[str, str] | None:
-    """The type of the known config that ``name`` is or ends with behind a dot, and what stands before that; or None.
-
-    ``listener.name.internal.ssl.key.password`` is ``("PASSWORD", "listener.name.internal.")``.
-    """
+    """The type of a known config, with the prefix before its name (``listener.name.internal.``), or None."""
     types, longest, last_words = _types()
     if name[name.rfind(".") + 1 :] not in last_words:
         return None

@@ -75,10 +75,7 @@ def data_versions(name: str) -> tuple[int, int]:
 
 @cache
 def earlier_shapes(name: str) -> tuple[str, ...]:
-    """The names of the shapes that a stored message had at the same versions while it was on trial, newest first.
-
-    ``ShareUpdateValue@4.0`` is the one that release 4.0 wrote.
-    """
+    """Names of a message's shapes while it was on trial, such as ``ShareUpdateValue@4.0``, newest first."""
     return tuple(sorted((other for other in data_index().files if other.startswith(f"{name}{EARLIER}")), reverse=True))
 
 

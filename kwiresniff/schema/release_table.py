@@ -55,10 +55,7 @@ def releases() -> tuple[str, ...]:
 
 
 def find_release(name: str) -> str:
-    """The release that ``4.0``, ``4.0.1`` or ``0.10.2.2`` is part of; raises SchemaError naming the known ones.
-
-    Where a patch release changed versions it is one of its own, and later ones are part of it.
-    """
+    """The release of a version such as ``4.0.1``. Raises SchemaError naming the known ones."""
     wanted = _numbers(name)
     known = _known_numbers()
     same = [one for one, numbers in known.items() if wanted[: _minor(wanted)] == numbers[: _minor(wanted)]]
@@ -111,10 +108,7 @@ def _until(table: Table, release: str) -> dict[int, Range]:
 
 
 def with_release(text: str, release: str, offered: Mapping[int, Range]) -> str:
-    """The table with one more release, which offers these versions by API key; as it is when it has the release.
-
-    ``release`` may be a patch release (``4.5.0``). Raises SchemaError for one older than the newest in the table.
-    """
+    """The table with one more release, or unchanged if it has that. Raises SchemaError for an old one."""
     table = _parse(text)
     names, numbers = table[0], _numbers(release)
     name = ".".join(map(str, numbers[: _minor(numbers)]))

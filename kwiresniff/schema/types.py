@@ -33,10 +33,8 @@ class WireField(NamedTuple):
 
 
 class MessageVersion(NamedTuple):
-    """One message at one version; regular ``fields`` stand in wire order, tagged ones come last by tag.
-
-    ``kind`` is ``request``, ``response``, ``header`` or ``data`` (something carried inside a message or stored in
-    a log); ``api_key`` is -1 for the last two. ``flexible`` says that every structure ends with tagged fields.
+    """One message at one version, tagged ``fields`` last by tag. ``kind`` is ``request``, ``response``, ``header`` or
+    ``data``, the last two with an ``api_key`` of -1; ``flexible`` ones end structures with tags.
     """
 
     name: str

@@ -42,8 +42,7 @@ if TYPE_CHECKING:
     from mypy_extensions import i64
 
 
-#: What is kept of a request when its body is not wanted: the header and the front of small bodies, enough for the
-#: client's name and SASL mechanism and ``acks``.
+#: Kept of a request whose body is not wanted: enough for the client's name, SASL mechanism and ``acks``.
 FRONT_BYTES = 1024
 #: Flags of the segments that the short path is not for.
 UNUSUAL: Final = FIN | SYN | RST | DECRYPTED
@@ -114,9 +113,7 @@ class Analyzer(ConnectionServices):
     # -- the loop -----------------------------------------------------------------------------------------------
 
     def read(self, feed: Callable[[SegmentSink], bool]) -> Iterator[None]:
-        """Reads all segments that ``feed`` gives (see ``CaptureSet.feed``), and returns to the caller after each
-        buffer; what is open at the end stays so.
-        """
+        """Reads all segments of ``feed``, returning to the caller after each buffer; connections stay open."""
         while feed(self):
             self.look_for_secrets()
             yield
@@ -273,10 +270,7 @@ class Analyzer(ConnectionServices):
         return count, oldest_ns
 
     def close(self) -> None:
-        """Ends every connection that is still open, and reports the traffic that was not Kafka.
-
-        Requests that nobody will answer now come in the order of their times, whichever connection they are on.
-        """
+        """Ends all connections, unanswered requests in the order of their times, and reports other traffic."""
         before = len(self.output.events)
         self.waits_at_end = False
         for ending in list(self.tls_ending):

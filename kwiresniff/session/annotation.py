@@ -25,10 +25,8 @@ def dissect_message(
     show_secrets: bool = False,
     folded: bool = False,
 ) -> Dissection | None:
-    """The annotated tree of one side of an exchange: a ``header`` node and a ``body`` node; None if it is absent.
-
-    A body without a header is its own tree. Needs the frames, so depth ``bodies`` or ``records``. With ``folded`` there
-    is as much as a tree shows without ``-v``, see ``codec.folding``: no header with which nothing is wrong.
+    """The tree of one side: ``header`` and ``body``, or the body alone; None without a frame. ``folded`` leaves out
+    what trees without ``-v`` do: see ``codec.folding``, and sound headers.
     """
     message = exchange.request if which == "request" else exchange.response
     if message is None or message.frame is None:

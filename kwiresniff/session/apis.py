@@ -107,10 +107,8 @@ def known_versions() -> dict[int, tuple[int, int]]:
 
 
 def response_version(api_key: int, version: int, frame: bytes, body_offset: int = 4) -> int:
-    """The version that the response frame to a request of this version is read as; its body begins at ``body_offset``.
-
-    A broker that does not know the version of an ApiVersions request answers in version 0 with
-    UNSUPPORTED_VERSION (KIP-511).
+    """The version of a response frame with its body at ``body_offset``: 0 for an ApiVersions of an unknown version
+    (UNSUPPORTED_VERSION, KIP-511), else the request's.
     """
     if api_key == API_VERSIONS and int.from_bytes(frame[body_offset : body_offset + 2], "big") == UNSUPPORTED_VERSION:
         return 0

@@ -20,10 +20,8 @@ SYN_TIMEOUT_NS: Final = 100_000_000
 
 
 class Attempt:
-    """A SYN on ``flow`` with the sequence number ``seq``, first seen in ``packet`` at ``first_ns``.
-
-    ``copies`` counts the same SYN seen again: those that came too soon to be sent again are ``captured_twice``, those
-    that a timeout of the client explains ``retransmits``.
+    """A SYN first seen in ``packet``; of its ``copies`` those that came too soon are ``captured_twice``, those after a
+    timeout ``retransmits``.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (

@@ -24,18 +24,15 @@ if TYPE_CHECKING:
 #: ``steps(api_key, version, direction)``: how a writer of text writes a message, None when it cannot.
 Plans = Callable[[int, int, Direction], "list[Step] | None"]
 
-#: Where a message may hold a secret: nowhere; in records of the metadata log or of Kafka Connect; in fields of its own,
-#: and in any field when it is not sound.
+#: Where a message may hold a secret: nowhere, in records, or in fields (in any field when it is not sound).
 NOWHERE: Final = 0
 IN_RECORDS: Final = 1
 IN_FIELDS: Final = 2
 
 
 class BodyPlan:
-    """How one direction of an (API, version) is read: looked up once, used for every message.
-
-    ``has_failed`` says that a body could not be decoded, ``secrets`` where it may hold any. ``explains``: a broker
-    explains itself in a message that has no other secrets in its fields.
+    """How one direction of an (API, version) is read. ``has_failed``: a body did not decode; ``secrets``: where it may
+    have any; ``explains``: a broker's explanation may be the only one.
     """
 
     __slots__ = (

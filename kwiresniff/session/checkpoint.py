@@ -134,10 +134,8 @@ class StateError(KwiresniffError):
 
 
 def dump(analyzer: Analyzer) -> bytes:
-    """Everything the analyzer knows, between two segments, but credentials, which are overwritten or left out.
-
-    Raises StateError for one that reads no further than error codes or topic names: what a filter has passed over of a
-    response is not known any more.
+    """The analyzer's state between two segments, without credentials. Raises StateError for one that strips responses:
+    what was passed over is not known.
     """
     if analyzer.filters:
         raise StateError("the state of an analyzer that looks for error codes or topic names alone cannot be written")
@@ -155,10 +153,7 @@ def dump(analyzer: Analyzer) -> bytes:
 
 
 def load(analyzer: Analyzer, state: bytes) -> None:
-    """Puts a new analyzer, made with the same arguments, where another was when its state was dumped.
-
-    Raises StateError for what ``dump`` did not write, or wrote with other classes.
-    """
+    """Restores a dumped state in a new analyzer. Raises StateError for another build's or a damaged one."""
     try:
         whole = zlib.decompress(state)
         (size,) = _length.unpack_from(whole)

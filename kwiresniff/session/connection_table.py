@@ -24,8 +24,7 @@ from kwiresniff.stream.half_stream import HalfStream
 
 #: Connections followed at once; beyond it the longest idle ones are ended. A busy broker has some 10,000.
 MAX_CONNECTIONS = 50_000
-#: A connection that was reset or closed is followed so much longer: what the other side sent before it knew, or the
-#: last acknowledgement, is still underway.
+#: How long a closed or reset connection is followed: what was sent before is still underway.
 LINGER_NS: Final = 1_000_000_000
 #: Connections followed for that long at once; beyond it the first to be closed are ended.
 MAX_LINGERING: Final = 4_096
@@ -386,8 +385,6 @@ class ConnectionTable(FlowTable):
 
 
 def answers_another(client: HalfStream, ack: int) -> bool:
-    """Whether a SYN with ACK answers another SYN than the one that opened this connection, which then was never
-    answered.
-    """
+    """Whether a SYN with ACK answers another SYN than the one that opened this connection."""
     asked = client.syn_seq
     return asked >= 0 and (ack - 1 - asked) & SEQ_MASK > MAX_SYN_BYTES

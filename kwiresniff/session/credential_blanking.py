@@ -45,8 +45,7 @@ _HEADER_BYTES: Final = 10
 _FIRST_FLEXIBLE: Final = 2
 #: The bytes of a response's correlation_id and an empty tag section.
 _RESPONSE_FRONT_BYTES: Final = 5
-#: Of the tokens that hold more than credentials, the part before those: the message with which SCRAM begins (RFC 5802),
-#: its second one up to the proof, a JSON Web Token up to the signature (RFC 7628), PLAIN's two names (RFC 4616).
+#: The clear part of tokens: SCRAM's first message and second up to the proof, a JWT to its signature, PLAIN's names.
 _OPEN_PARTS: Final = (
     re.compile(rb"(?:n|y|p=[^,\x00\x01]*)(?:,[^\x00\x01]*)?\Z"),
     re.compile(rb"c=[^\x00]*?,p="),
@@ -62,10 +61,7 @@ _TOKEN_FRONT_BYTES: Final = 4096
 
 
 def blank_exchange(exchange: Exchange, topics: TopicNameTable) -> None:
-    """Overwrites the credentials in the frames of an exchange; ``topics`` knows which configs are sensitive.
-
-    Of record sets with credentials nothing is left, nor of what follows them: their checksums would not hold.
-    """
+    """Overwrites credentials in an exchange's frames, and cuts them off where record sets have any."""
     sides: tuple[tuple[Direction, Message | None], ...] = (
         ("request", exchange.request), ("response", exchange.response),
     )  # fmt: skip
@@ -108,9 +104,7 @@ def blank_unread(connection: ConnectionAnalyzer) -> None:
 
 
 def begins_credentials(data: bytes, starts: Iterable[int] = (0,)) -> bool:
-    """Whether the data shows credentials: a SASL token or a request that may hold some begins at one of the ``starts``
-    of segments, or behind a frame that begins there; or it has records of Connect with configs.
-    """
+    """Whether a SASL token or a secret request begins at one of ``starts``, or Connect's configs are in the data."""
     if _may_be_connects(data):
         return True
     versions, seen = known_versions(), set[int]()
@@ -130,17 +124,13 @@ def begins_credentials(data: bytes, starts: Iterable[int] = (0,)) -> bool:
 
 
 def _may_be_connects(data: bytes) -> bool:
-    """Whether what has come of a message may hold records of Connect's config topic, as far as they are not compressed
-    or its first topic has such a name.
-    """
+    """Whether part of a message may hold uncompressed records of Connect, or names a config topic."""
     front = data[:_TOPIC_FRONT_BYTES].decode("latin-1")
     return is_config_topic(front) or any(mark in data for mark in _CONNECT_MARKS)
 
 
 def _blank_request(connection: ConnectionAnalyzer) -> bool:
-    """Overwrites the token in what has come of the client's current frame, or drops what may be credentials; whether it
-    has dropped any.
-    """
+    """Overwrites the token in the client's unfinished frame, or drops it; returns whether it dropped any."""
     frames = connection.client.frames
     if not frames.remaining:
         return False

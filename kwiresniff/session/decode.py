@@ -80,7 +80,7 @@ class BodyDecoder:
             if not self._read(exchange, response, "response", self._responses):
                 understood = False
             if not response.is_deferred and response.body:
-                self._error_codes.collect(exchange, response)
+                self._error_codes.collect(exchange, response, response.version)
             if (
                 exchange.api_key in (CREATE_TOPICS, ENVELOPE)
                 and not self._show_secrets
@@ -100,7 +100,7 @@ class BodyDecoder:
         if not self._read(exchange, message, direction, sides):
             exchange.outcome = "undecoded"
         if direction == "response" and not message.is_deferred and message.body:
-            self._error_codes.collect(exchange, message)
+            self._error_codes.collect(exchange, message, message.version)
 
     def _read(self, exchange: Exchange, message: Message, direction: Direction, sides: dict[int, BodyPlan]) -> bool:
         """Decode one message; returns whether it was understood to its last field."""

@@ -91,10 +91,7 @@ def may_be_one_batch(facts: ApiFacts, request: Message, response: Message) -> bo
 
 
 def record_bytes(facts: ApiFacts, response: Message) -> int | None:
-    """Bytes of record sets in a response, stripped ones included; None where that is not certain.
-
-    Tagged fields, such as those about the leader, may be why it was answered.
-    """
+    """Bytes of record sets in a response, stripped ones included; None where tagged fields obscure it."""
     frame = response.frame
     if frame is None or facts.read_as < 0:  # looking for the definitions of unknown APIs would cost much
         return None

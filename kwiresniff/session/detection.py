@@ -59,10 +59,8 @@ def _kafka(client: HalfStream, offset: int) -> Verdict:
 
 
 class ProtocolDetector:
-    """Judges one connection, whose bytes may have to come together until there is a verdict.
-
-    ``ending`` says that nothing more will come: a frame that nothing speaks for but itself is believed then;
-    ``believable`` says that there was one.
+    """Judges one connection. ``ending``: nothing more will come, so that a frame without other evidence is believed;
+    ``believable``: there was one.
     """
 
     STATE: ClassVar[tuple[str, ...]] = ("_from_broker", "believable", "doubtful", "ending")
@@ -79,10 +77,7 @@ class ProtocolDetector:
     # -- what a connection is -----------------------------------------------------------------------------------
 
     def detect(self, half: HalfStream, client: HalfStream, broker: HalfStream, is_client_known: bool) -> Verdict | None:
-        """What the connection is, as far as ``half`` shows, to which something was added; None when it is not known.
-
-        ``client`` is a guess unless a SYN or a proxy's preamble has shown it (``is_client_known``).
-        """
+        """The verdict on a connection when ``half`` has grown, or None; ``client`` may be a guess."""
         records = find_records(half.resync.buffer)
         if records >= 0:
             return self.tls(half, client, broker, records, is_client_known)
@@ -104,10 +99,8 @@ class ProtocolDetector:
         return Verdict(TLS, client, half, offset, "tls")
 
     def _is_likely_client(self, half: HalfStream) -> bool:
-        """Whether this side is more likely the client's when nothing but encrypted data was seen.
-
-        Known ports of brokers decide; else the higher port, which is a guess that holds where clients take theirs from
-        the ephemeral range.
+        """Whether this side is the likelier client of an encrypted connection: by brokers' known ports, else the higher
+        port.
         """
         mine, other = self._from_broker[half.side], self._from_broker[1 - half.side]
         return other if mine != other else half.flow[-4:-2] > half.flow[-2:]
@@ -189,9 +182,7 @@ class ProtocolDetector:
         return None
 
     def _find_private_request(self, buffer: ResyncBuffer, other: ResyncBuffer) -> int:
-        """The offset of a request of a private API to a known broker, which begins and ends with a segment and is
-        answered by another frame that does; else -1.
-        """
+        """The offset of an answered request of a private API to a known broker, or -1."""
         data, starts = buffer.data, buffer.starts()
         buffer.steps -= START_STEPS * len(starts)
         ends = {*starts, len(data)}
@@ -209,10 +200,8 @@ class ProtocolDetector:
         return -1
 
     def find_lone_responses(self, half: HalfStream) -> int:
-        """The offset in the bytes of a known broker, of whose client there is nothing, from which on they are
-        responses; -1 where they are not, or it is no known broker.
-
-        They begin with a segment, and their lengths lead to the end of what there is.
+        """The offset of the first response of a known broker without a client; -1 unless responses begin with a segment
+        and lead to the end.
         """
         if not self._from_broker[half.side] or self._from_broker[1 - half.side]:
             return -1
@@ -243,10 +232,7 @@ class ProtocolDetector:
     def find_response_start(
         self, buffer: ResyncBuffer, outstanding: Outstanding, first_correlation_id: int | None
     ) -> int:
-        """The offset of a response to an outstanding request in the bytes of the broker that are searched, or -1.
-
-        ``first_correlation_id`` is that of the first request that was seen, None where there was none.
-        """
+        """The offset of a response to an outstanding request in the broker's bytes under search, or -1."""
         confirm = partial(self._confirm_response, outstanding)
         return find_response_start(buffer, outstanding, first_correlation_id, confirm)
 

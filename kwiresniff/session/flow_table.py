@@ -38,9 +38,7 @@ class FlowTable:
         return self.open.get(flow) or self.transient.get(flow)
 
     def add(self, connection: ConnectionAnalyzer, *, opening: bool) -> Endpoint:
-        """Adds both directions of a connection, which is opening or simply open; returns the entry of its client, as
-        far as that is known.
-        """
+        """Adds both directions of a connection that is opening or open; returns its client's entry."""
         client, broker = connection.client, connection.broker
         added = Endpoint(client, broker, connection)
         table = self.transient if opening else self.open
@@ -80,10 +78,8 @@ class FlowTable:
         return (len(self.open) + len(self.transient)) // 2 + len(self.attempts)
 
     def longest_idle(self) -> bytes:
-        """A flow of the connection, or the attempt, that has been silent longest. There must be one.
-
-        All are sorted when none is left of those sorted before that has been silent since: what has spoken or begun
-        since then comes behind them.
+        """A flow of the connection or attempt silent longest; all are sorted again when those sorted before have
+        spoken.
         """
         silent = self._silent
         while True:

@@ -15,9 +15,7 @@ from kwiresniff.stream.resync_buffer import ResyncBuffer
 
 
 def confirm_request(frame: bytes, grade: int, fills: bool) -> bool:
-    """Whether a frame of the client (without its length) is a request. ``grade`` is what ``score_request_header`` gave
-    its header; ``fills`` says that it ends where a segment ends.
-    """
+    """Whether a client's frame is a request; ``grade`` is its header's, ``fills`` says it ends with a segment."""
     reading = read_request(frame)
     return reading == READS or (reading == LEFT_OVER and fills)
 
@@ -28,9 +26,7 @@ def accept_any(frame: bytes, grade: int, fills: bool) -> bool:
 
 
 def is_empty_produce(frame: bytes) -> bool:
-    """Whether a frame reads as a Produce request without topics. No client sends one, but an OffsetCommit response
-    reads so: a small correlation id, the name of a topic, zeros.
-    """
+    """Whether a frame reads as a Produce without topics, as an OffsetCommit response does."""
     api_key, api_version, _, _ = unpack_request_header(frame)
     if api_key != PRODUCE:
         return False

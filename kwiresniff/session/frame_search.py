@@ -36,17 +36,14 @@ VERSIONS_AHEAD: Final = 4
 MAX_SOUGHT_CORRELATION_IDS: Final = 64
 #: Places looked at for them in one buffer; small ids occur in any binary data by the thousand.
 MAX_PLACES: Final = 2048
-#: A response to a request that was sent before the capture began has a correlation id this little below the first
-#: one seen, or a little above: Java clients number a request when it is queued, not when it is sent.
+#: How far a response to a request before the capture may be from the first id: Java numbers queued requests.
 MAX_MISSED_REQUESTS: Final = 1000
 MAX_QUEUED_REQUESTS: Final = 100
 
-#: So much of a frame that is not complete must be there before it is believed all the same: by then what it was
-#: mistaken for would have ended, and the real client, if it is the other side, would have spoken.
+#: Bytes of an incomplete frame before it is believed: the real client would have spoken by then.
 MIN_UNFINISHED_BYTES: Final = 16 << 10
 
-#: Steps that it takes to look at the start of a segment, to grade a place that looks like a request, and to read a
-#: frame there (see ``ResyncBuffer``).
+#: Steps to look at a segment's start, to grade a likely request, and to read a frame (see ``ResyncBuffer``).
 START_STEPS: Final = 64
 GRADE_STEPS: Final = 256
 READ_STEPS: Final = 4096
@@ -70,8 +67,7 @@ response_front = Struct(">ii").unpack_from
 
 #: The bytes that text may have: no control characters.
 _TEXT: Final = bytes((*range(0x20, 0x7F), *range(0x80, 0x100)))
-#: What the front of a request looks like that ``score_request_header`` may grade, compiled by the first search: size
-#: and length of the client id by their highest bytes, API keys below 256, versions below 64.
+#: The front that ``score_request_header`` may grade: small size and id length, API key < 256, version < 64.
 _REQUEST: Final = rb"(?s)(?=[\x00-\x%02x].{3}\x00.\x00[\x00-\x3f].{4}(?:\xff\xff|[\x00-\x%02x].))" % (
     (MAX_FRAME_BYTES - 1) >> 24,
     MAX_CLIENT_ID_BYTES >> 8,
@@ -136,9 +132,8 @@ def score_request_header(data: bytes, offset: i64, versions: Versions, *, openin
 
 
 def is_private_request(data: bytes, offset: i64) -> bool:
-    """Whether ``data[offset:]`` looks like the length and header of a request of a private API, which no schema has:
-    Confluent's keys begin at ``FIRST_PRIVATE_KEY``. Two small numbers and a text are little, so who asks must know
-    that a broker is meant, and look for an answer.
+    """Whether ``data[offset:]`` looks like a request of a private API (Confluent's, from FIRST_PRIVATE_KEY on). That is
+    weak evidence: the caller must know the broker, and look for an answer.
     """
     if len(data) - offset < REQUEST_FRONT_BYTES:
         return False
@@ -154,9 +149,7 @@ def is_private_request(data: bytes, offset: i64) -> bool:
 
 
 def is_near(correlation_id: int, first_correlation_id: int | None) -> bool:
-    """Whether a correlation id can belong to a request sent shortly before the first one seen, which had
-    ``first_correlation_id``.
-    """
+    """Whether a correlation id may be that of a request shortly before the first one seen."""
     if first_correlation_id is None:
         return False
     return -MAX_QUEUED_REQUESTS <= first_correlation_id - correlation_id <= MAX_MISSED_REQUESTS

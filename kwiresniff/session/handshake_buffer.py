@@ -50,9 +50,7 @@ class HandshakeBuffer:
         return self._held.pop(connection, [])
 
     def drop(self, which: Callable[[bytes], bool]) -> None:
-        """Removes the segments of each connection of one of whose segments ``which`` returns true for the data; those
-        without data stay.
-        """
+        """Removes the segments of each connection where ``which`` is true of the data of one."""
         for connection, held in list(self._held.items()):
             if any(which(buffer[start:end]) for *_, buffer, start, end, _ in held):
                 left = [segment for segment in held if segment[7] == segment[8]]

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 #: Requests outstanding on one connection. Clients send 5 (Java) to some 1,000 (librdkafka) before they wait.
 MAX_IN_FLIGHT: Final = 10_000
-#: Memory of requests held on one connection while they wait: five of Java's largest usual ones (``batch.size`` and
-#: ``max.request.size`` at 10 MB) and some room.
+#: Memory of requests that wait on one connection: five of 10 MB (``max.request.size``) and some room.
 MAX_IN_FLIGHT_BYTES: Final = 64 << 20
 
 #: Below this there are not too many of them, by number or memory.
@@ -30,9 +29,7 @@ Outstanding: TypeAlias = "dict[int, Exchange | deque[Exchange]]"
 
 
 def request_bytes(exchange: Exchange) -> i64:
-    """The memory in bytes that a request takes while it waits. A byte of a client id counts four: so long is its
-    escape.
-    """
+    """The memory of a waiting request in bytes; a byte of its client id counts four, its length escaped."""
     size: i64 = EXCHANGE_BYTES
     request, client_id = exchange.request, exchange.client_id
     if request is not None and request.frame is not None:
@@ -41,10 +38,8 @@ def request_bytes(exchange: Exchange) -> i64:
 
 
 class InFlightRequests:
-    """The requests in flight on one connection.
-
-    ``by_id`` maps a correlation id to its request, or to several in order while it is reused; ``bytes`` is the memory
-    of all of them. The usual case, an id of its own, is stored, taken and counted by the connection without a call.
+    """Requests in flight by correlation id, a deque for a reused one; ``bytes`` is their memory. Requests with ids of
+    their own are stored and taken without a call.
     """
 
     STATE: ClassVar[tuple[str, ...]] = ("_gone", "by_id", "bytes", "reused")
@@ -86,9 +81,7 @@ class InFlightRequests:
         return exchange
 
     def first_of(self, correlation_id: int, found: Exchange | deque[Exchange]) -> Exchange:
-        """The oldest of the requests ``found`` (and removed) under a correlation id; the others stay. Its memory is
-        still counted.
-        """
+        """The oldest of the requests ``found`` under a correlation id; its memory is still counted."""
         if not isinstance(found, deque):
             return found
         first = found.popleft()
@@ -102,10 +95,7 @@ class InFlightRequests:
         return found is not None and (isinstance(found, deque) or next(iter(self.by_id)) != correlation_id)
 
     def overtaken_by(self, correlation_id: int, answers: Callable[[Exchange], bool]) -> Iterator[Exchange]:
-        """Remove and yield the requests older than the one that a response with this id answers, if there is one.
-
-        That is the newest with the id of those for which ``answers`` says that it can be.
-        """
+        """Removes and yields requests older than the newest one that a response with this id ``answers``."""
         found = self.by_id.get(correlation_id)
         if found is None:
             return

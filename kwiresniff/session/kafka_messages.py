@@ -45,8 +45,7 @@ if TYPE_CHECKING:
 #: A correlation id and an empty tag section.
 MIN_RESPONSE_FRONT_BYTES: Final = 5
 FRAME_LENGTH_BYTES: Final = 4
-#: Requests in flight, the newest first, that are looked through for those a copied segment carries: what is underway
-#: between two capture points. A copy of an older request does not change its times.
+#: Requests looked through for those in a copied segment, the newest first: what is between two capture points.
 MAX_COPIED_REQUESTS: Final = 256
 #: Characters reported of the name of a client's software, and of its version. Real ones have some tens.
 MAX_SOFTWARE_CHARACTERS = 255
@@ -216,9 +215,7 @@ class KafkaMessages(SaslPhase):
         self.services.output.complete(exchange)
 
     def on_copy(self, side: i64, packet: int, ns: int, seq: int, length: int) -> None:
-        """Moves the times of waiting requests to the second capture point, because their responses, which pass it
-        first, are seen there.
-        """
+        """Moves the times of waiting requests to the second capture point, which their responses pass first."""
         if side != self.client_side:
             return
         for looked, found in enumerate(reversed(self.in_flight.by_id.values())):
@@ -315,19 +312,14 @@ class KafkaMessages(SaslPhase):
         self.services.output.report(problems.lost_message(self.connection, direction, packet, ns, size, lost, code))
 
     def _acknowledges(self, request: Message) -> bool:
-        """Whether a response that is being handed on acknowledges a request, as far as that is known.
-
-        A capture point may put it before its request; but one that was sent before the request had come does not
-        acknowledge it. It answers an earlier one with the same correlation id, which is not there.
+        """Whether a response acknowledges a request, as far as known; one sent before the request answers an earlier
+        one with the same id, which is not in the capture.
         """
         ack = self.broker.ack
         return ack < 0 or request.end_seq < 0 or (ack - request.end_seq) & SEQ_MASK < SEQ_HALF
 
     def evict_overtaken(self, last_packet: int, size: int, data: bytes) -> None:
-        """Gives up older requests when the first frame from the broker after lost bytes is this one.
-
-        Brokers answer in order, so a request older than the one that is answered now will not be answered any more.
-        """
+        """Gives up requests older than the one that the first frame behind lost bytes answers: brokers keep order."""
         in_flight, correlation_id = self.in_flight, unpack_correlation_id(data)[0]
         if not in_flight.may_overtake(correlation_id):
             return
@@ -359,10 +351,8 @@ class KafkaMessages(SaslPhase):
     # -- responses before their requests ------------------------------------------------------------------------
 
     def _hold_back(self, response: Response) -> bool:
-        """Buffers a response whose request has not been seen; False when it must do without one.
-
-        When it is too much, gaps in front of waiting requests are skipped first, then the oldest responses are handled
-        without theirs; so the caller looks for the request again when this returns False.
+        """Buffers a response without a request; False when it must do without. Under pressure gaps before waiting
+        requests are skipped, then the oldest responses handled: look again after False.
         """
         reordering = self.reordering
         if self.releasing or self.closed:
@@ -380,10 +370,7 @@ class KafkaMessages(SaslPhase):
         return True
 
     def release_reordered(self) -> None:
-        """Handles all buffered responses: one without a request by now has lost it.
-
-        Brokers answer in order, so this is the case as soon as a later response has its request.
-        """
+        """Handles all buffered responses; those without a request by now have lost it."""
         if self.reordering.held and not self.releasing:
             self.handle_reordered(len(self.reordering.held))
 

@@ -18,10 +18,7 @@ from kwiresniff.session.topic_ids import TopicNameTable, names_topics
 
 @final
 class MalformedBodies:
-    """Reports what is wrong with bodies; ``records`` says whether record sets are looked into.
-
-    ``shown`` as far as a tree shows them: then the bodies are dissected once, for their trees as well.
-    """
+    """Reports what is wrong with bodies, record sets included as ``records`` says; ``shown`` dissects for trees."""
 
     def __init__(self, records: RecordsMode, topics: TopicNameTable) -> None:
         self._opens = records in ("full", "shown")
@@ -46,9 +43,7 @@ class MalformedBodies:
         body: Body | None,
         issues: list[Problem],
     ) -> tuple[Body, bool]:
-        """Reports what is wrong with a message, of which ``body`` was decoded, with these ``issues``.
-
-        Returns the body, as far as it can be read where it could not be decoded, and whether what was read can be
+        """Reports what is wrong with a message; returns its ``body``, read as far as possible, and whether that can be
         trusted.
         """
         assert message.frame is not None
@@ -71,9 +66,7 @@ class MalformedBodies:
         return body, is_sound(problems, missing)
 
     def dissect(self, exchange: Exchange, message: Message, direction: Direction) -> tuple[list[Problem], Body | None]:
-        """What is wrong with a message that is dissected for its tree, and its body, None where that holds only a part
-        of it.
-        """
+        """The problems of a message dissected for its tree, and its body if the tree has all of it."""
         assert message.frame is not None
         dissection = dissect_shown(
             schema.message(exchange.api_key, message.version, direction),
@@ -88,9 +81,7 @@ class MalformedBodies:
         return dissection.problems, plain(dissection.root) if dissection.is_whole else None
 
     def report_guess(self, exchange: Exchange, direction: Direction, version: int, fits: bool) -> None:
-        """Reports that a message of an unknown version was read as another one, which it ``fits`` to its last byte or
-        not.
-        """
+        """Reports that an unknown version was read as another, which ``fits`` to the last byte or not."""
         details = {"direction": direction}
         known = f"{exchange.api} v{exchange.api_version} is unknown"
         if fits:

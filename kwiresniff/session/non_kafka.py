@@ -72,10 +72,8 @@ class NonKafkaTraffic:
         size: int,
         dialled: str | None = None,
     ) -> list[int]:
-        """One more connection that is not Kafka, of ``size`` bytes; returns the counts of its server.
-
-        ``flow`` is its client's, if ``is_client`` says so, else one of the two. ``dialled`` is the server behind it
-        that it was asked for as a proxy.
+        """Counts a connection of ``size`` bytes, returning its server's counts. ``flow`` is the client's if
+        ``is_client``; ``dialled`` is the server asked of a proxy.
         """
         client, server = endpoints(flow)
         where = server if is_client else f"{server} or {client}"

@@ -65,9 +65,7 @@ def peek_body(exchange: Exchange, direction: Direction) -> Body | None:
 
 
 def runs_into_body(client_id: str | bytes | None) -> bool:
-    """Whether a client id runs on into what follows it, because its length is wrong: it has a zero byte, as an empty
-    tag section and the front of a length are.
-    """
+    """Whether a client id runs into the body because its length is wrong: then it has a zero byte."""
     if isinstance(client_id, bytes):
         return 0 in client_id
     return client_id is not None and "\0" in client_id

@@ -21,10 +21,8 @@ IGNORED: Final = 4
 
 
 class Verdict:
-    """What a connection is: ``phase``, and ``client``, the half stream of its client.
-
-    ``shown`` is the half stream that shows it: its messages, or the records of TLS, begin at ``offset`` of what is
-    under search. Of what is ignored ``protocol`` is the name.
+    """A connection's ``phase`` and ``client`` half stream; messages or records begin at ``offset`` of ``shown``.
+    ``protocol`` names what is ignored.
     """
 
     __slots__ = ("client", "offset", "phase", "protocol", "shown")

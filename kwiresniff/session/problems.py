@@ -19,9 +19,7 @@ def not_decrypted(connection: Connection, reason: str, ns: int) -> Problem:
 def lost_message(
     connection: Connection, direction: Direction, packet: int, ns: int, size: int, lost: int, code: str
 ) -> Problem:
-    """The problem of a frame of ``size`` bytes of which so many are ``lost`` that it belongs to no exchange; ``code``
-    is LOST_GAP or LOST_CUT.
-    """
+    """The problem of a frame that has ``lost`` so many bytes that it belongs to no exchange."""
     details: dict[str, object] = {**_where(connection), "size_bytes": size, "present_bytes": size - lost}
     if code == LOST_CUT:
         details["cut"] = True
@@ -91,9 +89,7 @@ def early_response(ahead_ns: int) -> Problem:
 
 
 def early_responses(by_time: bool, count: int, packet: int, ns: int, most_ns: int) -> Problem:
-    """The problem of all responses of a capture that come before their requests: in the order of its packets alone, or
-    ``by_time``, by up to ``most_ns`` nanoseconds.
-    """
+    """The problem of responses before their requests: in packet order, or ``by_time`` up to ``most_ns``."""
     responses = f"{count} responses" if count > 1 else "a response"
     verb = "come" if count > 1 else "comes"
     if by_time:
@@ -120,9 +116,7 @@ def stray_token(connection: Connection, mechanism: str, wanted: str, packet: int
 
 
 def too_many_connections(limit: int, evicted: int, ns: int) -> Problem:
-    """The problem that ``evicted`` connections were ended to make room for others, because there may be no more than
-    ``limit``.
-    """
+    """The problem of ``evicted`` connections, ended because of the ``limit``."""
     what = f"more than {limit} connections: the {evicted} that were idle longest are given up"
     return Problem("too_many_connections", what, timestamp_ns=ns, details={"connections": evicted})
 
@@ -134,9 +128,7 @@ def too_many_topic_names(limit: int, forgotten: int) -> Problem:
 
 
 def too_much_held(connection: Connection, what: str, size: int, limit: int, ns: int) -> Problem:
-    """The problem that a connection released ``what`` (``size`` bytes), because all together held more than ``limit``
-    bytes.
-    """
+    """The problem of ``size`` bytes that a connection released because of the ``limit``."""
     return Problem(
         "too_much_held",
         f"more than {limit >> 20} MB held for all connections: {size} bytes of {what} are given up",

@@ -56,8 +56,7 @@ _SOCKS5_FRONT: Final = 4
 _SOCKS5_ADDRESSES: Final = {1: 6, 4: 18}
 _SOCKS5_NAME: Final = 3
 
-#: What is expected next from the client: a preamble or what follows them all; credentials or a request of SOCKS5; the
-#: rest of a password; the headers of CONNECT; nothing that is read here.
+#: Expected from the client: a preamble, SOCKS5's credentials or request, a password's rest, headers, nothing here.
 _ANY: Final = "any"
 _REQUEST: Final = "request"
 _SECRET: Final = "password"
@@ -116,10 +115,8 @@ _STATUS_BYTES: Final = 13
 
 
 def opening(data: bytes, answer: bytes, *, is_first: bool) -> str:
-    """The name of the preamble that ``data`` begins with; NONE, or PERHAPS while there is too little of it.
-
-    ``answer`` is what the other side has sent so far. Only what ``is_first`` of a connection can be SOCKS: two or three
-    bytes of it, in the middle of a stream, show nothing.
+    """The name of the preamble at the start of ``data``; NONE, or PERHAPS for too little. ``answer`` is the other
+    side's; only what ``is_first`` can be SOCKS, whose first bytes are weak evidence.
     """
     if data.startswith(_V1_BEGIN[: len(data)]):
         if _v1_flow(data) is not None:
@@ -166,10 +163,7 @@ def _socks5_opening(data: bytes, answer: bytes) -> str:
 
 
 class ProxyPreamble:
-    """The preambles of one connection, from the first of them that ``opening`` has named.
-
-    ``refused`` is what the proxy has answered instead of success, in words, with packet and time (ns), or None.
-    """
+    """The preambles of a connection; ``refused`` is the proxy's refusal in words, with packet and time, or None."""
 
     STATE: ClassVar[tuple[str, ...]] = (
         "_answer", "_answers", "_broker", "_by", "_client", "_count", "_left", "_next", "_passed", "_skips_body",
@@ -192,9 +186,7 @@ class ProxyPreamble:
         self._skips_body = False  # of an HTTP answer that was no success
 
     def facts(self) -> dict[str, Any]:
-        """The ``proxied`` member of the connection: ``client`` and ``broker`` (``host:port``), None where no preamble
-        names them, and ``by``, the names of the preambles.
-        """
+        """The ``proxied`` member of the connection: ``client``, ``broker`` (``host:port`` or None), and ``by``."""
         return {"client": self._client, "broker": self._broker, "by": ", ".join(self._by)}
 
     def dialled(self) -> str | None:
@@ -202,9 +194,7 @@ class ProxyPreamble:
         return self._broker
 
     def described(self, protocol: str, has_rest: bool) -> str:
-        """What a connection carries that is not Kafka: ``protocol`` is that of the bytes behind the preambles, if it
-        ``has_rest``, any such bytes.
-        """
+        """The content of a connection that is not Kafka; ``has_rest``: bytes follow the preambles."""
         by = ", ".join(self._by)
         if self.refused is not None:
             return f"{by}, refused ({self.refused[0]})"
@@ -226,10 +216,7 @@ class ProxyPreamble:
     # -- the client's bytes -------------------------------------------------------------------------------------
 
     def from_client(self, data: bytes, answer: bytes) -> int:
-        """Reads preambles at the beginning of ``data``; returns how many bytes of it are not wanted again.
-
-        ``answer`` is what was not read yet of the other direction.
-        """
+        """Reads preambles at the beginning of ``data``, beside the unread ``answer``; returns the bytes used."""
         at = 0
         while at < len(data) and self._next != _REST:
             taken = self._client_message(data[at:], answer)

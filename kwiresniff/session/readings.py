@@ -12,8 +12,7 @@ from kwiresniff.session.apis import api_facts, response_version
 from kwiresniff.session.frame_search import MIN_REQUEST_BYTES
 from kwiresniff.session.peek import skip_tagged_fields
 
-#: The four ways. Clients and brokers that leave bytes behind a message exist: old librdkafka behind ApiVersions v0,
-#: its mock broker behind Metadata.
+#: How bytes read; old librdkafka (ApiVersions v0) and its mock broker (Metadata) leave bytes behind a message.
 FAILS: Final = 0
 UNKNOWN: Final = 1  # there is no such API, or no such version of it
 LEFT_OVER: Final = 2
@@ -72,8 +71,6 @@ def read_response(api_key: int, api_version: int, frame: bytes) -> int:
 
 
 def with_plain_client_id(frame: bytes) -> bytes:
-    """The request with its client id replaced by a text of the same length: brokers take any bytes for one, decoders
-    only UTF-8.
-    """
+    """The request with its client id replaced by ASCII: brokers take any bytes, decoders only UTF-8."""
     length = unpack_request_header(frame)[3]
     return frame[:MIN_REQUEST_BYTES] + b"?" * length + frame[MIN_REQUEST_BYTES + length :] if length > 0 else frame

@@ -31,11 +31,7 @@ _EMPTY_COMPACT = b"\x01"
 
 
 class RecordStripper(FrameFilter):
-    """Strips one frame; see :class:`FrameFilter`.
-
-    ``steps`` are those over the whole message (``kwiresniff.codec.stripping_plan``), ``body_offset`` is where in the
-    frame it begins.
-    """
+    """Strips the body at ``body_offset`` of one frame by ``codec.stripping_plan``; see :class:`FrameFilter`."""
 
     def __init__(self, steps: list[Step], body_offset: i64) -> None:
         super().__init__()
@@ -67,10 +63,8 @@ class RecordStripper(FrameFilter):
         self.parts.append(self._head or (self._length if within else self._empty))
 
     def feed(self, data: bytes, at: i64, end: i64, left: i64) -> i64:
-        """Strip ``data[at:end]``, the next bytes, of ``left`` that were still to come before it.
-
-        One long function: what it knows of its place in the response are machine integers, which a second one could
-        not give back without making objects of them.
+        """Strips ``data[at:end]``, of ``left`` bytes still to come. One function, because its state is machine
+        integers.
         """
         if self._length:
             self.parts.append(self._empty)

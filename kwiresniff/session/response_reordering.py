@@ -22,8 +22,7 @@ MAX_REORDERED = 256
 MAX_REORDERED_BYTES = 256 << 10
 
 
-#: First packet, its time, last packet, its time, size, data and lost bytes of a frame, what the segment acknowledged
-#: that completed it, and the sequence number behind it.
+#: A frame's first packet, its time, last packet, its time, size, data, lost bytes; segment's ack; ``end_seq``.
 Response: TypeAlias = tuple[int, int, int, int, int, bytes, int, int, int]
 #: What is buffered on most connections. Never added to.
 NO_RESPONSES: Final[list[Response]] = []
@@ -72,10 +71,7 @@ class ResponseReorderBuffer:
         return released
 
     def ready(self, request: bytes, last_packet: int, last_ns: int, outstanding: Outstanding) -> int:
-        """How many responses need not wait after ``request``: they have their request, or waited long enough.
-
-        What came before one of them has lost its request: brokers answer in order.
-        """
+        """How many held responses are ready after ``request``, because it is theirs or they waited long enough."""
         first_packet, first_ns, *_ = self.held[0]
         asked = len(request) >= 8 and unpack_correlation_id(request, 4)[0] in self._ids
         if not asked and not _is_late(first_packet, first_ns, last_packet, last_ns):

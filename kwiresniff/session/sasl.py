@@ -13,8 +13,7 @@ from kwiresniff.session.sasl_tokens import read_token
 
 #: Authentications reported of one connection: the first ones and the last. A session of an hour is renewed every hour.
 MAX_AUTHENTICATIONS = 32
-#: Characters of names in them, all together; when there are more, the last authentication takes the place of the one
-#: before. Most principals have some tens.
+#: Characters of names in all authentications; beyond it the last takes the place of the one before.
 MAX_AUTHENTICATION_CHARACTERS = 8192
 #: Characters reported of a mechanism's name, which has 20 characters at the most (RFC 4422).
 MAX_MECHANISM_CHARACTERS = 64
@@ -47,17 +46,13 @@ class Sasl:
         return facts
 
     def _add(self, found: dict[str, Any]) -> None:
-        """Adds what was ``found`` to the facts of the authentication under way, and to the connection's ``sasl``: it
-        has those of its last authentication, but for the time.
-        """
+        """Adds facts to the authentication under way and to the connection's ``sasl``."""
         self._facts().update(found)
         assert self._connection.sasl is not None
         self._connection.sasl.update(found)
 
     def begin(self, mechanism: str | None, ns: int) -> dict[str, Any]:
-        """An authentication begins: by SaslHandshake, or by a GSS-API token where none was expected. ``ns`` is 0 when
-        its beginning was not seen. Returns its facts.
-        """
+        """Begins an authentication, at ``ns`` or 0 if its begin was not seen; returns the connection's ``sasl``."""
         begun = _UNKNOWN.copy()
         if mechanism is not None:
             begun["mechanism"] = mechanism[:MAX_MECHANISM_CHARACTERS]

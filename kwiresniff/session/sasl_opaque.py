@@ -17,10 +17,8 @@ _FRONT_BYTES = 1100
 
 
 class OpaqueTokens:
-    """The state of such tokens on one connection.
-
-    ``expected`` is false when the client sends none any more. ``awaiting`` counts those that the broker has not
-    answered. ``from_client`` and ``from_broker`` say that frames of that side may be tokens, until one is not.
+    """The state of such tokens: ``expected`` from the client, ``awaiting`` answers; ``from_client`` and ``from_broker``
+    until a frame of that side is none.
     """
 
     STATE: ClassVar[tuple[str, ...]] = ("awaiting", "expected", "from_broker", "from_client")
@@ -48,10 +46,8 @@ def is_request(size: int, data: bytes, versions: Versions) -> bool:
 
 
 def token_mechanism(frame: bytes) -> str:
-    """The mechanism whose first token a frame is, or an empty text; SCRAM's do not name their hash function.
-
-    To be asked only about frames whose API key and version nobody knows. Sources: RFC 2743 (GSSAPI), RFC 4616 (PLAIN),
-    RFC 5801 with RFC 5802 (SCRAM) and RFC 7628 (OAUTHBEARER).
+    """The mechanism of a first token, among frames of unknown APIs, or an empty text. Sources: RFC 2743 (GSSAPI), 4616
+    (PLAIN), 5801 and 5802 (SCRAM), 7628 (OAUTHBEARER).
     """
     if is_gssapi_token(frame):
         return "GSSAPI"

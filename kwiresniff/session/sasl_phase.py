@@ -20,9 +20,7 @@ from kwiresniff.session.services import ConnectionServices
 
 
 class SaslPhase(ConnectionState):
-    """The SASL layer of a connection's analyzer: ``sasl`` is set once an authentication was seen, ``opaque`` while
-    tokens have no header.
-    """
+    """The SASL layer: ``sasl`` once an authentication was seen, ``opaque`` while tokens have no header."""
 
     STATE: ClassVar[tuple[str, ...]] = ("opaque", "sasl")
     __slots__ = STATE
@@ -90,10 +88,7 @@ class SaslPhase(ConnectionState):
     def is_answer_to_token(
         self, size: int, data: bytes, lost: int, outstanding: Outstanding, first_correlation_id: int | None
     ) -> bool:
-        """Whether a frame from the broker answers a token, and no request before or behind them.
-
-        ``first_correlation_id`` is that of the first request, None where there was none.
-        """
+        """Whether a broker's frame answers a token rather than a request."""
         opaque = self.opaque
         if opaque is None or not opaque.from_broker:
             return False

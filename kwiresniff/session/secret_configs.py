@@ -9,8 +9,7 @@ from typing import Any
 from kwiresniff.base.secret_texts import is_secret_text
 from kwiresniff.schema.password_configs import PASSWORD, config_type
 
-#: What the names of secrets contain, in any spelling: ``clientSecret``, ``client_secret``, ``client.secret``. Words
-#: that other words contain (``pin``, ``auth``) count only by themselves; ``ssl.client.auth`` is a mode of TLS.
+#: Words in secrets' names, in any spelling; ``pin``, ``auth`` and the like only by themselves.
 _SECRET_WORDS = (
     r"pass|pwd|psw|secret|token|credential|authorization|user[^a-z0-9]?info|licen[cs]e|jwt|jaas|cookie|hmac|signature"
     r"|webhook|sensitive"
@@ -28,10 +27,7 @@ _PASSWORD_TYPE = 9
 
 
 def is_secret_name(name: Any) -> bool:
-    """Whether a config of that name holds a credential (``ssl.keystore.password``, ``sasl.jaas.config``, ...).
-
-    What Kafka knows as something else (``delegation.token.max.lifetime.ms``) does not, also behind a listener's name.
-    """
+    """Whether a config's name is that of a credential, unless Kafka knows it as something else."""
     if not isinstance(name, str):
         return False
     known = config_type(name)

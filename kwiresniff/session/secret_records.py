@@ -24,10 +24,7 @@ _SECRET_FIELDS = frozenset({"salt", "stored_key", "server_key", "value"})
 
 
 def _is_secret(value: bytes, read: bool, name: Any, config: Any) -> bool:
-    """Whether a value of the metadata log may hold a secret; ``name`` and ``config`` are those of a ConfigRecord.
-
-    Before the fields stand the version of the frame and the type of the record, of which none is above 127.
-    """
+    """Whether a metadata log's value may hold a secret, by its record type and a ConfigRecord's fields."""
     number = value[1] if len(value) > 2 else -1
     if not read or number == _SCRAM_RECORD:
         return True

@@ -76,12 +76,10 @@ _CONFIG_NAMES: Final = ("name", "config_name", "key")
 _CONFIG_VALUES: Final = ("value", "config_value")
 _EXPLANATION: Final = "error_message"
 _CONFIG_FIELDS: Final = frozenset({*_CONFIG_VALUES, _EXPLANATION})
-#: Explanations and requests that are longer are not compared: the explanation is withheld. Kafka's own take a line, and
-#: tokens some KB; comparing takes time in proportion to both.
+#: Longer explanations are withheld without a comparison, which takes time in proportion to both.
 MAX_EXPLANATION_CHARS: Final = 256
 MAX_COMPARED_BYTES: Final = 1 << 14
-#: What of an explanation may quote a credential: so many characters in a row, words from four letters on, and what may
-#: be hex or base64.
+#: What may quote a credential: characters in a row, words from four letters on, hex or base64.
 _QUOTED_CHARS: Final = 6
 _WORD: Final = r"\w{4,}"
 _ENCODED: Final = r"[\w+/-]{6,}"
@@ -126,9 +124,8 @@ def conceal(
     sensitive: SensitiveNames | None = None,
     request: Message | None = None,
 ) -> None:
-    """Replaces every secret in a decoded body, in place; ``inner_sound`` is about the message inside an Envelope,
-    ``sensitive`` are the names of configs that earlier messages have called so, and learns more. ``request`` is what a
-    response answers, which an explanation may quote.
+    """Replaces every secret in a decoded body, in place. ``inner_sound`` is of an Envelope's message, ``sensitive`` the
+    configs called so, ``request`` what a response may quote.
     """
     where = (api_key, direction)
     if where in _WITH_RECORDS:
@@ -171,10 +168,7 @@ def conceal_explanations(body: Body) -> bool:
 def _is_secret_explanation(
     where: tuple[int, str], text: Any, request: Message | None, sensitive: SensitiveNames | None
 ) -> bool:
-    """Whether a broker's text has a credential in it, or quotes one, or a part of it, from the ``request``.
-
-    Where configs are spoken of, whatever names a secret one: ``Invalid value ... for configuration ssl.keystore.key``.
-    """
+    """Whether a broker's text holds, or quotes from the ``request``, a credential or a secret config's name."""
     if not text or not isinstance(text, str):
         return False
     if where in _CONFIG_APIS:
@@ -297,10 +291,7 @@ def conceal_dissection(
     sensitive: SensitiveNames | None = None,
     request: Message | None = None,
 ) -> None:
-    """Conceal an annotated message: secret leaves lose their value and are not tied to bytes any more.
-
-    ``inner_api_key`` is that of the message inside an Envelope, when it is known, ``request`` what a response answers.
-    """
+    """Conceals a tree; ``inner_api_key`` is that of an Envelope's message, ``request`` the one answered."""
     where = (api_key, direction)
     if where in _WITH_RECORDS:
         conceal_metadata_nodes(dissection.root)
@@ -358,11 +349,7 @@ def _conceal_envelope_nodes(
 
 
 def conceal_header(dissection: Dissection, *, tags: bool) -> None:
-    """Conceals what a wrong length would have moved into a header from its body; with ``tags``, before a body that may
-    hold secrets, in tagged fields as well.
-
-    A client id is followed by bytes of value 0 (an empty tag section, the front of a length) and has none itself.
-    """
+    """Conceals what a wrong length moved into a header: client ids with a zero byte, with ``tags`` tagged fields."""
     for node in all_nodes(dissection.root):
         if tags and node.name == UNKNOWN_TAGS:
             hide_text(node)

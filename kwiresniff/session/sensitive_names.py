@@ -37,9 +37,7 @@ class SensitiveNames:
         self._bytes += size
 
     def assume_all(self) -> None:
-        """From now on every name that is not one of Kafka's own counts as sensitive: what the brokers say is not all
-        seen here.
-        """
+        """Takes all names that are not Kafka's own for sensitive: not every broker's word is seen here."""
         self._full = True
 
     def __len__(self) -> int:

@@ -20,8 +20,7 @@ MAX_REMEMBERED_ID_BYTES = 255
 
 #: No response before its request; see ``ConnectionServices.early``.
 NONE_EARLY: Final = (0, 0, 0, 0)
-#: Events that wait to be delivered when no more is handed on of what came out of order: most come one by one, but 4 MiB
-#: in the queue may be 300,000 of the smallest messages. One takes some kilobyte, if its bodies do not take more.
+#: Waiting events at which delivery from the queue stops: 4 MiB may be 300,000 messages, some kilobyte each.
 MAX_WAITING_EVENTS: Final = 20_000
 
 
@@ -36,8 +35,7 @@ MAX_ALL_SEARCH_TRIALS: Final = 1 << 20
 
 #: Paths between a client's host and a broker remembered.
 MAX_PATHS: Final = 20_000
-#: A shorter path counts as the broker's: within a data centre packets take less, and a handshake shows no more than
-#: that its machine was busy.
+#: A shorter path counts as the broker's time: handshakes within a data centre show busy machines.
 FAR_NS: Final = 2_000_000
 
 
@@ -91,8 +89,7 @@ class ConnectionServices(SegmentSink):
         self.opaque_token_bytes = 0
         self.paths: dict[tuple[str, str], int] = {}  # the shortest handshakes, in nanoseconds
         self.now_ns = 0
-        #: Of responses before their requests, by the order of packets alone and by their times, too: how many, packet
-        #: and time of the first, and the most by which they were early, in nanoseconds.
+        #: Early responses in packet order, and by time: count, packet and time of the first, most ns ahead.
         self.early: list[tuple[int, int, int, int]] = [NONE_EARLY, NONE_EARLY]
 
     def forget(self, flow: bytes, other_flow: bytes, counts: list[int]) -> None:
@@ -112,9 +109,7 @@ class ConnectionServices(SegmentSink):
         return self.connections
 
     def far_path_ns(self, connection: Connection) -> int:
-        """What packets take from the capture point to the broker and back: the shortest handshake between the client's
-        host and the broker so far, 0 where that is less than ``FAR_NS`` or not known.
-        """
+        """The path to the broker and back in ns, by the shortest handshake of both hosts; 0 below ``FAR_NS``."""
         ends = host_of(connection.client), connection.broker
         known = self.paths.get(ends)
         path_ns = connection.path_ns

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from kwiresniff import codec, schema
-from kwiresniff.base.api_keys import API_VERSIONS, ENVELOPE
+from kwiresniff.base.api_keys import API_VERSIONS
 from kwiresniff.codec.body_walker import BodyScanner
-from kwiresniff.codec.embedded import ANSWER, forwarded_answer
 from kwiresniff.codec.plan import Step
 from kwiresniff.errors import DecodeError, SchemaError
-from kwiresniff.model import Direction, Exchange, Message
+from kwiresniff.model import Exchange, Message
 from kwiresniff.session.apis import MAX_FACTS, known_versions, read_version
-from kwiresniff.session.error_codes import ERRORS, add_errors
+from kwiresniff.session.error_codes import ERRORS, ErrorCodes
 from kwiresniff.session.record_stripper import RecordStripper
 from kwiresniff.session.topic_ids import NAMING_RESPONSES, TopicNameTable
 
@@ -26,12 +25,9 @@ class ShallowReader:
         self._versions = known_versions()
         self._names = names
         self._topics = topics
-        self._request_leaves = _TOPICS if topics else frozenset()
-        self._response_leaves = (ERRORS if errors else frozenset()) | self._request_leaves
-        self._errors: list[tuple[str, int]] = []  # of the answer that is being read
-        # By (api_key << 16) + version; None where there is no definition.
-        self._request_scanners: dict[int, BodyScanner | None] = {}
-        self._response_scanners: dict[int, BodyScanner | None] = {}
+        self._answers = ErrorCodes((ERRORS if errors else frozenset()) | (_TOPICS if topics else frozenset()))
+        # By (api_key << 16) + version, of those that are known.
+        self._requests: dict[int, BodyScanner] = {}
         self._strippers: dict[int, list[Step] | None] = {}
 
     def scan(self, exchange: Exchange) -> None:
@@ -39,37 +35,26 @@ class ShallowReader:
         request, response = exchange.request, exchange.response
         if request is None:
             return
-        api_key: int = exchange.api_key
-        key = (api_key << 16) + exchange.api_version
+        api_key, api_version = exchange.api_key, exchange.api_version
         found: list[tuple[str, Any]] = []
-        errors = self._errors
         frame = request.frame
-        if self._topics and frame is not None:
-            scanner = self._request_scanners.get(key)
+        if self._topics and frame is not None and self._is_known(api_key, api_version):
+            key = (api_key << 16) + api_version
+            scanner = self._requests.get(key)
             if scanner is None:
-                scanner = self._scanner(api_key, exchange.api_version, "request", self._request_scanners)
-            if scanner is not None:
-                scanner.scan(frame, request.body_offset, request.size_bytes)
-                if scanner.found:
-                    found += scanner.found
+                scanner = self._requests[key] = codec.scanner(api_key, api_version, "request", _TOPICS)
+            scanner.scan(frame, request.body_offset, request.size_bytes)
+            found += scanner.found
         understood = True
         if response is not None and (frame := response.frame) is not None:
-            scanner = self._response_scanners.get(key)
-            if scanner is None:
-                version = read_version(exchange, "response") if api_key == API_VERSIONS else exchange.api_version
-                scanner = self._scanner(api_key, version, "response", self._response_scanners)
-            if scanner is None:
-                understood = False
-            else:
+            # An ApiVersions may be answered in another version than was asked for.
+            version = read_version(exchange, "response") if api_key == API_VERSIONS else api_version
+            understood = self._is_known(api_key, version)
+            if understood:
                 if self._topics and api_key in NAMING_RESPONSES:
-                    self._learn(api_key, exchange.api_version, response, frame)
-                understood = scanner.scan(frame, response.body_offset, response.size_bytes, errors)
-                if scanner.found:
-                    found += scanner.found
-                if errors:
-                    add_errors(exchange, errors)
-                elif api_key == ENVELOPE and understood and not found:
-                    found += self._enveloped(exchange)
+                    self._learn(api_key, version, response, frame)
+                understood = self._answers.collect(exchange, response, version)
+                found += self._answers.found
         if found:
             self._name_topics(exchange, found)
         if exchange.outcome == "ok" and (exchange.errors or not understood):
@@ -92,42 +77,6 @@ class ShallowReader:
         """Whether there is a definition. Asking for one that is not there costs a hundred times as much."""
         known = self._versions.get(api_key)
         return known is not None and known[0] <= version <= known[1]
-
-    def _scanner(
-        self, api_key: int, version: int, direction: Direction, scanners: dict[int, BodyScanner | None]
-    ) -> BodyScanner | None:
-        """The scanner of messages of this version, where ``scan`` will find it; None where there is no definition.
-
-        An ApiVersions may be answered in another version than was asked for; its error code leads all of them.
-        """
-        key = (api_key << 16) + version
-        if key not in scanners:
-            scanners[key] = self._make(api_key, version, direction)
-        return scanners[key]
-
-    def _enveloped(self, exchange: Exchange) -> list[tuple[str, Any]]:
-        """The topics of the response inside an Envelope that has no error of its own; adds its error codes."""
-        answer = forwarded_answer(exchange)
-        if answer is None:
-            return []
-        header, frame = answer
-        scanner = self._scanner(header.api_key, header.api_version, "response", self._response_scanners)
-        if scanner is None or not scanner.scan(frame, header.body_offset, 0, self._errors):
-            return []
-        add_errors(exchange, self._errors, f"{ANSWER}.body.")
-        return scanner.found
-
-    def _make(self, api_key: int, version: int, direction: Direction) -> BodyScanner | None:
-        if len(self._request_scanners) + len(self._response_scanners) >= MAX_FACTS:
-            self._request_scanners.clear()
-            self._response_scanners.clear()
-        if not self._is_known(api_key, version):
-            return None
-        try:
-            leaves = self._request_leaves if direction == "request" else self._response_leaves
-            return codec.scanner(api_key, version, direction, leaves)
-        except SchemaError:
-            return None
 
     def _learn(self, api_key: int, version: int, message: Message, frame: bytes) -> None:
         """Remember the topic names of a response, as far as it is there."""

@@ -17,8 +17,7 @@ from kwiresniff.stream.frame_reader import SOUND_FRAME_BYTES
 if TYPE_CHECKING:
     import re
 
-#: Protocol and the pattern of its first bytes, client's or server's; the first that matches is it. They are compiled
-#: by the first stranger.
+#: Protocol and the pattern of its first bytes, of either side; the first match counts.
 _SIGNATURES: Final = (
     ("sip", rb"[A-Z]+ sips?:|SIP/2\.0 "),  # RFC 3261
     ("rtsp", rb"[A-Z_]+ rtsps?:|RTSP/[12]\.0 "),  # RFC 7826
@@ -54,16 +53,14 @@ _SIGNATURES: Final = (
 _ALERT: Final = 0x15
 #: What is said of a connection of which the capture has nothing but what reads like responses.
 RESPONSES_ALONE: Final = "kafka responses"
-#: Segments in which a row of responses is looked for, how many make one, and how far correlation ids may rise from one
-#: to the next: clients count by one, and wait for no answer to acks=0.
+#: Segments searched for a row of responses, its length, and the largest step between correlation ids.
 MAX_ROWS: Final = 64
 ENOUGH_RESPONSES: Final = 3
 MAX_STEP: Final = 100
 _response_front = Struct(">ii").unpack_from
 _zookeeper_front = Struct(">ii").unpack_from
 
-#: The ASN.1 object identifiers of Kerberos V5 (RFC 4121) and SPNEGO (RFC 4178) inside an initial GSS-API token
-#: (RFC 2743, section 3.1).
+#: Object identifiers of Kerberos V5 (RFC 4121) and SPNEGO (RFC 4178) in an initial token (RFC 2743, 3.1).
 _KERBEROS_OID = bytes.fromhex("06092a864886f712010202")
 _SPNEGO_OID = bytes.fromhex("06062b0601050502")
 
@@ -101,9 +98,7 @@ def response_protocol(first: bytes) -> tuple[str, str | None] | None:
 
 
 def is_certain_response(first: bytes) -> bool:
-    """Whether ``first`` certainly is another protocol's answer, wherever a message may begin: a whole TLS alert in the
-    clear, or the beginning of an HTTP response.
-    """
+    """Whether ``first`` is a whole TLS alert in the clear, or the begin of an HTTP response."""
     alert = len(first) == 7 and first[0] == _ALERT and _is_tls(first) and first[3:6] in (b"\0\2\1", b"\0\2\2")
     # Few begin so, and compiling the expression takes as long as a hundred frames.
     return alert or (first[:5] == b"HTTP/" and _begins_http(first))
@@ -118,11 +113,7 @@ def _is_tls(first: bytes) -> bool:
 
 
 def reads_like_responses(data: bytes, starts: Sequence[int]) -> bool:
-    """Whether a row of Kafka's responses begins at one of the first ``starts`` of ``data``: lengths that lead from each
-    to the next, and correlation ids that rise.
-
-    Of a server whose clients are not in the capture no more can be told.
-    """
+    """Whether lengths lead from one of the first ``starts`` through a row of frames with rising correlation ids."""
     length = len(data)
     for start in starts[:MAX_ROWS]:
         at, count, last = start, 0, -1
@@ -139,9 +130,7 @@ def reads_like_responses(data: bytes, starts: Sequence[int]) -> bool:
 
 
 def is_zookeeper(first: bytes) -> bool:
-    """Whether ``first`` begins with a ConnectRequest (44 or 45 bytes) or ConnectResponse (36 or 37) of ZooKeeper: both
-    hold a 16-byte password.
-    """
+    """Whether ``first`` begins with ZooKeeper's ConnectRequest or ConnectResponse, by size and password length."""
     if len(first) < 32:
         return False
     size, version = _zookeeper_front(first)

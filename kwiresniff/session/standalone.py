@@ -32,10 +32,8 @@ def decode_messages(
     *,
     show_secrets: bool = False,
 ) -> list[Exchange]:
-    """The messages in ``data``, one after another, each as an exchange of which only that side is there.
-
-    Several are read when each begins with its length; the last one may be cut short, its ``size_bytes`` then is more
-    than its frame has. Otherwise there is one, as ``decode_message`` reads it. Raises what that raises.
+    """The messages in ``data`` as one-sided exchanges: several with lengths, the last maybe cut, or one as
+    ``decode_message`` reads it, which may raise.
     """
     found: Exchange | None = None
     trouble: DecodeError | SchemaError | None = None

@@ -18,10 +18,7 @@ _THROTTLE: Final = frozenset({"throttle_time_ms"})
 
 
 def throttle_time_ms(facts: ApiFacts, response: Message) -> i64:
-    """``throttle_time_ms`` of a response (INT32, milliseconds); 0 where it has none or its frame ends before it.
-
-    An ApiVersions response that refuses the request's version is in layout 0, which has none (KIP-511).
-    """
+    """``throttle_time_ms`` of a response, 0 without one; a refused ApiVersions (KIP-511) has none."""
     frame = response.frame
     if frame is None:
         return 0

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 
 class RecordCipher:
-    """The cipher of one direction under one key.
-
-    ``overhead`` are the bytes that it adds to application data, -1 where that depends on the data. ``counts`` says that
-    the first 8 bytes of a record are a nonce that most senders count up.
+    """The cipher of one direction: ``overhead`` bytes added to data, or -1; ``counts`` if records begin with an 8-byte
+    nonce, which most senders count up.
     """
 
     def __init__(self, overhead: int, counts: bool) -> None:
@@ -15,9 +13,7 @@ class RecordCipher:
         self.counts = counts
 
     def open(self, number: int, header: bytes, body: bytes) -> bytes | None:
-        """The application data in the record with this ``number``, from 0: empty when it carries something else, None
-        when it has not this number under this key, or was changed.
-        """
+        """The application data of record ``number``; empty for another type, None when it does not open."""
         raise NotImplementedError
 
     def handshake(self, number: int, header: bytes, body: bytes) -> bytes:

@@ -35,10 +35,8 @@ _SEALED: Final = bytes([APPLICATION_DATA])
 
 
 class Plaintext:
-    """What a ``record`` of ``side`` carries, None for nothing more at the end of a side.
-
-    Before it ``lost`` bytes of plaintext were lost, -1 where it is not known how many; that was ``span`` bytes on the
-    wire, for the reason ``code`` (a ``LOST_*``).
+    """The data of a ``record``, None at the end of a ``side``, behind ``lost`` bytes of plaintext (-1 if unknown),
+    ``span`` bytes on the wire, for the reason ``code``.
     """
 
     __slots__ = ("code", "data", "lost", "record", "side", "span")
@@ -53,10 +51,8 @@ class Plaintext:
 
 
 class TlsDecryption:
-    """The records of a connection; ``side`` is that of the half stream, ``client_side`` the client's.
-
-    ``parsers`` have what both sides say in the clear, the client's first. ``refused`` says why nothing more is
-    decrypted, empty while it may be. ``dropped_bytes`` did not wait for secrets because they were too many.
+    """The records of a connection; ``parsers`` have the clear part, client's first. ``refused`` says why decryption
+    ended, ``dropped_bytes`` were too many to wait for secrets.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (

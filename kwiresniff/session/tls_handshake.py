@@ -22,8 +22,7 @@ from kwiresniff.session.tls_names import alert_name, cipher_suite_name, version_
 from kwiresniff.session.tls_record_layer import is_record, record_length
 from kwiresniff.session.x509 import certificate_names, not_after
 
-#: Bytes of one direction that are read. The longest front is a server's with a chain of certificates, some 10 KiB;
-#: clients with post-quantum keys and a chain of their own stay below it too.
+#: Bytes of one direction that are read; a server's chain of certificates takes some 10 KiB.
 MAX_HANDSHAKE_BYTES = 64 * 1024
 #: Application protocols reported of one offer; real ones have two or three.
 MAX_PROTOCOLS = 16
@@ -278,9 +277,7 @@ def _extensions(body: _Cursor) -> list[tuple[int, _Cursor]]:
 
 
 def takes_early_data(messages: bytes) -> bool | None:
-    """Whether the EncryptedExtensions that a server's ``messages`` begin with take early data; None where they are not
-    whole (RFC 8446, sections 4.2.10 and 4.3.1).
-    """
+    """Whether EncryptedExtensions accept early data; None while cut off (RFC 8446, 4.2.10 and 4.3.1)."""
     end = 4 + int.from_bytes(messages[1:4], "big")
     if messages[:1] != bytes([ENCRYPTED_EXTENSIONS]) or len(messages) < end:
         return None

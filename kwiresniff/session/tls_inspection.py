@@ -16,11 +16,7 @@ ENCRYPTED = "encrypted"
 
 
 class TlsInspection:
-    """The unencrypted beginnings of both directions; ``direction`` is 0 for the client's and 1 for the server's, the
-    indices of ``parsers``.
-
-    ``answered_bytes`` is what the server had sent when the client began to encrypt.
-    """
+    """The unencrypted beginnings, client's ``direction`` 0; ``answered_bytes`` came before the client encrypted."""
 
     STATE: ClassVar[tuple[str, ...]] = ("answered_bytes", "parsers")
     __slots__ = STATE
@@ -53,11 +49,7 @@ class TlsInspection:
             parser.stop()
 
     def summary(self, decrypted: bool, sent: tuple[int, int] | None, closed_by: str) -> dict[str, Any]:
-        """The ``tls`` member of the connection's event.
-
-        ``sent`` is how many bytes each direction sent, of a connection that has ended and all of which was seen;
-        ``closed_by`` is "client", "broker" or empty.
-        """
+        """The connection's ``tls`` member; ``sent`` are the bytes of a fully seen connection, ``closed_by`` its end."""
         client, server = self.parsers
         certified: bool | None = None
         if client.sent_certificate:

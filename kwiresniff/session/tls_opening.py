@@ -16,8 +16,7 @@ from kwiresniff.session.tls_records import Record
 from kwiresniff.session.tls_session import HANDSHAKE_KEY
 from kwiresniff.stream.frame_handler import LOST_GAP
 
-#: Trials that a direction begins with, and may have at most; those it earns with each record that opens, and with each
-#: other one. A trial takes some microseconds, and longer for a long record.
+#: Trials at the beginning and at most; those earned by records that open, and by others. Some microseconds each.
 MAX_TRIALS: Final = 65_536
 TRIALS_PER_OPENED: Final = 16
 TRIALS_PER_CLOSED: Final = 2

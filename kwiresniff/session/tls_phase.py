@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 
 class TlsPhase(KafkaMessages):
-    """One connection whose bytes may be TLS records. ``tls`` is set while it is TLS, ``decryption`` where there may be
-    secrets for it.
-    """
+    """The TLS layer: ``tls`` is set while it is TLS, ``decryption`` where secrets are expected."""
 
     STATE: ClassVar[tuple[str, ...]] = ("decryption", "tls")
     __slots__ = STATE
@@ -46,9 +44,7 @@ class TlsPhase(KafkaMessages):
                 self.on_search(half.side)  # a proxy's answer may stand before the records
 
     def inspect_tls(self, half: HalfStream) -> None:
-        """Reads what has come of TLS handshakes; once all that follows is encrypted, the half stream only counts, or
-        hands on its bytes to be decrypted.
-        """
+        """Reads TLS handshakes; behind them the half stream counts bytes, or hands them on to be decrypted."""
         buffer = half.resync.buffer
         if self.decryption is None:
             done = self._read_hello(half, buffer.data)
@@ -171,10 +167,8 @@ class TlsPhase(KafkaMessages):
     # -- what is reported ---------------------------------------------------------------------------------------
 
     def count_encrypted_gap(self, half: HalfStream, packet: int, ns: int, missing: int, code: str) -> None:
-        """Counts ``missing`` bytes, which the capture does not have.
-
-        All gaps of a direction are reported as one in the end: there are no messages here to be distinguished, and
-        with a snap length as many gaps.
+        """Counts ``missing`` bytes; the gaps of a direction are reported as one at its end, since a snap length makes
+        many.
         """
         assert self.tls is not None
         half.note_gap(packet, ns, missing, code)

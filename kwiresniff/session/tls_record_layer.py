@@ -22,8 +22,7 @@ from kwiresniff.stream.resync_buffer import ResyncBuffer
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-#: Segments that are looked at for the start of a record. A buffer of usual segments has fewer; tiny ones by the
-#: thousand must not make each look at it dearer.
+#: Segments looked at for the start of a record, so that thousands of tiny ones cost no more.
 MAX_STARTS = 64
 
 
@@ -48,10 +47,8 @@ def hello_sender(data: bytes, offset: i64) -> int:
 
 
 def find_records(buffer: ResyncBuffer) -> int:
-    """Offset in a buffer of a row of TLS records, or -1.
-
-    Believed is what begins with a segment and whose records join up until the end of the buffer, or of a segment, is
-    the end of one, or twice.
+    """The offset of a row of TLS records, or -1: one that begins with a segment and ends with the buffer, or twice with
+    a segment.
     """
     data = buffer.data
     length: i64 = len(data)

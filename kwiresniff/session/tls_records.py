@@ -23,10 +23,8 @@ _HEADER: Final = re.compile(rb"[\x14-\x17]\x03[\x01-\x03]")
 
 
 class Record:
-    """A record: packets and times of its first and last bytes, header and body.
-
-    One that was lost has no header: ``span`` are its bytes on the wire, those of several records where ``known`` is
-    false, and ``missing`` of them are not in the capture, for the reason ``code`` (a ``LOST_*``).
+    """A record between two packets. A lost one has no header: ``span`` bytes on the wire, ``missing`` of them for the
+    reason ``code``, of several records unless ``known``.
     """
 
     __slots__ = ("body", "code", "first_ns", "first_packet", "header", "known", "missing", "ns", "packet", "span")
@@ -62,10 +60,7 @@ class Record:
 
 
 class RecordReader:
-    """Cuts the bytes of a direction into records, from the first byte of one.
-
-    ``held_bytes`` are those of a record that is not complete, or under search.
-    """
+    """Cuts a direction's bytes into records; ``held_bytes`` are of an incomplete one, or under search."""
 
     STATE: ClassVar[tuple[str, ...]] = (
         "_body_left", "_code", "_first_ns", "_first_packet", "_marks", "_missing", "_parts", "_searching", "_span",

@@ -34,10 +34,8 @@ class Found(NamedTuple):
 def find_session(
     secrets: TlsSecrets, client_randoms: Sequence[bytes], header: bytes, body: bytes, trials: int, *, first: bool
 ) -> tuple[Found | None, int]:
-    """The session of a record, or None, and how many of the ``trials`` it took.
-
-    All are for the ``first`` record of a connection; those behind it, of which that may have been one of the handshake,
-    are looked at as the first ones under their keys.
+    """The session of a record, or None, and the ``trials`` used: all for the ``first`` record, few for later ones,
+    which may be the first under their keys.
     """
     from kwiresniff.session.tls_ciphers import tls13_cipher
 

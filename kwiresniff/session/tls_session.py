@@ -23,10 +23,7 @@ MAX_RESUMPTIONS = 65_536
 
 
 class TlsSession:
-    """``names`` are the client's random and the server's session id; ``origin`` those of the session that it resumes.
-
-    ``version`` and ``suite`` are 0 until they are known.
-    """
+    """A session by ``names`` (client random, session id), ``origin`` if resumed; ``version`` 0 while unknown."""
 
     STATE: ClassVar[tuple[str, ...]] = ("_mac_behind", "_server_random", "names", "origin", "suite", "version")
     __slots__ = STATE

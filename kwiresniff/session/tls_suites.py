@@ -11,15 +11,13 @@ from typing import NamedTuple
 
 from kwiresniff.session.tls_names import cipher_suite_name
 
-GCM_MODE, CCM_MODE, CCM_8_MODE, CBC_MODE, CHACHA = "GCM", "CCM", "CCM_8", "CBC", "POLY1305"
+CCM_MODE, CCM_8_MODE, CBC_MODE, CHACHA = "CCM", "CCM_8", "CBC", "POLY1305"
 _NAME = re.compile(r"TLS_(?:\w+_WITH_)?(?:AES_(128|256)_(GCM|CBC|CCM_8|CCM)|CHACHA20_(POLY1305))(?:_(SHA\d*))?\Z")
 _MACS = {"SHA": ("sha1", 20), "SHA256": ("sha256", 32), "SHA384": ("sha384", 48)}
 
 
 class Suite(NamedTuple):
-    """A cipher suite. ``hash`` is that of the key schedule, ``mac`` that of records, by the names of ``hashlib``;
-    sizes are in bytes.
-    """
+    """A cipher suite: ``hash`` of the key schedule and ``mac`` of records by hashlib's names, sizes in bytes."""
 
     mode: str
     key_bytes: int

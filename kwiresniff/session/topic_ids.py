@@ -81,9 +81,7 @@ class TopicNameTable:
 
     @property
     def changes(self) -> int:
-        """A number that is another one when the name of a topic or of a sensitive config has been learned, or one was
-        evicted.
-        """
+        """A number that changes when a topic name or a sensitive config is learned or evicted."""
         return len(self._names) + 2 * self.forgotten + len(self.sensitive_configs)
 
     def saved(self) -> SavedTopics:

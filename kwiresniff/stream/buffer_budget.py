@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
 #: A frame that comes in pieces takes its memory in steps of at least this.
 STEP_BYTES: Final = 64 << 10
-#: Frames being assembled, bytes under search, segments out of order, requests that wait for an answer and answers that
-#: wait for their request, of all connections: two of the largest frames that are kept at once.
+#: Bytes held of all connections (frames, searches, queues, requests, responses): two of the largest frames.
 MAX_HELD_BYTES = 256 << 20
 #: This part of the limit is made free when room is made, so that it is not made again at once.
 RELIEF_PART: Final = 8
@@ -43,10 +42,8 @@ class BufferBudget:
         self.limit: i64 = limit
 
     def enforce(self, owners: Iterable[BufferOwner]) -> Iterator[tuple[BufferOwner, int]]:
-        """Has the owners that hold most release bytes, the biggest first, until all together hold well below the limit.
-        Yields each of them and how many bytes it released.
-
-        To be called between two segments only, since whoever gives way may hand on what waited.
+        """Has the largest owners release bytes until all hold well below the limit, yielding each with its bytes. To be
+        called between segments: owners may deliver what waited.
         """
         everybody = list(owners)
         biggest = [(-size, number) for number, owner in enumerate(everybody) if (size := owner.held_bytes())]

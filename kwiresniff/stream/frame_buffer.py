@@ -10,8 +10,7 @@ from kwiresniff.stream.frame_handler import FrameFilter
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-#: Pieces of a frame shorter than the first are joined with the one before, up to the second: an object of its own takes
-#: some 60 bytes.
+#: Shorter pieces of a frame are joined up to the second size: an object takes some 60 bytes.
 SMALL_PIECE_BYTES: Final = 256
 JOINED_BYTES: Final = 2048
 #: What is left of a frame that gives way: enough for its header.

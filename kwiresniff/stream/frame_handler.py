@@ -26,19 +26,14 @@ Gap: TypeAlias = tuple[int, int, int, int, str]
 
 
 class FrameFilter:
-    """Decides what is kept of one frame while it comes. ``parts`` are what is kept so far.
-
-    When ``plain`` is set, the rest of the frame is kept as it comes, and the filter is not asked again.
-    """
+    """Decides what is kept of a frame, in ``parts``; with ``plain`` set, the rest is kept as it comes."""
 
     def __init__(self) -> None:
         self.parts: list[bytes] = []
         self.plain = False
 
     def feed(self, data: bytes, at: i64, end: i64, left: i64) -> i64:
-        """Filter ``data[at:end]``, where ``left`` bytes of the frame are still to come; returns how many of the bytes
-        behind ``end`` are not needed.
-        """
+        """Filters ``data[at:end]`` of ``left`` bytes still to come; returns how many behind ``end`` are not needed."""
         raise NotImplementedError
 
     def finish(self) -> None:
@@ -46,10 +41,7 @@ class FrameFilter:
         raise NotImplementedError
 
     def broken(self, within: bool) -> None:
-        """Called when bytes of the frame are missing, after which nothing of it is kept.
-
-        ``within`` says that they begin before the end of what is being passed over.
-        """
+        """Notes that bytes of the frame are missing, ``within`` those being passed over; no more is kept."""
         raise NotImplementedError
 
 
@@ -67,10 +59,8 @@ class FrameHandler:
         data: bytes,
         lost: i64,
     ) -> None:
-        """Called with each complete frame of ``size`` bytes, its 4-byte length not counted.
-
-        ``data`` is the frame without its length, or only its first bytes when no more are kept, or when ``lost`` bytes
-        of it are missing from the capture.
+        """Handles a frame of ``size`` bytes; ``data`` may be only its front when not all is kept or ``lost`` bytes are
+        missing.
         """
         raise NotImplementedError
 
@@ -78,37 +68,26 @@ class FrameHandler:
         """Called with ``buffer[start:end]``, the next bytes in order, of a direction that is not cut into frames."""
 
     def on_gap(self, side: i64, packet: int, ns: int, missing: int, skipped: int, code: str) -> None:
-        """Called when bytes were not in the capture (``missing``) or could not be read (``skipped``); ``code`` is a
-        ``LOST_*``.
-        """
+        """Handles bytes ``missing`` from the capture or ``skipped`` as unreadable; ``code`` is a ``LOST_*``."""
         raise NotImplementedError
 
     def on_dropped(self, side: i64, packet: int, ns: int, dropped: int, code: str) -> None:
-        """Called when ``dropped`` of the bytes under search are too many to be kept, and the search goes on: a gap that
-        has not ended.
-        """
+        """Handles ``dropped`` bytes of a search that goes on."""
         self.on_gap(side, packet, ns, 0, dropped, code)
 
     def on_copy(self, side: i64, packet: int, ns: int, seq: int, length: int) -> None:
-        """Called when ``length`` bytes from ``seq`` on, which were handed on, were seen again, as all before them were:
-        they passed a second capture point.
-        """
+        """Handles ``length`` delivered bytes from ``seq`` on that were seen again at a second capture point."""
 
     def on_search(self, side: i64) -> int:
         """The offset in the bytes under search at which a frame certainly begins, or -1."""
         raise NotImplementedError
 
     def on_invalid_length(self, side: i64, packet: int, ns: int, first: bytes) -> bool:
-        """Called with the bytes ``first`` that stand where a length should be and are none; True when the rest of the
-        stream is not to be read.
-        """
+        """Handles an impossible length ``first``; True when the rest of the stream is not to be read."""
         return False
 
     def must_pause(self) -> bool:
-        """Whether so many events wait to be taken that queued segments should stay in the queue.
-
-        When it is so, ``resume_delivery`` will be called once that has been taken.
-        """
+        """Whether queued segments should wait for events to be taken; then ``resume_delivery`` follows."""
         return False
 
     def resume_delivery(self) -> None:
@@ -121,10 +100,7 @@ class FrameHandler:
 
 
 class FrameRecorder(FrameHandler):
-    """A handler that records frames and gaps, and answers every search with ``found``.
-
-    For tests: here, because a class that derives from a compiled one has to be compiled with it.
-    """
+    """Records frames and gaps for tests and answers searches with ``found``; compiled with its base."""
 
     def __init__(self, found: int = 0) -> None:
         self.found = found

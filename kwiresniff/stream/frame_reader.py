@@ -18,12 +18,10 @@ from kwiresniff.stream.frame_handler import LOST_BAD_LENGTH, LOST_GAP, LOST_MID_
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-#: A length above this is not a frame. Brokers refuse requests over ``socket.request.max.bytes`` (100 MB unless
-#: raised); fetch responses stay below ``fetch.max.bytes`` but may be raised by operators too.
+#: The largest frame: above ``socket.request.max.bytes`` and ``fetch.max.bytes``, which may be raised.
 MAX_FRAME_BYTES: Final = 0x40000000
 
-#: Brokers refuse longer requests unless they are configured otherwise (``socket.request.max.bytes``), and answers are
-#: shorter. Above it a length is more likely something else's first four bytes.
+#: A length above the default of ``socket.request.max.bytes`` is more likely another protocol's bytes.
 SOUND_FRAME_BYTES: Final = 100 << 20
 
 #: Of one frame no more than this is held in memory; the rest is counted down.
@@ -90,10 +88,8 @@ class FrameReader(FrameBuffer):
         self.remaining -= length
 
     def read(self, handler: FrameHandler, packet: i64, ns: int, buffer: bytes, start: i64, end: i64) -> i64:
-        """Take ``buffer[start:end]``, the next bytes in order; returns where it stopped when that is not ``end``.
-
-        That is where the synchronisation was lost. One long function: interpreted, calls are most of what a frame in
-        pieces costs.
+        """Takes the next bytes in order; returns where synchronisation was lost. One function: calls are most of its
+        cost.
         """
         need = self.remaining
         size: i64
@@ -243,9 +239,7 @@ class FrameReader(FrameBuffer):
         self._head = b""
 
     def unfinished(self) -> tuple[int, int, bytes]:
-        """``(size_bytes, bytes_present, data)`` of a frame that began and did not end: its size, how many of its bytes
-        came, and those that were kept. Zeros and no bytes when there is none.
-        """
+        """``(size_bytes, bytes_present, data)`` of an unfinished frame; zeros and no bytes when there is none."""
         if self.remaining > MAX_FRAME_BYTES:
             return 0, 0, b""  # nothing but counted
         if self.remaining:

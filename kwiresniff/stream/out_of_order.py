@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-#: Bytes and segments held per direction before the gap in front of them is given up. 4 MiB is the usual ceiling of a
-#: receive window (``tcp_rmem``), 4,096 segments is that window in the smallest usual segments.
+#: Bytes and segments held before a gap is given up: the usual ceiling of a receive window (``tcp_rmem``).
 MAX_QUEUED_BYTES = 4 << 20
 MAX_QUEUED_SEGMENTS = 4096
 
@@ -25,10 +24,7 @@ QueuedSegment: TypeAlias = "tuple[int, int, int, bytes, int, int]"
 
 
 class OutOfOrderQueue:
-    """Segments in the order of their places in the stream, counted in bytes without wrapping (``stream_offset``).
-
-    ``segments`` are in that order, ``first`` is the place of the first one, ``bytes`` is what they hold together.
-    """
+    """Segments by ``stream_offset``: ``first`` is the place of the first one, ``bytes`` what all hold."""
 
     STATE: ClassVar[tuple[str, ...]] = ("_acked", "_acked_ns", "_acked_packet", "bytes", "first", "segments")
     __slots__ = STATE

@@ -15,8 +15,7 @@ from kwiresniff.stream.out_of_order import OutOfOrderQueue
 if TYPE_CHECKING:
     from mypy_extensions import i64
 
-#: Further than this from what was expected, a segment belongs to another connection on the same ports. No TCP
-#: window in use comes near it, and a capture that lost so much between two segments gains nothing from continuity.
+#: A segment this far from the expected one is another connection's; no TCP window is as large.
 MAX_WINDOW_BYTES: Final = 0x10000000
 
 #: Packet, its time, buffer, start, end, and bytes behind the end that were on the wire and are not in the capture.
@@ -95,10 +94,7 @@ class Reassembler:
     def arrange(
         self, packet: i64, ns: int, seq: i64, buffer: bytes, start: i64, end: i64, missing: i64
     ) -> Piece | None:
-        """The part of a segment that is in order now; None when it is queued, or a retransmission.
-
-        A segment without data marks the end of the stream: it waits like any other for what must come before it.
-        """
+        """The part of a segment that is in order now, or None; one without data is the end of the stream."""
         if self.next_seq < 0:
             self.next_seq = seq
         behind = -self.distance(seq)
@@ -157,9 +153,7 @@ class Reassembler:
         return None
 
     def skip(self) -> tuple[int, int, int]:
-        """Skips the gap before the first queued segment; returns ``(packet, ns, size_bytes)``: the packet and time of
-        that segment, and the bytes skipped.
-        """
+        """Skips the gap before the first queued segment; returns its ``(packet, ns)`` and the bytes skipped."""
         assert self.queue is not None
         first = self.queue.segments[0]
         packet, ns = first[1], first[2]

@@ -13,10 +13,7 @@ if TYPE_CHECKING:
 
 
 class Resynchronizer:
-    """Holds the bytes under search in ``buffer``, and asks the handler for the first byte of a frame in them.
-
-    ``searching`` says that a search is under way: what it finds is handed on, which may lose the frames again.
-    """
+    """Holds bytes under search in ``buffer``; while ``searching``, what was found is handed on."""
 
     STATE: ClassVar[tuple[str, ...]] = ("budget", "buffer", "searching", "side")
     __slots__ = STATE
@@ -28,10 +25,7 @@ class Resynchronizer:
         self.searching = False
 
     def feed(self, handler: FrameHandler, packet: i64, ns: int, ack: i64, data: bytes, reason: str) -> bool:
-        """Take the next bytes; True when it is time to search.
-
-        The oldest are given up, for ``reason``, when there are too many.
-        """
+        """Takes the next bytes, giving up the oldest for ``reason``; True when it is time to search."""
         buffer = self.buffer
         if not self.searching:
             buffer.earn(len(data))
@@ -44,9 +38,7 @@ class Resynchronizer:
         return buffer.feed(packet, ns, ack, data)
 
     def find(self, handler: FrameHandler) -> int:
-        """The offset in the buffer at which a frame begins, or -1. Every search is paid for with steps; see
-        ``ResyncBuffer``.
-        """
+        """The offset of a frame in the buffer, or -1; searching takes steps of ``ResyncBuffer``."""
         if not len(self.buffer) or not self.buffer.can_pay():
             return -1
         return handler.on_search(self.side)

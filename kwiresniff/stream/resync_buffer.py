@@ -10,16 +10,14 @@ if TYPE_CHECKING:
 #: Of a segment: its offset in the buffer, its packet and time, and what it acknowledged.
 Mark: TypeAlias = "tuple[int, int, int, int]"
 
-#: So much is kept to look at. A request header is under 300 bytes and a frame that starts in the buffer is confirmed by
-#: its end or its successor, so a few windows of small frames suffice.
+#: Bytes kept to look at: a request header has under 300, and a frame is confirmed by its end or successor.
 MAX_RESYNC_BYTES: Final = 64 << 10
 
 #: And so many segments. What is known of one takes so much memory beside its bytes.
 MAX_RESYNC_SEGMENTS: Final = 4096
 MARK_BYTES: Final = 192
 
-#: A buffer longer than the first is searched again when it has grown by this fraction, so that the work stays in
-#: proportion to the bytes however small the segments are. What is missed meanwhile is found by the next search.
+#: A buffer longer than the first is searched when it has grown by this fraction, to bound the work.
 MIN_SEARCH_BYTES: Final = 1024
 SEARCH_GROWTH: Final = 16
 
@@ -98,8 +96,7 @@ class ResyncBuffer:
 
     def excess(self, length: i64) -> i64:
         """How many bytes must be dropped before ``length`` more are taken."""
-        # Out of budget: every segment is a buffer of its own, so only what starts in it can be found. Where a frame may
-        # have started, it is kept with those that follow.
+        # Out of budget: only what starts in a segment can be found; a possible start is kept with what follows.
         held = self._size
         over, least = held + length - MAX_RESYNC_BYTES, MAX_RESYNC_BYTES // SEARCH_GROWTH
         if self._searched + length > SEARCH_BUDGET_BYTES:

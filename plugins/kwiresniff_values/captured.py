@@ -43,9 +43,7 @@ class Captured:
         self._told: set[str] = set()
 
     def enter(self, node: int, scope: Callable[[int], int]) -> None:
-        """What is learnt and asked for from now on is of ``node``; nodes with the same ``scope`` are one cluster, as
-        far as is known when that is called.
-        """
+        """Sets the ``node`` of what follows; nodes of the same ``scope`` are one cluster."""
         self._node, self._scope = node, scope
 
     def learn(self, key: bytes, value: bytes) -> None:

@@ -104,9 +104,7 @@ def _unevaluated(
 
 
 def _evaluated(validator: Any, schema: Any, instance: Any) -> set[str | int]:
-    """The names of members, or the indexes of items, that a schema looks at, and those that it applies to the same
-    value if they fit it (JSON Schema 2020-12, Core, 11.2 and 11.3).
-    """
+    """The members or items evaluated by a schema and its in-place applicators (2020-12, Core, 11.2 and 11.3)."""
     if not isinstance(schema, dict):
         return set()
     if "$recursiveRef" in schema:  # of one draft alone: what it leads to is believed to look at everything

@@ -11,8 +11,7 @@ from kwiresniff_values.limits import MAX_DEPTH, MAX_PACKED_BYTES, MAX_VALUES
 from kwiresniff_values.plain import plain
 from kwiresniff_values.problems import Misfit, missing
 
-#: Tags of which the library would make something that computes, compiles or parses what a stranger wrote: decimal
-#: fractions and bigfloats with exponents of any size, rationals, regular expressions, MIME; sets, addresses, networks.
+#: Tags that would compute, compile or parse a stranger's bytes: decimals, bigfloats, rationals, regex, MIME, sets.
 _TAGS_LEFT = (4, 5, 30, 35, 36, 52, 54, 258, 260, 261)
 
 

@@ -24,10 +24,7 @@ def class_name(value: Any) -> str:
 
 
 def plain(value: Any, other: Callable[[Any], Any] = class_name) -> Any:
-    """A copy made of dicts, lists, texts, bytes and numbers; raises TooMuch where it nests too deep or is too much.
-
-    ``other`` gives what stands for values of classes that are not known here.
-    """
+    """A copy of plain values, ``other`` for unknown classes; raises TooMuch beyond depth or number."""
     return _plain(value, 0, [MAX_VALUES], other)
 
 

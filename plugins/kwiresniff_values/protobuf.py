@@ -50,10 +50,7 @@ class Messages:
             raise Unusable(f"schema {schema.name} is not usable: {_line(error)}") from None
 
     def reader(self, indexes: Sequence[int]) -> Callable[[bytes], Any]:
-        """What reads a payload as the message with these indexes in its file, outermost first; raises Misfit.
-
-        With a message named by the schema or without indexes, that message or the first one is meant.
-        """
+        """The reader of a message by the schema's name for it or by indexes, outermost first. Raises Misfit."""
         return self._cached(self._schema.message or self._name_at(indexes or (0,)))
 
     def _cached(self, name: str) -> Callable[[bytes], Any]:

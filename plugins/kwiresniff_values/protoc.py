@@ -21,10 +21,7 @@ _MAIN = "schema.proto"
 
 
 def compiled(schema: Schema, others: Mapping[str, str]) -> bytes:
-    """The FileDescriptorSet of a schema's .proto file, last, and of what it imports; ``others`` are texts by path.
-
-    Raises Unusable where protoc is not there or refuses the file.
-    """
+    """The FileDescriptorSet of a .proto file and its imports (``others``, by path). Raises Unusable."""
     assert isinstance(schema.text, str)
     with tempfile.TemporaryDirectory(prefix="kwiresniff-proto-") as scratch:
         folder, target = Path(scratch) / "in", Path(scratch) / "out"

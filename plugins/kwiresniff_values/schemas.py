@@ -46,10 +46,7 @@ class Source(Protocol):
 
 
 def with_references(schema: Schema) -> list[tuple[str, Schema]]:
-    """The schemas that a schema says it needs, with the names that it knows them by, each after those that it needs.
-
-    Raises Unusable where one is not found, or where there are too many.
-    """
+    """The schemas that a schema needs, with their names, dependencies first. Raises Unusable."""
     found: dict[str, Schema] = {}
     done: dict[str, Schema] = {}
     todo: list[tuple[str, Schema, bool]] = [

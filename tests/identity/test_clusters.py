@@ -26,7 +26,7 @@ def test_brokers_of_one_metadata_answer_are_one_cluster() -> None:
     """Those that it names, and the one that has answered, before and after they were met."""
     made = learned(fetch(B), metadata(A, "blue", A, B))
     assert made.node_at(A) == made.node_at(B) != 0
-    assert made.id_at(B) == "blue"
+    assert made.id_of(made.node_at(B)) == "blue"
     assert made.labels() == {}
 
 
@@ -111,7 +111,7 @@ def test_the_other_brokers_change_with_the_first() -> None:
     made = learned(
         metadata(A, "blue", A, B), metadata(B, "blue", A, B), metadata(A, "green", A, B, id=3), fetch(B, id=4)
     )
-    assert made.id_at(B) == "green"
+    assert made.id_of(made.node_at(B)) == "green"
 
 
 def test_an_address_that_two_clusters_share_is_told_apart_by_connection() -> None:
@@ -128,9 +128,9 @@ def test_an_address_that_two_clusters_share_is_told_apart_by_connection() -> Non
 def test_a_request_that_names_its_cluster_tells_its_id() -> None:
     """A vote among controllers (KIP-595); one that is refused means another cluster."""
     vote = on(A, api="Vote", api_key=52, request={"cluster_id": "blue"}, response={"error_code": 0})
-    assert learned(vote).id_at(A) == "blue"
+    assert (made := learned(vote)).id_of(made.node_at(A)) == "blue"
     refused = on(A, api="Vote", api_key=52, request={"cluster_id": "blue"}, response={}, errors=[("", 104, "", False)])
-    assert learned(refused).id_at(A) == ""
+    assert (made := learned(refused)).id_of(made.node_at(A)) == ""
 
 
 def test_what_is_remembered_of_clusters_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,7 +74,7 @@ def test_what_was_learned_is_not_learned_again() -> None:
     sink.release()
     assert len(taken.take()) == 3
     assert [clusters.id_of(node) for node in taken.nodes] == ["", "blue", "green"]
-    assert clusters.id_at(A) == "green"
+    assert clusters.id_of(clusters.node_at(A)) == "green"
     assert len(clusters.changes) == 1
 
 
@@ -86,7 +86,7 @@ def test_a_sink_in_between_may_hold_an_exchange_longer() -> None:
         sink.on_exchange(one)
     assert clusters.id_of(clusters.of(late)) == "blue"
     assert clusters.id_of(clusters.of(new)) == "green"
-    assert (clusters.id_at(A), len(clusters.changes)) == ("green", 1)
+    assert (clusters.id_of(clusters.node_at(A)), len(clusters.changes)) == ("green", 1)
 
 
 def test_what_waits_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:

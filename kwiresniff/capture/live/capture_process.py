@@ -81,9 +81,7 @@ class CaptureProcess:
     """A dumpcap or tcpdump process that captures for us."""
 
     def __init__(self, program: str, options: LiveOptions, user: str | None = None) -> None:
-        """Raises CaptureProcessError when the program is not there, may not capture either, or cannot do so as
-        ``user``.
-        """
+        """Raises CaptureProcessError when the program is missing, or may not capture as ``user``."""
         self.problems: list[Problem] = []
         self.waiting = 0
         self._program = program

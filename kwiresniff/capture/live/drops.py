@@ -9,16 +9,13 @@ from kwiresniff.model import Problem
 
 #: How often the drops are counted.
 COUNT_INTERVAL_SECONDS = 1.0
-#: Dropped packets are reported as they happen, but not more often than this: a machine that cannot keep up has
-#: better things to do.
+#: The shortest time between two reports of dropped packets.
 REPORT_INTERVAL_SECONDS = 10.0
 
 
 class Drops:
-    """Counts of lost packets: ``total`` of all, and ``passed_over``, those of them that were written to the file but
-    not decoded for lack of time.
-
-    What is new since the last time becomes a ``packets_dropped`` among ``problems``.
+    """Counts lost packets: ``total``, and ``passed_over`` (written, but not decoded in time). New ones become a problem
+    ``packets_dropped``.
     """
 
     def __init__(self, source: PacketSource, problems: list[Problem]) -> None:

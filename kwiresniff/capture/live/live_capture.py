@@ -91,9 +91,7 @@ class LiveCapture:
         return writer
 
     def follow_key_log(self, path: str) -> bool:
-        """Reads TLS keys from a key log that grows while it goes on; whether it is there yet. Raises CaptureError when
-        something else is.
-        """
+        """Reads TLS keys from a growing key log; returns whether it exists. Raises CaptureError for another file."""
         self._key_log = KeyLog(path, self.tls_secrets, growing=True)
         return self._key_log.is_there
 
@@ -197,10 +195,8 @@ class LiveCapture:
 
 
 def open_live(options: LiveOptions, user: str | None = None, names: AddressNames | None = None) -> LiveCapture:
-    """Starts to capture; a program that does it for us does it as ``user``, when there is one. ``names`` are told in
-    comments on packets that are written.
-
-    Raises CaptureError when an interface is not there, the user may not capture, or the filter is not understood.
+    """Starts to capture, as ``user`` where another program does it; ``names`` go into comments of packets. Raises
+    CaptureError for an interface, a right or a filter that is missing or wrong.
     """
     check_names(options.interfaces)
     return LiveCapture(_open_source(options, user), options, names)

@@ -32,11 +32,9 @@ from kwiresniff.capture.live.source import WAIT_MS, Batch, LiveOptions, Packet
 from kwiresniff.errors import CaptureError
 from kwiresniff.model import Problem
 
-#: A block holds the largest packet that offloading makes of the usual settings (64 KiB) and a snap length's worth,
-#: and is small enough that there are many: at low rates each block that gets old takes few packets.
+#: The size of a block: a packet of 64 KiB from offloading and a snap length; small, so that there are many.
 BLOCK_BYTES = 512 * 1024
-#: How often it is looked whether the interfaces are still there. The kernel tells of one that goes down, but not of one
-#: that is down and then taken away, nor of one of several.
+#: How often interfaces are looked for: the kernel does not report one that is removed while down.
 LOOK_SECONDS = 1.0
 
 _SOL_PACKET = 263
@@ -61,21 +59,16 @@ _sll2 = struct.Struct(">2sHIHBB8s")
 
 
 class PacketRing:
-    """One packet socket with its ring.
-
-    A single Ethernet or loopback interface gives its packets as they are. Several interfaces, all of them, or one of
-    another kind give "cooked" packets (LINKTYPE_LINUX_SLL2), which name their interface; a VLAN tag is lost there.
+    """A packet socket with its ring: raw packets of one Ethernet or loopback interface, "cooked" ones
+    (LINKTYPE_LINUX_SLL2, without VLAN tags) of several or others.
     """
 
     def __init__(self, options: LiveOptions) -> None:
-        """Raises PermissionError when the user may not capture, OSError when the kernel cannot, and CaptureError for
-        interfaces or a filter that cannot be used.
-        """
+        """Raises PermissionError without the right to capture, OSError and CaptureError for what the kernel refuses."""
         self.problems: list[Problem] = []
         self.waiting = 0
         self.link_type = LINUX_SLL2
-        #: Interfaces that are there and their indexes; None when all are listened to. A name may come back with another
-        #: index, but a socket does not follow it there.
+        #: Interfaces and their indexes, None for all; a socket does not follow one that returns with another index.
         self._there = None if ANY in options.interfaces else _indexes(options.interfaces)
         self._look_at = 0.0
         self._last_block_ms = WAIT_MS + 2 * options.delay_ms
@@ -196,8 +189,7 @@ class PacketRing:
         blocks = max(buffer_bytes // BLOCK_BYTES, 2)
         self.backlog_bytes = blocks * BLOCK_BYTES
         self._socket.setsockopt(_SOL_PACKET, _VERSION, _TPACKET_V3)
-        # Block size and number, frame size and number (of no effect in this version, but checked), age, private
-        # bytes per block, features.
+        # Block size and number, frame size and number (only checked), age, private bytes per block, features.
         request = struct.pack("=7I", BLOCK_BYTES, blocks, BLOCK_BYTES, blocks, delay_ms, 0, 0)
         try:
             self._socket.setsockopt(_SOL_PACKET, _RX_RING, request)

@@ -30,10 +30,7 @@ class Identity:
 
 
 def successor(name: str | None) -> Identity | None:
-    """The identity to take instead of root; None for none: we are not root, or are to stay it (``-Z root``).
-
-    Raises CaptureError for a name that nobody has, and for one that is not ours when we are not root.
-    """
+    """The identity to take instead of root, None for none (``-Z root``). Raises CaptureError for an unusable name."""
     if name is not None:
         try:
             user = pwd.getpwnam(name)
@@ -62,10 +59,8 @@ def _name(uid: int) -> str:
 
 
 def obstacle(identity: Identity, *, read: Sequence[str], write: Sequence[str] = (), rotates: bool = False) -> str:
-    """Which file is out of the reach of ``identity``, or an empty text.
-
-    ``read`` and ``write`` name files that will be opened; those that follow each other (``rotates``) need a folder that
-    can be written to. Raises CaptureError when somebody chosen by name cannot reach them.
+    """The file that ``identity`` cannot ``read`` or ``write``, or an empty text; with ``rotates`` its folder must be
+    writable. Raises CaptureError for a user chosen by name.
     """
     with _acting_as(identity):
         found = _out_of_reach(identity, read, write, rotates)

@@ -40,10 +40,7 @@ _SHORT_ID: Final = 12
 
 
 class Processes:
-    """Adds the names of this machine's processes to ``names``.
-
-    ``proc`` is /proc; ``logs`` are the links of the kubelet, ``containers`` the folders of Docker, by container id.
-    """
+    """Adds this machine's processes to ``names``, from /proc, kubelet ``logs`` and Docker's ``containers``."""
 
     def __init__(
         self,
@@ -145,9 +142,7 @@ class Processes:
         return found
 
     def _sockets(self, pid: Path) -> dict[str, tuple[str, str]]:
-        """The local ends of TCP sockets by inode, each as a host and ``ip:port``, in the network that a process is in;
-        without those that listen on all addresses.
-        """
+        """The local ends of TCP sockets by inode, as host and ``ip:port``, in the network of a process."""
         found: dict[str, tuple[str, str]] = {}
         for table in ("tcp", "tcp6"):
             for line in _text(pid / "net" / table, MAX_TABLE_BYTES).splitlines()[1:]:

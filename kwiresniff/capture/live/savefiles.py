@@ -69,10 +69,8 @@ class SavefileWriter:
         owner: tuple[int, int] | None = None,
         names: AddressNames | None = None,
     ) -> None:
-        """``name`` is a strftime pattern when files rotate by time; ``start_ns`` is the time now.
-
-        ``mode`` and ``owner`` (user and group; None is who we are) are those of files that are not there yet, whatever
-        the umask says. ``names`` are those that comments have.
+        """``name`` is a strftime pattern when files rotate by time. ``mode`` and ``owner`` (None is the current user)
+        are those of new files, whatever the umask.
         """
         self.full = False
         self._owner = owner
@@ -93,10 +91,7 @@ class SavefileWriter:
         self._size = len(self._header)
 
     def write(self, timestamp_ns: int, buffer: bytes, start: int, end: int, wire: int) -> None:
-        """Write one packet, ``wire`` bytes long before it was cut, into the file whose turn it is.
-
-        It is there after the next ``flush``. Raises CaptureError.
-        """
+        """Writes a packet of ``wire`` bytes; it is in the file after the next ``flush``. Raises CaptureError."""
         if self._rotates:
             self._take_turns(timestamp_ns)
             if self.full:

@@ -43,11 +43,7 @@ class LiveOptions:
 
 
 class PacketSource(Protocol):
-    """A source of captured packets.
-
-    ``link_type`` is the LINKTYPE_ number of its packets, ``problems`` what went wrong on the way. ``waiting`` counts
-    the packets that were kept and have not been given yet.
-    """
+    """A source of packets of a LINKTYPE_ ``link_type``, with ``problems``; ``waiting`` ones are to be given."""
 
     link_type: int
     problems: list[Problem]

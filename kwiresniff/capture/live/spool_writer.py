@@ -21,10 +21,7 @@ PIECES: Final = 8
 
 
 class SpoolWriter:
-    """Keeps the newest packets, up to ``most_bytes``. ``given_up`` packets have been deleted.
-
-    ``names`` are those that comments have; all files are the current user's alone.
-    """
+    """Keeps the newest packets, up to ``most_bytes``, in private files; ``given_up`` counts those deleted."""
 
     full: Final = False
 

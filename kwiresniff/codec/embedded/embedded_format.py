@@ -16,10 +16,8 @@ _KEPT = 256
 
 
 class Content(NamedTuple):
-    """A message inside bytes: ``message`` is a data message's name and ``start`` where its fields begin.
-
-    ``exact`` asks for bytes that end with the message: a version newer than those known may have more at its end.
-    ``sure`` distinguishes knowledge from a guess; a guess that does not fit exactly is no problem.
+    """A message inside bytes, with its fields at ``start``. ``exact``: nothing may follow it; ``sure``: not a guess, so
+    that a misfit is a problem.
     """
 
     message: str
@@ -35,11 +33,7 @@ class Content(NamedTuple):
 
 
 def versioned(message: str, raw: bytes, *, sure: bool = True) -> Content | None:
-    """A message with its version before it as a big-endian INT16; a version newer than known is read as the newest, as
-    Kafka does.
-
-    None when there is no version that could be one.
-    """
+    """A message behind its version, a big-endian INT16; a newer one is read as the newest known. None without one."""
     if len(raw) < VERSION_BYTES:
         return None
     return _of_version(message, int.from_bytes(raw[:VERSION_BYTES], "big", signed=True), sure)

@@ -77,9 +77,7 @@ def _header(raw: object) -> RequestHeader:
 
 
 def forwarded(exchange: Exchange) -> RequestHeader | None:
-    """The header of the request inside an Envelope, read from the frame because the body may have
-    been stripped of it.
-    """
+    """The header of the request inside an Envelope, read from the frame: the body may lack it."""
     request = exchange.request
     if exchange.api_key != ENVELOPE or request is None or request.frame is None:
         return None

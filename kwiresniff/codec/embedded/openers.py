@@ -28,10 +28,7 @@ def request_field(exchange: Exchange, name: str) -> Any:
 
 
 def collect(package: str, paths: Iterable[str]) -> tuple[Openers, QuickLooks]:
-    """The openers and quick looks of all modules of a package, which lie in ``paths``.
-
-    Raises ValueError when two open the same message.
-    """
+    """The openers and quick looks of all modules in ``paths``. Raises ValueError when two open one message."""
     openers: Openers = {}
     looks: QuickLooks = {}
     names = {name.removesuffix(".py") for path in paths for name in os.listdir(path) if name.endswith(".py")}

@@ -45,10 +45,8 @@ class StructView(Protocol):
         """The plain value of a field, or None when there is none."""
 
     def each(self, name: str, having: str = "", holding: Contents | None = None) -> Iterator[StructView]:
-        """The structures of an array, or none; those alone in which the field ``having``, if named, is not empty.
-
-        Where their field is to be opened as something (``holding``), those may be left out in which it does not hold
-        that and nothing would be reported.
+        """The structures of an array whose field ``having``, if named, is not empty; with ``holding``, structures may
+        be left out in which that field would be neither opened nor reported.
         """
 
     def records(self, name: str) -> Iterator[StructView]:
@@ -70,8 +68,7 @@ class StructView(Protocol):
         """Say how more could be seen of a field's bytes; only a tree has a place for it."""
 
 
-#: Where a structure of a body is: its path, or what it is part of, the field there, and its index or -1. A message may
-#: have as many structures as bytes, and hardly any has a problem that names its path.
+#: The place of a structure: its path, or its parent, field and index or -1, from which the path is made on demand.
 Place: TypeAlias = "str | tuple[BodyView, str, int]"
 
 

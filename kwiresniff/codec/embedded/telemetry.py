@@ -26,8 +26,7 @@ METRICS = "metrics"
 MESSAGE, VERSION = "MetricsData", 1
 TITLE = "OTLP metrics"
 
-#: A broker takes 1 MiB of compressed metrics by default (telemetry.max.bytes), and a push of a Java client is some
-#: 40 KiB uncompressed. Protobuf takes 32 bytes for each empty message, which is two bytes on the wire.
+#: A broker takes 1 MiB of compressed metrics (telemetry.max.bytes); a Java client pushes some 40 KiB uncompressed.
 MAX_METRICS_BYTES = 4 * 1024 * 1024
 #: Values of one push: a client has some 200 metrics of about 20 values each. Each costs some 100 bytes in Python.
 MAX_VALUES = 100_000

@@ -54,10 +54,8 @@ class RecordSetWriter:
         self.records = RecordWriter(out, encode)
 
     def write(self, frame: bytes, pos: i64, end: i64, budget: RecordBudget, pieces: list[bytes]) -> bool:
-        """The batches of ``frame[pos:end]`` as an array; False for a problem in one of them, and where a record may be
-        one of Kafka Connect's.
-
-        Text that has become long is moved to ``pieces`` between two batches, and in a long record.
+        """Writes batches as an array, long text to ``pieces``; False for a problem, and for records that may be
+        Connect's.
         """
         out = self.out
         out.append(91)

@@ -45,10 +45,8 @@ KEPT_BYTES: Final = 1 << 20
 
 @final
 class BodyWriter(BodyReader):
-    """Writes the JSON text of one body after another.
-
-    ``encode`` gives the JSON text of a value, for what is not plain ASCII. ``is_internal`` is asked whether a topic
-    id belongs to one of Kafka's own topics, whose records hold messages that are opened elsewhere.
+    """Writes the JSON text of bodies; ``encode`` that of values beyond ASCII. ``is_internal`` says of a topic id that
+    its records are opened elsewhere.
     """
 
     def __init__(self, encode: Callable[[Any], bytes], is_internal: Callable[[str], bool]) -> None:
@@ -132,9 +130,7 @@ class BodyWriter(BodyReader):
         return pos
 
     def _add_unknown(self, fields: list[tuple[i64, bytes]], alone: bool) -> None:
-        """Writes tagged fields that nobody knows into the structure that has just been closed; ``alone``, into one of
-        no other fields.
-        """
+        """Writes unknown tagged fields into the structure just closed, which is empty with ``alone``."""
         out = self.out
         out.truncate(len(out) - 1)
         out.write(_UNKNOWN if alone else b"," + _UNKNOWN)

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from mypy_extensions import i64
 
 
-#: A piece of text is handed over when it is as long as this. Larger ones would have to get their memory from the system
-#: each time, which takes as long as filling it.
+#: The length of a piece of text; longer ones get their memory from the system each time.
 PIECE_BYTES: Final = 64 << 10
 #: Bytes of a long value that become a piece: at most six characters each.
 PART_BYTES: Final = PIECE_BYTES >> 2
@@ -41,10 +40,8 @@ class RecordWriter(RecordReader):
         self.headers: i64 = 0  # how many more there may be
 
     def write(self, batch: BatchReader, budget: RecordBudget, pieces: list[bytes]) -> bool:
-        """Write the records of a batch as an array, what is there so far of long ones to ``pieces``. Their headers are
-        taken from the ``budget``.
-
-        False as soon as there is any doubt; then a part of them may have been written.
+        """Writes the records of a batch as an array, long text to ``pieces``, headers within the ``budget``; False,
+        half written, in case of doubt.
         """
         data, end, count = batch.data, batch.last, batch.count
         base_offset, base_timestamp = batch.base_offset, batch.base_timestamp

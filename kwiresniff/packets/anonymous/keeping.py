@@ -13,9 +13,7 @@ _LENGTH_BYTES = 4
 
 
 class FrameKeeper:
-    """Gives a spool the frames of exchanges, and tokens where SASL has them without headers (KIP-43): behind a
-    SaslHandshake of version 0, up to the next exchange.
-    """
+    """Collects the frames of exchanges in a spool, and SASL tokens without headers (KIP-43)."""
 
     def __init__(self, pseudonyms: Pseudonyms, spool: FrameSpool) -> None:
         self._frames = FrameAnonymizer(pseudonyms)

@@ -74,9 +74,7 @@ class FrameSpool:
         self._size += len(data)
 
     def add_tokens(self, connection: int, from_client: bool, start: int, end: int) -> None:
-        """Keeps one token without a header in the place of those between two sequence numbers; zeros would read as a
-        request, the bytes 0xff do not.
-        """
+        """Keeps a token without a header, as bytes 0xff between two sequence numbers: zeros read as a request."""
         size = ((end - start) & SEQ_MASK) - _LENGTH_BYTES
         if 0 < size <= MAX_TOKEN_BYTES:
             self._put(connection, from_client, start, size.to_bytes(_LENGTH_BYTES, "big") + b"\xff" * size)

@@ -38,8 +38,7 @@ MAX_DECOMPRESSED_BYTES: Final = 16 << 20
 _OLD_CRC_AT, _OLD_CRC_FROM, _OLD_ATTRIBUTES_AT = 12, 16, 17
 _OLD_KEY_AT: Final = {0: 18, 1: 26}
 _NULL_VALUES: Final = b"\x01\x01\x00"  # no key, no value, no headers
-#: Bytes of the value of a transaction's marker (EndTxnMarker): a version and the coordinator's epoch. Those of other
-#: control records, which may name hosts, are longer.
+#: Bytes of an EndTxnMarker's value; other control records, which may name hosts, are longer.
 _MARKER_BYTES: Final = 6
 #: Bytes of the longest varint: 64 bits in groups of seven.
 _MOST_VARINT: Final = 10
@@ -98,9 +97,7 @@ def _batch(batch: bytes) -> bytes:
 
 
 def _blanked(block: bytes, *, kept: int) -> bytes:
-    """Uncompressed records with zeros for keys, values and headers; all zeros from where they do not read on. Keys and
-    values of no more than ``kept`` bytes stay.
-    """
+    """Uncompressed records with zeros for keys, values and headers longer than ``kept``; zeros behind damage."""
     out = bytearray(len(block))
     at = 0
     try:
