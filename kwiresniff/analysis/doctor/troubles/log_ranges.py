@@ -1,6 +1,6 @@
-"""Fetches from offsets that are not in the log: which partition, which offset, and what range there was.
+"""Fetches from offsets outside the log: the partition, the offset, and the range that the log has.
 
-The response does not name the range. ListOffsets answers, DeleteRecords answers and later fetches of the partition do.
+The error does not give the range. ListOffsets and DeleteRecords answers, and later fetches of the partition, do.
 """
 
 from __future__ import annotations
@@ -9,20 +9,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from kwiresniff.analysis.doctor.bodies import request_body, response_body
 from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.error_places import error_places
-from kwiresniff.analysis.doctor.evidence import client_of, clipped
+from kwiresniff.analysis.doctor.evidence import client_of
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.observer import CountingObserver
 from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.wording import counted, listed, times
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import DELETE_RECORDS, FETCH, LIST_OFFSETS
-from kwiresniff.model import Body, Exchange
+from kwiresniff.base.field_values import field_number
+from kwiresniff.model import Exchange
 
 OUT_OF_RANGE = "OFFSET_OUT_OF_RANGE"
-#: ListOffsets' timestamps that ask for the ends of the log.
+#: ``timestamp`` of ListOffsets for the ends of the log.
 LATEST, EARLIEST = -1, -2
 #: Partitions whose range is remembered.
 MAX_RANGES = 10_000
@@ -33,8 +35,8 @@ _Partition = tuple[str, str, int]
 
 @dataclass(slots=True, eq=False)
 class _Range:
-    """The first offset of the log, and the one behind its last; -1 where it is not known. Below ``deleted`` the client
-    ``deleter`` has deleted the records."""
+    """The first offset of the log and its end, -1 where not known; ``deleter`` deleted the records below
+    ``deleted``."""
 
     first: int = -1
     end: int = -1
@@ -45,9 +47,8 @@ class _Range:
 class OutOfRange(CountingObserver):
     """``offset_out_of_range``: a client asked for offsets that are not in the log.
 
-    Notes: ``apis``, ``topics``, ``concerns``, ``messages``. Numbers: ``asked``, of each partition the offset and the
-    range as far as it is known; ``deleted``, how many records from these offsets on DeleteRecords had deleted, and
-    ``deleted_by``, the clients that did it.
+    Notes: ``apis``, ``topics``, ``concerns``, ``messages``. Numbers: ``asked``, the offset and the range of each
+    partition; ``deleted``, how many records from these offsets on DeleteRecords had deleted, and ``deleted_by``.
     """
 
     kinds = ("offset_out_of_range",)
@@ -57,23 +58,21 @@ class OutOfRange(CountingObserver):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._asked: dict[tuple[str, _Partition], int] = {}
-        #: Of those, how many records had been deleted from that offset on, and by whom.
+        #: How many of the records from that offset on had been deleted, and by whom.
         self._lost: dict[tuple[str, _Partition], tuple[int, str]] = {}
         self._ranges: Subjects[_Partition, _Range] = context.subjects(_Range, 5, MAX_RANGES)
         self._wanted = 0
 
     def exchange(self, exchange: Exchange) -> None:
         """Learns the ends of logs from ListOffsets, and from fetches while some are not known."""
-        if exchange.response is None or (exchange.api_key == FETCH and self._wanted <= 0):
-            return
-        body = exchange.response.body
-        if body is not None and exchange.api_key == DELETE_RECORDS:
-            self._delete_records(exchange, body)
-        elif body is not None:
-            (self._fetch if exchange.api_key == FETCH else self._list_offsets)(exchange, body)
+        if exchange.api_key == FETCH and self._wanted > 0:
+            self._fetch(exchange)
+        elif exchange.api_key == LIST_OFFSETS:
+            self._list_offsets(exchange)
+        elif exchange.api_key == DELETE_RECORDS:
+            self._delete_records(exchange)
 
     def failure(self, exchange: Exchange) -> None:
-        """Notes a fetch from outside the log."""
         places = error_places(exchange, self.context, self.judges)
         if not places:
             return
@@ -95,47 +94,36 @@ class OutOfRange(CountingObserver):
                 if range_ is not None and offset < range_.deleted:
                     self._lost[client, partition] = range_.deleted - offset, range_.deleter
 
-    def _list_offsets(self, exchange: Exchange, body: Body) -> None:
-        request = exchange.request.body if exchange.request is not None else None
+    def _list_offsets(self, exchange: Exchange) -> None:
         cluster = self.context.cluster.of(exchange.connection.broker)
-        kinds = {
-            (self.context.topic_of(topic), one.get("partition_index")): one.get("timestamp")
-            for topic in (request or {}).get("topics") or ()
-            for one in topic.get("partitions") or ()
-        }
-        for topic in body.get("topics") or ():
-            name = self.context.topic_of(topic)
-            for one in topic.get("partitions") or ():
-                kind, offset = kinds.get((name, one.get("partition_index"))), one.get("offset", -1)
-                if one.get("error_code") or kind not in (LATEST, EARLIEST) or offset < 0:
-                    continue
-                known = self._ranges.of((cluster, clipped(name), one.get("partition_index", -1)))
-                if known is not None:
-                    known.first, known.end = (offset, known.end) if kind == EARLIEST else (known.first, offset)
+        asked = self.context.members(request_body(exchange))
+        kinds = {(name, one.get("partition_index")): one.get("timestamp") for name, one in asked}
+        for name, one in self.context.members(response_body(exchange)):
+            kind, offset = kinds.get((name, one.get("partition_index"))), one.get("offset", -1)
+            if one.get("error_code") or kind not in (LATEST, EARLIEST) or offset < 0:
+                continue
+            known = self._ranges.of((cluster, name, one.get("partition_index", -1)))
+            if known is not None:
+                known.first, known.end = (offset, known.end) if kind == EARLIEST else (known.first, offset)
 
-    def _delete_records(self, exchange: Exchange, body: Body) -> None:
+    def _delete_records(self, exchange: Exchange) -> None:
         cluster = self.context.cluster.of(exchange.connection.broker)
-        for topic in body.get("topics") or ():
-            name = clipped(self.context.topic_of(topic))
-            for one in topic.get("partitions") or ():
-                known = self._ranges.of((cluster, name, one.get("partition_index", -1)))
-                if known is not None and not one.get("error_code"):
-                    known.first = known.deleted = max(one.get("low_watermark", -1), known.first)
-                    known.deleter = client_of(exchange)
+        for name, one in self.context.members(response_body(exchange)):
+            known = self._ranges.of((cluster, name, one.get("partition_index", -1)))
+            if known is not None and not one.get("error_code"):
+                known.first = known.deleted = max(one.get("low_watermark", -1), known.first)
+                known.deleter = client_of(exchange)
 
-    def _fetch(self, exchange: Exchange, body: Body) -> None:
+    def _fetch(self, exchange: Exchange) -> None:
         cluster = self.context.cluster.of(exchange.connection.broker)
-        for topic in body.get("responses") or ():
-            name = clipped(self.context.topic_of(topic))
-            for one in topic.get("partitions") or ():
-                known = self._ranges.get((cluster, name, one.get("partition_index", -1)))
-                if known is not None and not one.get("error_code"):
-                    first, end = one.get("log_start_offset", -1), one.get("high_watermark", -1)
-                    self._wanted -= end >= 0 and known.end < 0 and self._wanted > 0
-                    known.first, known.end = max(first, known.first), end if end >= 0 else known.end
+        for name, one in self.context.members(response_body(exchange), "responses"):
+            known = self._ranges.get((cluster, name, one.get("partition_index", -1)))
+            if known is not None and not one.get("error_code"):
+                first, end = one.get("log_start_offset", -1), one.get("high_watermark", -1)
+                self._wanted -= end >= 0 and known.end < 0 and self._wanted > 0
+                known.first, known.end = max(first, known.first), end if end >= 0 else known.end
 
     def observations(self) -> Iterator[Observation]:
-        """By client: each partition with the offset and the range."""
         for client, _, case in self.cases:
             asked = [
                 _told(partition, offset, self._ranges.get(partition) or _Range())
@@ -159,13 +147,11 @@ def _told(partition: _Partition, offset: int, known: _Range) -> dict[str, str | 
 
 
 def _fetch_offsets(exchange: Exchange, context: Context) -> dict[tuple[str, int], int]:
-    """Positions in logs that a request names, by topic and partition; none of a request that lists bare partitions."""
-    body = exchange.request.body if exchange.request is not None else None
+    """Offsets that a request names, by topic and partition."""
     return {
-        (clipped(context.topic_of(topic)), one.get("partition", one.get("partition_index", -1))): offset
-        for topic in (body or {}).get("topics") or ()
-        for one in topic.get("partitions") or ()
-        if not isinstance(one, int) and isinstance(offset := one.get("fetch_offset", one.get("offset")), int)
+        (topic, field_number(one.get("partition", one.get("partition_index", -1)))): offset
+        for topic, one in context.members(request_body(exchange))
+        if isinstance(offset := one.get("fetch_offset", one.get("offset")), int)
     }
 
 

@@ -1,8 +1,7 @@
-"""Transactions that are left open: consumers with ``read_committed`` get nothing behind their first record.
+"""Transactions that are left open: consumers with ``read_committed`` get nothing behind their first record (KIP-98).
 
-A broker gives such consumers what lies before the last stable offset, the first offset of the oldest open transaction
-(KIP-98). So while one stays open, the high watermark goes on and the last stable offset does not. Which transaction it
-is shows in the producers' requests, where the capture has them.
+They get what lies before the last stable offset, the first offset of the oldest open transaction, which stands still
+while the high watermark goes on. The producers' requests show which transaction it is.
 """
 
 from __future__ import annotations
@@ -12,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kwiresniff.analysis.body_entities import is_transactional
-from kwiresniff.analysis.doctor.cause import Explanation, cause, told
+from kwiresniff.analysis.doctor.bodies import is_answered, request_body, response_body
+from kwiresniff.analysis.doctor.cause import Explanation, cause, symptoms, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
 from kwiresniff.analysis.doctor.observation import Observation, Observed, observation_of
@@ -20,20 +20,17 @@ from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.troubles.fencing import producer_of
 from kwiresniff.analysis.doctor.wording import clock, duration, listed, times
-from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of, request_place
 from kwiresniff.base.api_keys import ADD_PARTITIONS_TO_TXN, END_TXN, FETCH, INIT_PRODUCER_ID, PRODUCE
 from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Body, Exchange
-from kwiresniff.results.findings import scope_of
 
-#: A last stable offset that stands still for so long, while records come in behind it, is no transaction as usual.
+#: An open transaction holds the last stable offset for less.
 STUCK_NS = 10_000_000_000
-#: Transactions that last for so long make their readers wait longer than any fetch does by default, and how many of
-#: them are no chance.
+#: So many transactions that last for so long delay their readers more than a fetch waits by default.
 LONG_NS = 2_000_000_000
 OFTEN_LONG = 2
-#: What a producer is answered whose transaction is over.
+#: Answers to a producer whose transaction is over.
 OVER = frozenset({"INVALID_TXN_STATE", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"})
 #: Partitions and transactional producers that are remembered.
 MAX_PARTITIONS = 5_000
@@ -45,7 +42,7 @@ _Partition = tuple[str, str, int]
 
 @dataclass(slots=True, eq=False)
 class _Stable:
-    """A partition as Fetch responses show it: the last stable offset, since when, and how far the log goes on."""
+    """The last stable offset of a partition, since when it stands, and the high watermark."""
 
     case: Case
     offset: int = -1
@@ -55,7 +52,7 @@ class _Stable:
 
 @dataclass(slots=True, eq=False)
 class _Open:
-    """A transactional producer with the partitions of its open transaction, and the first offset it wrote to each."""
+    """A transactional producer with the partitions of its open transaction, and the first offset in each."""
 
     client: str
     name: str
@@ -67,12 +64,12 @@ class _Open:
 
 class OpenTransactions(Observer):
     """``transaction_open``: the last stable offset of partitions has stood still for 10 s at the end of the capture;
-    ``transactions_long``: a producer ended transactions that had lasted for 2 s or more, twice or more often, and
-    consumers of these partitions ask for committed records only.
+    ``transactions_long``: a producer ended two or more transactions of 2 s or more, and consumers of these partitions
+    ask for committed records only.
 
     Notes: ``clients`` that read there. Numbers: ``producer``, ``producer_id``, ``transactional_id``,
-    ``transaction_timeout_ms`` and ``began_ns`` of the transaction that holds them back, each None where that is not
-    known; whether its producer ``goes_on`` writing; ``partitions``, ``behind`` (with their offsets), ``longest_ns``.
+    ``transaction_timeout_ms`` and ``began_ns`` of the transaction, each None where not known; whether its producer
+    ``goes_on`` writing; ``partitions``, ``behind`` (with their offsets), ``longest_ns``.
     """
 
     kinds = ("transaction_open", "transactions_long")
@@ -89,23 +86,23 @@ class OpenTransactions(Observer):
         self._readers: dict[tuple[str, str], None] = {}  # topics with who reads what is committed of them
 
     def exchange(self, exchange: Exchange) -> None:
-        """What producers do with their transactions, and what Fetch responses show of the last stable offset."""
         if exchange.api_key in (FETCH, PRODUCE) and not is_transactional(exchange.request, exchange.api_key):
             return
         if exchange.api_key == FETCH:
             self._fetch(exchange)
             return
-        request = exchange.request.body if exchange.request is not None else None
-        response = exchange.response.body if exchange.response is not None else None
+        request, response = request_body(exchange), response_body(exchange)
         if not request or exchange.errors:
             return
         if exchange.api_key == INIT_PRODUCER_ID:
-            self._init(exchange, request, response or {})
+            name, producer_id = clipped(field_text(request.get("transactional_id"))), response.get("producer_id", -1)
+            if name and producer_id >= 0:
+                self._remember(producer_id, client_of(exchange), name, request.get("transaction_timeout_ms", 0))
         elif exchange.api_key == PRODUCE:
-            self._produce(exchange, request, response or {})
+            self._produce(exchange, request, response)
         elif exchange.api_key == ADD_PARTITIONS_TO_TXN:
             self._begin(request.get("producer_id", -1), place_of(exchange)[1])
-        elif response is not None:
+        elif is_answered(exchange):
             producer = self._producers.get(request.get("producer_id", -1))
             if producer is not None:
                 packet, ns = request_place(exchange)
@@ -118,12 +115,10 @@ class OpenTransactions(Observer):
                 producer.offsets.clear()
 
     def failure(self, exchange: Exchange) -> None:
-        """A producer that goes on with a transaction which its coordinator has aborted: that it took too long is told
-        with the error."""
+        """Notes a transaction that took longer than its timeout, which its coordinator has aborted."""
         if not any(name in OVER for _, _, name, _ in exchange.errors):
             return
-        body = exchange.request.body if exchange.request is not None else None
-        producer = self._producers.get(producer_of(body or {})[0])
+        producer = self._producers.get(producer_of(request_body(exchange))[0])
         if producer is None or not producer.began_ns:
             return
         lasted_ns, limit_ns = place_of(exchange)[1] - producer.began_ns, producer.timeout_ms * 1_000_000
@@ -133,20 +128,10 @@ class OpenTransactions(Observer):
                 f"{duration(limit_ns)}: the coordinator had aborted it"
             )
 
-    # -- producers ----------------------------------------------------------------------------------------------
-
-    def _init(self, exchange: Exchange, request: Body, response: Body) -> None:
-        name, producer_id = request.get("transactional_id"), response.get("producer_id", -1)
-        if not name or producer_id < 0:
-            return
-        self._remember(
-            producer_id, client_of(exchange), clipped(field_text(name)), request.get("transaction_timeout_ms", 0)
-        )
-
     def _remember(self, producer_id: int, client: str, name: str, timeout_ms: int) -> None:
-        known, room = producer_id in self._producers, len(self._producers) < MAX_PRODUCERS
-        if known or (room and self.context.budget.admit(8 * ENTRY_BYTES + text_bytes(client, name))):
-            self._producers[producer_id] = _Open(client, name, timeout_ms)
+        producers = self._producers
+        if producer_id in producers or self.context.has_room(producers, MAX_PRODUCERS, client, name, entries=8):
+            producers[producer_id] = _Open(client, name, timeout_ms)
 
     def _begin(self, producer_id: int, ns: int) -> _Open | None:
         producer = self._producers.get(producer_id)
@@ -160,42 +145,28 @@ class OpenTransactions(Observer):
         if not transactional_id:
             return
         cluster, ns = self.context.cluster.of(exchange.connection.broker), place_of(exchange)[1]
-        written = {
-            (self.context.topic_of(topic), one.get("index")): one.get("base_offset", -1)
-            for topic in response.get("responses") or ()
-            for one in topic.get("partition_responses") or ()
-        }
-        for topic, partition, batch in self._batches(request):
-            producer_id = batch.get("producer_id", -1)
-            if producer_id not in self._producers:  # it took its id before the capture began
-                self._remember(producer_id, client_of(exchange), clipped(field_text(transactional_id)), 0)
-            producer = self._begin(producer_id, ns)
-            if producer is not None and len(producer.offsets) < MAX_IN_TRANSACTION:
-                key = cluster, clipped(topic), partition
-                producer.offsets.setdefault(key, written.get((topic, partition), -1))
-
-    def _batches(self, request: Body) -> Iterator[tuple[str, int, Body]]:
-        """The batches of a Produce that are part of a transaction, with topic and partition."""
-        for topic in request.get("topic_data") or ():
-            for one in topic.get("partition_data") or ():
-                for batch in one.get("records") or ():
-                    if isinstance(batch, dict) and batch.get("is_transactional"):
-                        yield self.context.topic_of(topic), one.get("index", -1), batch
-
-    # -- readers ------------------------------------------------------------------------------------------------
+        answered = self.context.members(response, "responses", "partition_responses")
+        written = {(topic, one.get("index")): one.get("base_offset", -1) for topic, one in answered}
+        for topic, one in self.context.members(request, "topic_data", "partition_data"):
+            for batch in one.get("records") or ():
+                if not isinstance(batch, dict) or not batch.get("is_transactional"):
+                    continue
+                producer_id, index = batch.get("producer_id", -1), one.get("index", -1)
+                if producer_id not in self._producers:  # it took its id before the capture began
+                    self._remember(producer_id, client_of(exchange), clipped(field_text(transactional_id)), 0)
+                producer = self._begin(producer_id, ns)
+                if producer is not None and len(producer.offsets) < MAX_IN_TRANSACTION:
+                    producer.offsets.setdefault((cluster, topic, index), written.get((topic, index), -1))
 
     def _fetch(self, exchange: Exchange) -> None:
-        request, response = exchange.request, exchange.response
-        if request is None or response is None:
+        if exchange.response is None:
             return
         cluster, (packet, ns) = self.context.cluster.of(exchange.connection.broker), place_of(exchange)
         self._read_ns = max(self._read_ns, ns)
-        for topic in (response.body or {}).get("responses") or ():
-            name = clipped(self.context.topic_of(topic))
-            for one in topic.get("partitions") or ():
-                if not one.get("error_code"):
-                    key = cluster, name, one.get("partition_index", -1)
-                    self._move_stable(key, one, packet, ns, client_of(exchange))
+        for name, one in self.context.members(response_body(exchange), "responses"):
+            if not one.get("error_code"):
+                key = cluster, name, one.get("partition_index", -1)
+                self._move_stable(key, one, packet, ns, client_of(exchange))
 
     def _move_stable(self, key: _Partition, part: Body, packet: int, ns: int, client: str) -> None:
         stable = self._stable.of(key)
@@ -212,13 +183,10 @@ class OpenTransactions(Observer):
             stable.case.note("clients", [client])
 
     def _stands_ns(self, stable: _Stable) -> int:
-        """How long it has not moved although there is more behind it; a response has a partition when that changes."""
+        """How long it has stood still with records behind it."""
         return self._read_ns - stable.since_ns if stable.offset < stable.high_watermark else 0
 
-    # -- what is said -------------------------------------------------------------------------------------------
-
     def observations(self) -> Iterator[Observation]:
-        """By the transaction that holds the partitions back, or all together where that is not known."""
         held: dict[int, list[_Partition]] = {}
         for key, stable in self._stable.items():
             if self._stands_ns(stable) >= STUCK_NS:
@@ -296,7 +264,7 @@ def open_transaction(one: Observation, observed: Observed, context: Context) -> 
         subject=subject,
         severity="info" if goes_on else "warning" if producer is None else "error",
         numbers={**{name: numbers[name] for name in shown}, "readers": one.noted("clients")},
-        explains={"invalid_txn_state": scope_of("client", [producer] if producer is not None else [])},
+        explains=symptoms("client", [producer] if producer is not None else [], "invalid_txn_state"),
     )
 
 
