@@ -18,7 +18,7 @@ from kwiresniff.model import Segment
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The capture files to copy from, in order, with ``decode_as`` rules, ``names`` of addresses and ``key_lines`` of TLS.
+    """The capture files to copy from, in order, with ``decode_as`` rules, ``names`` of addresses and ``key_lines``.
 
     ``on_read`` is called with the bytes of all files that have been read so far.
     """

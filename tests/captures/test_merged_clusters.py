@@ -94,7 +94,7 @@ def told_by(segments: Iterable[Segment]) -> set[str]:
     for event in Analyzer(Needs("bodies", digests=True)).analyze(segments):
         if isinstance(event, Exchange):
             clusters.of(event)
-    return {clusters.id_at(address) for address in clusters.addresses()}
+    return {clusters.id_of(clusters.node_at(address)) for address in clusters.addresses()}
 
 
 def pairs() -> list[Any]:
