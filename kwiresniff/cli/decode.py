@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from kwiresniff.cli.click_commands import ParamType, remember_traceback
-from kwiresniff.cli.notations import NAMES, NOTATIONS, NotationError, lines_beside, readings
+from kwiresniff.cli.dumps import NotationError, lines_beside
+from kwiresniff.cli.notations import NAMES, NOTATIONS, readings
 from kwiresniff.cli.options import MAX_DECOMPRESSED
 from kwiresniff.cli.outcomes import FAILED, one_line
 from kwiresniff.codec.record_limits import decompress_always
