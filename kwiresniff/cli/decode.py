@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from kwiresniff.cli.click_commands import ParamType, remember_traceback
-from kwiresniff.cli.notations import NAMES, NOTATIONS, NotationError, lines_beside, readings
-from kwiresniff.cli.options import MAX_DECOMPRESSED_HELP, SizeType
+from kwiresniff.cli.dumps import NotationError, lines_beside
+from kwiresniff.cli.notations import NAMES, NOTATIONS, readings
+from kwiresniff.cli.options import MAX_DECOMPRESSED
 from kwiresniff.cli.outcomes import FAILED, one_line
 from kwiresniff.codec.record_limits import decompress_always
 from kwiresniff.errors import DecodeError, KwiresniffError, SchemaError
@@ -68,7 +69,7 @@ class _Api(ParamType):
 )
 @click.option("-o", "output", type=click.Choice(["tree", "json"]), default="tree", show_default=True)
 @click.option("--show-secrets", is_flag=True, help="Print SASL, SCRAM, token and config secrets too.")
-@click.option("--max-decompressed", type=SizeType(), metavar="SIZE", help=MAX_DECOMPRESSED_HELP)
+@MAX_DECOMPRESSED
 @click.option("-v", "verbose", count=True, callback=remember_traceback, help="Offsets and headers; -vv bytes too.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colours.")
 def command(

@@ -17,10 +17,6 @@ from kwiresniff.export.encode import json_text
 from kwiresniff.export.output import Output
 from kwiresniff.export.writers import WRITERS, Writer
 from kwiresniff.model import Direction, Dissection, Event, Exchange, Problem
-from kwiresniff.render.decoded_values import show_decoded
-from kwiresniff.render.summary import SummaryWriter
-from kwiresniff.render.tree import TreeWriter
-from kwiresniff.session.annotation import dissect_message
 
 if TYPE_CHECKING:
     from kwiresniff.capture.live import LiveCapture
@@ -105,6 +101,8 @@ def _drawing(form: str, source: EventSource, screen: Screen) -> Callable[[Exchan
     out, width, color = screen.out, screen.width, screen.color
     if form == "tree":
         return tree_of(source, out, width, color)
+    from kwiresniff.render.summary import SummaryWriter
+
     return SummaryWriter(out, width, color, files=source.files, topic_name=source.topic_name).text
 
 
@@ -112,6 +110,8 @@ def tree_of(source: EventSource, out: TextIO, width: int | None, color: bool) ->
     """A function that draws an exchange as a tree for a stream like ``out``, in UTF-8, with what plugins and redaction
     make of it.
     """
+    from kwiresniff.render.tree import TreeWriter
+
     options, topics = source.options, source.analyzer.topics
     tree = TreeWriter(out, width, color, options.verbose, files=source.files, topic_name=topics.name)
 
@@ -124,6 +124,9 @@ def tree_of(source: EventSource, out: TextIO, width: int | None, color: bool) ->
 
 def dissection_of(source: EventSource, exchange: Exchange, which: Direction, *, folded: bool) -> Dissection | None:
     """The nodes of a message, with what plugins and redaction make of them; see ``dissect_message``."""
+    from kwiresniff.render.decoded_values import show_decoded
+    from kwiresniff.session.annotation import dissect_message
+
     options, topics, redactor = source.options, source.analyzer.topics, source.redactor
     message = exchange.request if which == "request" else exchange.response
     dissection = dissect_message(exchange, which, topics, show_secrets=options.show_secrets, folded=folded)

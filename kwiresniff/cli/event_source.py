@@ -42,21 +42,16 @@ def _redactor(options: ReadOptions) -> Redactor | None:
 class EventSource:
     """One pass over the captures, or over a source of segments that is open already.
 
-    Everything that can be wrong with the command line or the files is raised here, before anything is printed.
-    Call ``read`` once; the counts are final when it returns. ``exchanges`` counts what was found, ``shown`` what
-    came through the filter and the limits, ``problems`` everything that was wrong, inside exchanges too.
-    ``encrypted`` counts the TLS connections that could not be looked into. ``captures`` are what is read, ``files`` the
-    capture files in reading order, ``names`` those of addresses; ``analyzer`` is what the events come from, and
-    ``topic_name`` tells the name of a topic id as far as the captures have shown it.
-    ``needs`` are the command's; bodies come as text, digests or in part only if no option looks into them. ``screen``
-    says that the command prints exchange by exchange, so that a progress bar on the same terminal would be in the way.
-    ``on_event``, when it is set, gets every event before the sink of ``read`` does, and ``on_buffer`` is called before
-    more is read. ``clusters`` are learned from all
-    exchanges, wanted or not, and events wait for that (``identity.held_events``), where the command needs them. With
-    ``all_views`` a connection that is in the captures more than once is given more than once, for a command that shows
-    what is there. With ``payloads`` it says what plugins find wrong with keys and values, so records are decoded where
-    there are value decoders. ``witness`` is called with every event before it is known what is wanted. ``plugins`` are
-    those that are loaded already. With ``wait``, captures that grow are followed (see ``CaptureSet``).
+    Mistakes in the command line or the files are raised here, before anything is printed. Call ``read`` once; the
+    counts are final when it returns. ``captures`` are read, ``files`` are the capture files in reading order, ``names``
+    the names of addresses, ``analyzer`` gives the events, ``topic_name`` the names of topic ids seen so far.
+
+    ``needs`` are those of the command; options may raise them. With ``screen`` the command prints exchange by exchange,
+    where a progress bar would be in the way. With ``all_views`` a connection that is in the captures more than once is
+    given more than once. With ``payloads`` records are decoded for value decoders of plugins. ``witness`` is called
+    with every event before the filter, ``on_event`` with every event behind it, ``on_buffer`` before more is read.
+    With ``wait``, captures that grow are followed (see ``CaptureSet``). ``clusters`` are learned from all exchanges
+    where the command needs them; events wait for that (``identity.held_events``).
     """
 
     def __init__(

@@ -137,22 +137,46 @@ class ReadOptions(NamedTuple):
         return PluginOptions(self.schemas, self.value_format)
 
 
-#: Help texts that several commands share.
+def _shared(*flags: str, **settings: Any) -> Callable[[_Work], _Work]:
+    return click.option(*flags, cls=SharedOption, **settings)
+
+
 SCHEMAS_HELP = "Decode keys and values by the schemas of a folder, a file or a registry's URL; may be repeated."
-VALUE_FORMAT_HELP = (
-    "Decode them by [TOPIC[/key]=]FORMAT[:SCHEMA], or auto: what says itself what it is; may be repeated."
+#: Options that commands without captures have, too.
+SCHEMAS = _shared("--schemas", multiple=True, metavar="PLACE", help=SCHEMAS_HELP)
+VALUE_FORMAT = _shared(
+    "--value-format",
+    multiple=True,
+    metavar="RULE",
+    help="Decode them by [TOPIC[/key]=]FORMAT[:SCHEMA], or auto: what says itself what it is; may be repeated.",
 )
-PLUGIN_HELP = "A Python file with plugin hooks, or a folder of them; may be repeated."
-MAX_DECOMPRESSED_HELP = "Read so many decompressed bytes of each message, however few it has itself  [default: 64KiB]."
+PLUGIN = _shared(
+    "--plugin",
+    multiple=True,
+    metavar="PATH",
+    help="A Python file with plugin hooks, or a folder of them; may be repeated.",
+)
+MAX_DECOMPRESSED = _shared(
+    "--max-decompressed",
+    type=SizeType(),
+    metavar="SIZE",
+    help="Read so many decompressed bytes of each message, however few it has itself  [default: 64KiB].",
+)
+DECODE_AS = _shared(
+    "-d",
+    "--decode-as",
+    type=DecodeAsType(),
+    multiple=True,
+    metavar="RULE",
+    help="What packets hold, like udp.port==8473,vxlan or link_type==147,ethernet; may be repeated.",
+)
+REDACT = _shared("--redact", is_flag=True, help="Records and errors' texts as length and keyed hash.")
+REDACT_KEY_FILE = _shared("--redact-key-file", metavar="FILE", help="File with that key, which nobody else sees.")
 
 
 def form_option(forms: Sequence[str], default: str = "table", text: str | None = None) -> Callable[[_Work], _Work]:
     """The option ``-o`` of a command that has these forms of output."""
     return click.option("-o", "form", type=click.Choice(forms), default=default, show_default=True, help=text)
-
-
-def _shared(*flags: str, **settings: Any) -> Callable[[_Work], _Work]:
-    return click.option(*flags, cls=SharedOption, **settings)
 
 
 def _port_option(text: str) -> Callable[[_Work], _Work]:
@@ -183,35 +207,23 @@ _OF_FILES = (
 #: Options for capture files and live captures.
 _OF_TRAFFIC = (
     _shared("-Y", "--filter", metavar="EXPR", help="Only exchanges like 'api == Fetch and latency > 100ms'."),
-    _shared(
-        "-d",
-        "--decode-as",
-        type=DecodeAsType(),
-        multiple=True,
-        metavar="RULE",
-        help="What packets hold, like udp.port==8473,vxlan or link_type==147,ethernet; may be repeated.",
-    ),
+    DECODE_AS,
     _shared("--keylog", metavar="FILE", help="TLS keys (SSLKEYLOGFILE format) to decrypt with."),
     _shared("--topics", metavar="FILE", help="Names of topic ids, as kafka-topics --describe prints them."),
     _shared("--hosts", metavar="FILE", help="Names and zones of addresses, in the format of /etc/hosts."),
     _shared("--limit", type=click.IntRange(1), metavar="N", help="Stop after N exchanges."),
-    _shared("--max-decompressed", type=SizeType(), metavar="SIZE", help=MAX_DECOMPRESSED_HELP),
-    _shared(
-        "--plugin",
-        multiple=True,
-        metavar="PATH",
-        help=PLUGIN_HELP,
-    ),
-    _shared("--schemas", multiple=True, metavar="PLACE", help=SCHEMAS_HELP),
-    _shared("--value-format", multiple=True, metavar="RULE", help=VALUE_FORMAT_HELP),
-    _shared("--redact", is_flag=True, help="Records and errors' texts as length and keyed hash."),
+    MAX_DECOMPRESSED,
+    PLUGIN,
+    SCHEMAS,
+    VALUE_FORMAT,
+    REDACT,
     _shared(
         "--redact-key",
         envvar="KWIRESNIFF_REDACT_KEY",
         metavar="TEXT",
         help="Key of those hashes; random without it. Other users see it (ps).",
     ),
-    _shared("--redact-key-file", metavar="FILE", help="File with that key, which nobody else sees."),
+    REDACT_KEY_FILE,
     _shared("--show-secrets", is_flag=True, help="Print SASL, SCRAM, token and config secrets too."),
     _shared("--strict", is_flag=True, help="Exit with 1 when there was any problem."),
     _shared("-q", "quiet", is_flag=True, help="No problems on stderr."),

@@ -16,12 +16,13 @@ from kwiresniff.base.current_folder import outside_current_folder
 from kwiresniff.capture.topic_file import read_topic_file
 from kwiresniff.cli.click_commands import remember_traceback
 from kwiresniff.cli.options import (
-    MAX_DECOMPRESSED_HELP,
+    DECODE_AS,
+    MAX_DECOMPRESSED,
+    REDACT,
+    REDACT_KEY_FILE,
     SCHEMAS_HELP,
-    VALUE_FORMAT_HELP,
-    DecodeAsType,
+    VALUE_FORMAT,
     DurationType,
-    SizeType,
     gathered,
     with_options,
 )
@@ -169,22 +170,15 @@ _DECODING = (
         help="Names of topic ids, as kafka-topics --describe prints them; workers must see it.",
     ),
     click.option("--port", type=click.IntRange(1, 65535), multiple=True, help="A port brokers listen on: a hint."),
-    click.option(
-        "-d",
-        "--decode-as",
-        metavar="RULE",
-        multiple=True,
-        type=DecodeAsType(),
-        help="What packets hold, like udp.port==8473,vxlan or link_type==147,ethernet; may be repeated.",
-    ),
-    click.option("--redact", is_flag=True, help="Records and errors' texts as length and keyed hash."),
+    DECODE_AS,
+    REDACT,
     click.option(
         "--redact-key",
         metavar="TEXT",
         envvar="KWIRESNIFF_REDACT_KEY",
         help="Key of those hashes. Other users see it (ps).",
     ),
-    click.option("--redact-key-file", metavar="FILE", help="File with that key, which nobody else sees."),
+    REDACT_KEY_FILE,
     click.option(
         "--plugin",
         metavar="PATH",
@@ -192,8 +186,8 @@ _DECODING = (
         help="A Python file with plugin hooks, or a folder; workers must see it. May be repeated.",
     ),
     click.option("--schemas", metavar="PLACE", multiple=True, help=f"{SCHEMAS_HELP[:-1]}. Workers must see it."),
-    click.option("--value-format", metavar="RULE", multiple=True, help=VALUE_FORMAT_HELP),
-    click.option("--max-decompressed", type=SizeType(), metavar="SIZE", help=MAX_DECOMPRESSED_HELP),
+    VALUE_FORMAT,
+    MAX_DECOMPRESSED,
 )
 _OUTPUT = (
     click.option("-q", "quiet", is_flag=True, help="No summary on stderr."),

@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from kwiresniff.cli.options import PLUGIN_HELP, SCHEMAS_HELP, VALUE_FORMAT_HELP
+from kwiresniff.cli.options import PLUGIN, SCHEMAS, VALUE_FORMAT
 from kwiresniff.export.encode import json_line
 from kwiresniff.plugins.hooks import PluginOptions
 from kwiresniff.plugins.loading import ENTRY_POINTS, load_plugins
@@ -15,14 +15,9 @@ from kwiresniff.render.terminal import console
 
 
 @click.command("plugins")
-@click.option(
-    "--plugin",
-    metavar="PATH",
-    multiple=True,
-    help=PLUGIN_HELP,
-)
-@click.option("--schemas", metavar="PLACE", multiple=True, help=SCHEMAS_HELP)
-@click.option("--value-format", metavar="RULE", multiple=True, help=VALUE_FORMAT_HELP)
+@PLUGIN
+@SCHEMAS
+@VALUE_FORMAT
 @click.option("-o", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def command(plugin: tuple[str, ...], schemas: tuple[str, ...], value_format: tuple[str, ...], form: str) -> int:
     """What is loaded, from where, and what it adds."""

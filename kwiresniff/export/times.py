@@ -11,25 +11,14 @@ _DAY_S = DAY_NS // SECOND_NS
 
 
 @lru_cache(maxsize=64)
-def _day_text(day: int) -> str | None:
-    try:
-        return date.fromordinal(EPOCH_ORDINAL + day).isoformat()
-    except (ValueError, OverflowError):
-        return None
-
-
-@lru_cache(maxsize=64)
 def _seconds_text(seconds: int) -> str | None:
     """The part up to the decimal point. Packets come in time order, so the same second is asked for over and over."""
-    day = seconds // _DAY_S
-    text = _day_text(day)
-    if text is None:
+    day, second = divmod(seconds, _DAY_S)
+    try:
+        text = date.fromordinal(EPOCH_ORDINAL + day).isoformat()
+    except (ValueError, OverflowError):
         return None
-    second = seconds - day * _DAY_S
-    hour, minute = second // 3600, second // 60 % 60
-    # Digits with zeros before them: a third of what a format takes.
-    digits = str(1_000_000 + hour * 10_000 + minute * 100 + second % 60)
-    return f"{text}T{digits[1:3]}:{digits[3:5]}:{digits[5:7]}."
+    return f"{text}T{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}."
 
 
 def rfc3339(timestamp_ns: int) -> str | None:

@@ -7,7 +7,7 @@ of escaped characters, never markup.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kwiresniff.render import format_units
@@ -105,7 +105,7 @@ def stats_table(
     total = []
     if len(rows) > 1 and _SEVERAL.isdisjoint(by):
         # An exchange about two topics is in two rows: the sum would be wrong.
-        total = [_Line(("total", *[""] * (len(by) - 1)), _totals(rows), "ident")]
+        total = [_Line(("total", *[""] * (len(by) - 1)), _count_cells(lambda name: _total(rows, name)), "ident")]
     drawn = aligned(_columns(by, [*lines, *total] or [_Line(("",) * len(by), {})]), width, glyphs.ellipsis)
     full = sum([cells(text) for _, text in drawn[0]])
     shown = {text.strip() for _, text in drawn[0]}
@@ -149,7 +149,14 @@ def _row_lines(row: StatRow, glyphs: Glyphs, scale: tuple[int, ...], width: int)
         called = {by: " ".join([escape(one.name) for one in names]) for by, names in row.names}
         keys = tuple([f"{key} {called[by]}" if by in called else key for by, key in zip(row.by, keys, strict=True)])
     lines = [
-        _Line(keys, {**_count_cells(row), **_sum_cells(row, glyphs), **_latency_cells(row.latency, glyphs, scale)})
+        _Line(
+            keys,
+            {
+                **_count_cells(lambda name: _total([row], name)),
+                **_sum_cells(row, glyphs),
+                **_latency_cells(row.latency, glyphs, scale),
+            },
+        )
     ]
     for reason, summary in parts_of_waits(row):
         waits = (f"{_WAIT_MARK}{escape(reason)}", *[""] * (len(keys) - 1))
@@ -158,17 +165,26 @@ def _row_lines(row: StatRow, glyphs: Glyphs, scale: tuple[int, ...], width: int)
     return lines
 
 
-def _count_cells(row: StatRow) -> dict[str, str]:
+def _count_cells(counts: Callable[[str], int]) -> dict[str, str]:
+    """The cells of everything that can be added up, of a row or of all; percentiles cannot."""
+
+    def number(name: str) -> str:
+        return f"{counts(name):,}" if counts(name) else ""
+
     return {
-        "count": f"{row.count:,}",
-        "errors": f"{row.errors:,}" if row.errors else "",
-        "unanswered": f"{row.unanswered:,}" if row.unanswered else "",
-        "negotiation": f"{row.negotiation:,}" if row.negotiation else "",
-        "request": format_units.size(row.request_bytes),
-        "response": format_units.size(row.response_bytes),
-        "produced": f"{row.request_records:,}" if row.request_records else "",
-        "fetched": f"{row.response_records:,}" if row.response_records else "",
+        "count": f"{counts('count'):,}",
+        "errors": number("errors"),
+        "unanswered": number("unanswered"),
+        "negotiation": number("negotiation"),
+        "request": format_units.size(counts("request_bytes")),
+        "response": format_units.size(counts("response_bytes")),
+        "produced": number("request_records"),
+        "fetched": number("response_records"),
     }
+
+
+def _total(rows: Sequence[StatRow], name: str) -> int:
+    return sum([getattr(row, name) or 0 for row in rows])
 
 
 def _sum_cells(row: StatRow, glyphs: Glyphs) -> dict[str, str]:
@@ -181,30 +197,6 @@ def _sum_cells(row: StatRow, glyphs: Glyphs) -> dict[str, str]:
         for name, one in parts
         if one is not None
     }
-
-
-def _totals(rows: Sequence[StatRow]) -> dict[str, str]:
-    """Everything that can be added up; percentiles cannot."""
-    count = sum([row.count for row in rows])
-    errors = sum([row.errors for row in rows])
-    unanswered = sum([row.unanswered for row in rows])
-    request = sum([row.request_bytes for row in rows])
-    response = sum([row.response_bytes for row in rows])
-    negotiation = sum([row.negotiation for row in rows])
-    whole = StatRow(
-        (),
-        (),
-        count,
-        errors,
-        unanswered,
-        request,
-        response,
-        None,
-        negotiation=negotiation,
-        request_records=sum([row.request_records or 0 for row in rows]),
-        response_records=sum([row.response_records or 0 for row in rows]),
-    )
-    return _count_cells(whole)
 
 
 def _latency_cells(latency: LatencySummary | None, glyphs: Glyphs, scale: tuple[int, ...]) -> dict[str, str]:

@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.cli import notations
-from kwiresniff.cli.notations import NotationError, readings
+from kwiresniff.cli import dumps, notations
+from kwiresniff.cli.dumps import NotationError
+from kwiresniff.cli.notations import readings
 from tests.support.command import Run
 
 CAPTURES = Path(__file__).resolve().parents[2] / "captures"
@@ -262,7 +263,7 @@ def lines_run(text: str) -> int:
 
     def trace(frame: FrameType, event: str, _: object) -> Any:
         nonlocal lines
-        if frame.f_code.co_filename != notations.__file__:
+        if frame.f_code.co_filename not in (dumps.__file__, notations.__file__):
             return None
         lines += event == "line"
         return trace

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kwiresniff.analysis.filter.fields import Field, Getter, body_field, fields, unknown_step
+from kwiresniff.analysis.filter.fields import Field, Getter, Values, body_field, fields, unknown_step
 from kwiresniff.analysis.filter.literals import Test, asked_name, is_null, test
 from kwiresniff.analysis.filter.parser import TEXT_OPERATORS, AllOf, Comparison, Not, Tree, parse
 from kwiresniff.analysis.filter.record_fields import RECORD_NAMES, record_field
@@ -108,8 +108,8 @@ class _Compiler:
             early, final = self.compile(tree.part)
             return _not(early), _not(final)
         parts = [self.compile(part) for part in tree.parts]
-        join = _all if isinstance(tree, AllOf) else _any
-        return join([early for early, _ in parts]), join([final for _, final in parts])
+        decisive = not isinstance(tree, AllOf)
+        return _joined([early for early, _ in parts], decisive), _joined([final for _, final in parts], decisive)
 
     def _comparison(self, comparison: Comparison) -> tuple[Verdict, Verdict]:
         name = comparison.field.text
@@ -128,7 +128,7 @@ class _Compiler:
         decide: Callable[[Getter], Verdict]
         sessions: Verdict | None = None
         if operator.text == "exists":
-            decide = _truth
+            decide = _decider(any)
             self._need(field.depth)
         else:
             null = operator.text in ("==", "!=", "in") and any(is_null(literal) for literal in literals)
@@ -146,7 +146,7 @@ class _Compiler:
             self._need(_outcome_depth(values) if is_outcome else field.depth)
         early, final = decide(field.early), decide(field.final)
         if sessions is not None and field.named is not None:
-            final = _any([decide(field.named), sessions])
+            final = _joined([decide(field.named), sessions], True)
         if field.kind == "outcome":
             early = _settled(field.early, decide)
         if operator.text == "!=":
@@ -161,45 +161,32 @@ def _never(value: Any) -> bool:
     return False
 
 
-def _some(one: Test) -> Callable[[Getter], Verdict]:
-    """True when any value passes."""
+def _decider(passes: Callable[[Values], bool]) -> Callable[[Getter], Verdict]:
+    """Makes verdicts of getters: whether their values pass, None where they are not known."""
 
     def decide(get: Getter) -> Verdict:
         def verdict(exchange: Exchange) -> bool | None:
             values = get(exchange)
-            if values is None:
-                return None
-            return any(map(one, values))
+            return None if values is None else passes(values)
 
         return verdict
 
     return decide
+
+
+def _some(one: Test) -> Callable[[Getter], Verdict]:
+    """True when any value passes."""
+    return _decider(lambda values: any(map(one, values)))
 
 
 def _some_or_none(one: Test) -> Callable[[Getter], Verdict]:
     """True when any value passes or there is no value."""
-
-    def decide(get: Getter) -> Verdict:
-        def verdict(exchange: Exchange) -> bool | None:
-            values = get(exchange)
-            return None if values is None else not values or any(map(one, values))
-
-        return verdict
-
-    return decide
+    return _decider(lambda values: not values or any(map(one, values)))
 
 
 def _null_or(one: Test) -> Test:
     """True for no value in a record, too."""
     return lambda value: value is None or one(value)
-
-
-def _truth(get: Getter) -> Verdict:
-    def verdict(exchange: Exchange) -> bool | None:
-        values = get(exchange)
-        return None if values is None else any(values)
-
-    return verdict
 
 
 def _settled(possible: Getter, decide: Callable[[Getter], Verdict]) -> Verdict:
@@ -225,27 +212,15 @@ def _not(part: Verdict) -> Verdict:
     return verdict
 
 
-def _all(parts: list[Verdict]) -> Verdict:
+def _joined(parts: list[Verdict], decisive: bool) -> Verdict:
+    """The verdict of several parts: ``decisive`` as soon as one has it, else None where one is not known."""
+
     def verdict(exchange: Exchange) -> bool | None:
-        result: bool | None = True
+        result: bool | None = not decisive
         for part in parts:
             found = part(exchange)
-            if found is False:
-                return False
-            if found is None:
-                result = None
-        return result
-
-    return verdict
-
-
-def _any(parts: list[Verdict]) -> Verdict:
-    def verdict(exchange: Exchange) -> bool | None:
-        result: bool | None = False
-        for part in parts:
-            found = part(exchange)
-            if found is True:
-                return True
+            if found is decisive:
+                return decisive
             if found is None:
                 result = None
         return result
