@@ -31,8 +31,8 @@ from kwiresniff.session import problems
 from kwiresniff.session.connection import ConnectionAnalyzer
 from kwiresniff.session.connection_table import ConnectionTable
 from kwiresniff.session.decode import BodyDecoder
-from kwiresniff.session.endpoint import Endpoint
 from kwiresniff.session.fetch_sessions import FetchSessions
+from kwiresniff.session.flow_table import Endpoint
 from kwiresniff.session.services import NONE_EARLY, SECRETS_LATE_NS, ConnectionServices
 from kwiresniff.session.shallow import ShallowReader
 from kwiresniff.session.topic_ids import MAX_TOPIC_NAMES, TopicNameTable
