@@ -22,6 +22,7 @@ from pathlib import Path
 from kwiresniff.model import Connection, Exchange, Problem, Segment
 from kwiresniff.session import Analyzer
 from tests.support.conversation import Wire, api_versions_v0, api_versions_v0_response, heartbeat, heartbeat_response
+from tests.support.events import process
 
 HOUR_S = 3600
 LIFE_S = 2.0
@@ -105,7 +106,7 @@ def main() -> int:
                 print(f"minute {len(marks)}: {marks[-1] / 1e6:.1f} MB, {sum(said.values())} events", flush=True)
             yield segment
 
-    for event in analyzer.process(watched()):
+    for event in process(analyzer, watched()):
         kind = (
             event.outcome
             if isinstance(event, Exchange)
