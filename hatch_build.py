@@ -151,7 +151,6 @@ COMPILED = (
     "kwiresniff/session/decode.py",
     "kwiresniff/session/delays.py",
     "kwiresniff/session/detection.py",
-    "kwiresniff/session/endpoint.py",
     "kwiresniff/session/error_codes.py",
     "kwiresniff/session/fetch_sessions.py",
     "kwiresniff/session/flow_table.py",

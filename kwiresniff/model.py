@@ -452,11 +452,8 @@ Event: TypeAlias = Exchange | Connection | Problem | ConnectionAttempt
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Sink:
-    """Receives what an analyzer finds; ignores what it has no method for.
-
-    Each method is called at the end of the segment that completed the exchange, or ended the connection, with the names
-    known then, in the order of completion. An exchange may be changed by the sinks before this one, and is dropped
-    when the last sink has returned: whoever keeps one keeps its frames.
+    """Receives what an analyzer finds, at the end of the segment that completed it, with the names known then. An
+    exchange may be changed by earlier sinks, and is dropped after the last: keeping one keeps its frames.
     """
 
     def on_exchange(self, exchange: Exchange) -> None:

@@ -83,12 +83,9 @@ class Reading:
         return self.analyzer.topics.name(topic_id)
 
     def chain(self, sink: Sink, clusters: Clusters, *, all_views: bool = False) -> Sink:
-        """The sinks in front of ``sink``, in the order in which events pass them.
-
-        What must see every event, whatever the user has asked for, stands before ``Narrowed``; what must not see
-        records in plain stands behind ``Redacted``. ``Copies`` stands behind ``Narrowed``: of two views of a connection
-        the one is shown that was asked for. Values are decoded before the filter where it looks at what they are
-        decoded to, with what is known of their cluster in ``clusters``.
+        """The sinks in front of ``sink``. What must see every event stands before ``Narrowed``, what must not see
+        records in plain behind ``Redacted``; ``Copies`` behind ``Narrowed`` shows the view that was asked for. Values
+        are decoded before the filter where it looks at them, by what ``clusters`` knows.
         """
         plugins, topic_name = self.plugins, self.topic_name
         decodes_first = self._decodes and self.filter is not None and self.filter.reads_decoded

@@ -35,11 +35,9 @@ class Unacknowledged(NamedTuple):
 
 
 class ConnectionAttempt(NamedTuple):
-    """A TCP connection that was never established: its SYN was refused with a RST, or not answered.
-
-    ``client`` and ``server`` are ``ip:port`` texts; whether the server is a broker, nobody has said. ``syns`` counts
-    the SYNs, of which the first is ``packet`` and has the sequence number ``seq``, -1 where that is not known;
-    ``last_ns`` is the time of the last packet.
+    """A TCP connection that was refused with a RST, or not answered. ``client`` and ``server`` are ``ip:port`` texts;
+    ``syns`` counts the SYNs, the first in ``packet`` with the sequence number ``seq`` (-1 if unknown); ``last_ns`` is
+    the time of the last packet.
     """
 
     client: str

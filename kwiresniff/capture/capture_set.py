@@ -47,12 +47,9 @@ class CaptureSet:
         tls_secrets: TlsSecrets | None = None,
         wait: Callable[[], None] | None = None,
     ) -> None:
-        """``streams`` are the inputs that are open already, by path, because they cannot be opened twice.
-
-        ``first_index`` is the index that packet references carry for the first file. ``choices`` are the user's, of how
-        packets are decoded. Names of addresses that captures have are added to ``names``. A live
-        capture (``capture.spooled``) is read as far as it has come; with ``wait``, which is called meanwhile, to its
-        end.
+        """``streams`` are the inputs already open, by path; ``first_index`` is the first file's index in packet
+        references. ``choices`` are the user's; ``names`` get the addresses' names in captures. A live capture
+        (``capture.spooled``) is read as far as it goes, or with ``wait``, called meanwhile, to its end.
         """
         self.files = [_name(one.path) for one in inputs]
         self.problems = problems
@@ -232,13 +229,11 @@ def open_captures(
     tls_secrets: TlsSecrets | None = None,
     wait: Callable[[], None] | None = None,
 ) -> CaptureSet:
-    """Find and check the captures that ``paths`` name: files, folders, patterns, ``-`` for ``stdin``.
+    """Finds and checks captures: files, folders, patterns, ``-`` for ``stdin``; orders them by their first packets.
 
-    Several files are put in the order of their first packets; packet references count them from ``first_index`` on.
-    What cannot be read as a capture is a problem ``capture_unreadable``, and when nothing else was named a
-    CaptureError, one line; files in a folder that are no captures are passed over. ``decode_as`` are rules of
-    ``capture.decode_as``. Names of addresses that captures have are added to ``names``, TLS keys to ``tls_secrets``.
-    ``wait`` is that of ``CaptureSet``.
+    References count files from ``first_index``. An unreadable one is a problem ``capture_unreadable``, or a
+    CaptureError when nothing else was named; other files in folders are passed over. ``decode_as`` are rules; ``names``
+    and ``tls_secrets`` get those of the captures; ``wait`` is that of ``CaptureSet``.
     """
     inputs: list[tuple[float, Input]] = []
     streams: dict[str, Stream] = {}

@@ -69,11 +69,8 @@ def _reader(file: BinaryIO) -> Callable[[int], bytes | None]:
 
 
 class Stream:
-    """Decompressed bytes in order.
-
-    ``name`` is what the user calls it. ``compression`` names the compression that was taken off, or is empty.
-    ``ending`` is empty until the bytes end, and after that unless they end because the input is damaged: then
-    it says in half a sentence how. ``piece_bytes`` are asked for at a time.
+    """Decompressed bytes in order. ``name`` is the user's, ``compression`` what was taken off, ``ending`` how a damaged
+    input ended, in half a sentence; ``piece_bytes`` are asked for at a time.
     """
 
     def __init__(self, name: str, file: BinaryIO, *, owned: bool = True) -> None:

@@ -14,11 +14,9 @@ STANDARD_INPUT = "-"
 
 
 class Input(NamedTuple):
-    """One file to be read; ``path`` is ``-`` for standard input.
-
-    ``size_bytes`` is None for standard input, FIFOs and devices: those can be read only once. ``identity`` is
-    the same for two names of one file. ``folder`` is the folder the user named that the file lies in, empty for
-    a file the user named, which must be a capture.
+    """One file to be read; ``path`` is ``-`` for standard input. ``size_bytes`` is None for what can be read once only.
+    ``identity`` is the same for two names of one file. ``folder`` is the named one it lies in, empty for a named file,
+    which must be a capture.
     """
 
     path: str

@@ -10,11 +10,8 @@ from kwiresniff.model import Problem, Segment, SegmentList, SegmentSink
 
 
 class SegmentSource(Protocol):
-    """Iterates over TCP segments, once.
-
-    ``files`` are the names of what is read. ``problems`` grows while iterating. ``other_packets`` counts the packets
-    that gave no segment, by reason. ``total_bytes`` is None where nobody knows how much will come. ``tls_secrets`` are
-    the TLS keys that are known, which grow while iterating.
+    """Iterates over TCP segments of ``files``, once. ``problems``, ``other_packets`` (without a segment, by reason) and
+    ``tls_secrets`` grow meanwhile; ``total_bytes`` is None where nobody knows.
     """
 
     files: list[str]

@@ -28,11 +28,8 @@ KEPT = 1024
 
 @lru_cache(KEPT)
 def decoder(api_key: int, version: int, direction: Direction, records: RecordsMode = "full") -> Decoder:
-    """``body, end = decode(frame, body_offset, issues)`` for one message.
-
-    ``frame`` is exactly one frame. ``records``: ``full`` opens record sets, ``shown`` as far as a tree shows them,
-    ``headers`` reads batch headers only, ``skip`` gives their size. The decoder raises DecodeError and nothing else;
-    what is wrong inside records is appended to ``issues``.
+    """Returns ``body, end = decode(frame, body_offset, issues)``, which raises DecodeError alone; problems of records
+    go to ``issues``. ``records``: ``full``, ``shown`` as in a tree, ``headers`` of batches, ``skip`` for their size.
     """
     message = schema.message(api_key, version, direction)
     return message_decoder(message, records, _shown_decoder if records == "shown" else _record_set_decoder)

@@ -59,11 +59,8 @@ def decompress_within(budget: RecordBudget, codec: int, data: bytes, *, repair_l
 def decompress_front(
     budget: RecordBudget, codec: int, data: bytes, *, repair_lz4: bool = False
 ) -> tuple[bytes, DecodeError | None]:
-    """As many decompressed bytes as the ``budget`` of their message has left, which they are taken from, and the error
-    that tells of more (``decompressed_too_large``), if there are.
-
-    Bytes that cannot be decompressed to their end take what was made of them until then. Raises DecodeError for those,
-    and for all where nothing is left.
+    """As many decompressed bytes as the ``budget`` has left, which they take, and the error for more, or None. Broken
+    data takes what was made of it. Raises DecodeError for that, and when nothing is left.
     """
     output = _Output(budget.decompress_limit())
     is_last = output.limit == budget.decompressed_bytes

@@ -55,11 +55,9 @@ def dissect(
     topic_name: TopicNames | None = None,
     missing: int = 0,
 ) -> Dissection:
-    """Annotate the message whose body starts at ``offset`` of ``frame`` and should end with it.
-
-    Without ``records`` record sets are not opened. ``missing`` bytes of the frame's end are known to be absent: an
-    array that counts on them is read as far as it is there. Offsets count from the start of the frame. Raises nothing
-    for bad bytes; what is wrong with them is in ``problems``.
+    """Annotates the body from ``offset`` to the end of ``frame``; problems are in the dissection. Without ``records``
+    record sets are not opened. Of the frame ``missing`` bytes are absent: arrays that count on them are read as far as
+    they are there.
     """
     return Dissector(MessageBytes(message, frame, offset, records, topic_name, missing)).dissect(trailing=True)
 

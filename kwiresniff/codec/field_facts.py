@@ -31,11 +31,9 @@ _KEPT = 4096
 
 
 class FieldFacts:
-    """A plain record of what is asked of a ``field`` again and again.
-
-    ``size`` are the bytes of a value of fixed size, 0 for any other; ``unpack`` and ``read`` make its value.
-    ``prefix`` reads a length or count of ``prefix_size`` bytes; None stands for an UNSIGNED_VARINT. ``smallest`` are
-    the fewest bytes that a value takes.
+    """How a ``field`` lies on the wire. ``size`` is that of a fixed value, which ``unpack`` and ``read`` make;
+    ``prefix`` reads a length or count of ``prefix_size`` bytes, None for an UNSIGNED_VARINT; ``smallest`` are its
+    fewest bytes.
     """
 
     __slots__ = (

@@ -135,11 +135,8 @@ def split_set(data: bytes, budget: RecordBudget) -> tuple[list[tuple[int, int, i
 
 
 def inner_base(outer_offset: int, magic: int, spans: list[tuple[int, int, int, int]]) -> int:
-    """What to add to inner offsets to make them absolute; ``outer_offset`` is that of the message with the set.
-
-    Magic 0 holds absolute ones. In magic 1 they count from the set's first message and the outer offset is that of
-    the last one (KIP-31). A producer that left the outer offset at 0 has not numbered the set yet: inner offsets
-    then stand as they are.
+    """What to add to inner offsets: 0 for magic 0. In magic 1 they count from the set's first message, and
+    ``outer_offset`` is that of the last (KIP-31), or 0 for a set not numbered yet.
     """
     if magic == 0 or not spans:
         return 0

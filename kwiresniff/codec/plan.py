@@ -151,11 +151,9 @@ def _written_field(lead: str, field: WireField, flexible: bool) -> Step:
 def passing_plan(
     message: MessageVersion, role: Role | None = None, *, errors: bool = False, texts: bool = False, front: bool = False
 ) -> list[Step]:
-    """The steps by which a message is passed over, each with its ``role``; without, nothing is asked for.
-
-    With ``errors`` error codes are looked at, with ``texts`` all strings are; with ``front`` there are no steps behind
-    the last field that is asked for. Raises SchemaError for a definition that nests too deep, and for a role of a type
-    whose values no plan reads.
+    """The steps that pass over a message, each with its ``role``: ``errors`` looks at error codes, ``texts`` at
+    strings, ``front`` stops behind the last field asked for. Raises SchemaError for deep nesting, and for roles of
+    types that no plan reads.
     """
     check_nesting(message)
     return _Passing(message.flexible, role, errors, texts).message(message.fields, front)

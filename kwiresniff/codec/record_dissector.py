@@ -51,11 +51,9 @@ def dissect_record_set(
     unaligned: bool = False,
     folded: Folded | None = None,
 ) -> tuple[list[Node], list[Problem]]:
-    """The batches of ``buf[start:end]`` as nodes, and what is wrong with them, paths from ``[0]`` on.
-
-    An ``unaligned`` set may begin inside a batch. The record sets of one message share a ``budget``. ``folded`` stands
-    in the place of records that a tree does not show, and counts what they would have been made of. As little does such
-    a tree show what numbers mean, so nothing says it.
+    """The batches of ``buf[start:end]`` as nodes, and problems with paths from ``[0]`` on. An ``unaligned`` set may
+    begin inside a batch; a message's sets share a ``budget``. ``folded`` stands for records that a tree does not show,
+    and leaves meanings out.
     """
     dissection = _RecordSetDissector(buf, budget or RecordBudget(end - start), folded)
     pos = first_batch(buf, start, end) if unaligned else start

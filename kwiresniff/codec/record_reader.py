@@ -29,11 +29,8 @@ _FOLDED: Final[dict[str, Any]] = {}
 
 
 class RecordReader:
-    """Reads the parts of records. ``pos`` is behind the varint that was read last, or -1.
-
-    Of the record whose front was read last, ``length`` is what it says of itself, ``attributes_at`` and ``offset_at``
-    are where these fields begin, -1 where they cannot be found, ``stop`` is its end, and the deltas are those of its
-    timestamp and offset.
+    """Reads records. ``pos`` is behind the last varint, or -1. Of the front read last: ``length``, the offsets
+    ``attributes_at`` and ``offset_at`` (-1 if not found), the end ``stop``, and the deltas.
     """
 
     def __init__(self) -> None:
@@ -131,11 +128,9 @@ class RecordDicts(RecordReader):
         shown: i64 = _ALL,
         headers_shown: i64 = _ALL,
     ) -> i64:
-        """Reads up to ``count`` records and takes their headers from the ``budget``; returns where the last one ends
-        that can be read without any doubt. What is behind it is for ``kwiresniff.codec.record.record_fields``.
-
-        The first ``shown`` records are added to ``found``, of each the first ``headers_shown`` headers; an empty dict
-        stands for each of the others.
+        """Reads up to ``count`` sound records within the ``budget``; returns where the last one ends, for
+        ``record_fields`` to go on. ``found`` gets the first ``shown`` records with ``headers_shown`` headers, an empty
+        dict for each other header.
         """
         self.count = 0
         if not is_sane(data, end, base_offset, base_timestamp):

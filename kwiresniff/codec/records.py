@@ -33,12 +33,9 @@ def decode_record_set(
     *,
     unaligned: bool = False,
 ) -> list[dict[str, Any]] | dict[str, int]:
-    """The batches of ``buf[start:end]``; never raises for bad bytes but appends problems to ``issues``.
-
-    ``headers`` leaves records, CRCs and compressed data alone; ``skip`` gives only ``{"size_bytes": n}``. What
-    cannot be decoded is still there with the fields that could be read, and its problem. A last batch that is cut
-    short has ``truncated`` and is no problem; so has the rest of a batch at the start of an ``unaligned`` set. The
-    record sets of one message share a ``budget``.
+    """The batches of ``buf[start:end]``; problems go to ``issues``. ``headers`` leaves records, CRCs and compressed
+    data alone; ``skip`` gives ``{"size_bytes": n}``. Fields that could be read are kept; a cut last batch, or first one
+    of an ``unaligned`` set, has ``truncated`` and is no problem. The sets of one message share a ``budget``.
     """
     if mode == "skip":
         return {"size_bytes": end - start}

@@ -28,11 +28,8 @@ _END_BYTES: Final = 1_000
 
 
 class _End:
-    """How far the log of a partition goes at one broker.
-
-    ``passed_over`` are the nodes that gave its offsets out again; ``batches`` the last of idempotent producers, by the
-    client's host with id, epoch and sequence. It went as far as ``settled`` a time of ``FOLLOWS_NS`` ago, and as far as
-    ``marked`` at ``marked_ns``.
+    """The log of a partition at one broker: ``passed_over`` nodes gave its offsets again; ``batches`` are the last ones
+    of idempotent producers. It reached ``settled`` FOLLOWS_NS ago, ``marked`` at ``marked_ns``.
     """
 
     __slots__ = ("batches", "marked", "marked_ns", "offset", "passed_over", "settled")

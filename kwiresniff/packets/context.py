@@ -44,12 +44,9 @@ _Key: TypeAlias = tuple[str, int] | tuple[str, str, str]
 
 
 class _Connection:
-    """What is known of a connection.
-
-    ``requests_end`` and ``responses_end`` are where its opening ends, ``taken`` as far as the selection has it, and
-    ``chosen_ns`` when the last chosen exchange ended. ``is_last`` says that the newest exchange is among ``answered``.
-    ``answered`` are the last exchanges, the newest at the end, with the time of the last byte of each. ``quickest`` is
-    the Fetch that took the broker the least time, and what that is measured by.
+    """A connection: its opening ends at ``requests_end`` and ``responses_end``, ``taken`` is selected, ``chosen_ns``
+    the end of the last chosen exchange. ``answered`` are the last exchanges with their last bytes' times, the newest
+    included if ``is_last``; ``quickest`` is the broker's quickest Fetch.
     """
 
     __slots__ = (

@@ -47,12 +47,9 @@ class Anonymous:
 
 
 def write_packets(source: Source, selection: Selection, path: str, anonymous: Anonymous | None = None) -> Written:
-    """Writes the packets that ``selection`` wants into the file ``path``: pcap where the name says so, else pcapng.
-
-    With ``anonymous`` packets are built anew, without TLS keys and names of addresses.
-
-    The file is there once it is complete, for its owner alone to read. Raises ExportError where it cannot be written,
-    where it is one of the captures, or where one link type is not enough (pcap).
+    """Writes chosen packets into ``path``, as pcap or pcapng by its name, for the owner alone, complete or not at all;
+    ``anonymous`` rebuilds them without keys and names. Raises ExportError for an unusable path, a capture, or several
+    link types in pcap.
     """
     selection.close()
     check_target(source.files, path)

@@ -22,11 +22,8 @@ _METADATA = (".dist-info", ".egg-info", ".egg")
 
 
 def load_plugins(paths: Sequence[str] = (), options: PluginOptions = NO_OPTIONS) -> Plugins:
-    """Loads installed entry points, then the files, and those in the folders, named by the user; last, where there are
-    ``options``, the decoders that come with kwiresniff.
-
-    A file that cannot be loaded raises PluginError, because it was asked for; an entry point that cannot be loaded
-    becomes a problem, because it only happens to be installed.
+    """Loads entry points, files and folders of files, and with ``options`` our own decoders. Raises PluginError for a
+    file that cannot be loaded; an entry point becomes a problem.
     """
     loaded: list[Plugin] = []
     problems: list[Problem] = []

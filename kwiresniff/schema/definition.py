@@ -126,11 +126,8 @@ ROLES = frozenset({"metadata", "coordinator-key", "coordinator-value"})
 
 
 class Message(NamedTuple):
-    """One message in all its versions.
-
-    ``name`` is the API's name for a request or response (without that suffix), ``request`` or ``response`` for a
-    header, the message's own name otherwise. ``listeners`` and ``aliases`` (names the API had in older releases)
-    are in the request only. ``record`` is what the message is in the logs where Kafka keeps its own records.
+    """One message in all versions: its API's name, ``request`` or ``response`` for a header, or its own. Requests have
+    ``listeners`` and ``aliases``; ``record`` says what it is in Kafka's own logs.
     """
 
     name: str

@@ -7,7 +7,6 @@ interface or a partition of a cluster job.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from kwiresniff.base.depths import Depth
@@ -22,17 +21,15 @@ from kwiresniff.model import (
     EventList,
     Exchange,
     RecordsMode,
-    Segment,
     SegmentSink,
     Sink,
-    feed_of,
 )
 from kwiresniff.session import problems
 from kwiresniff.session.connection import ConnectionAnalyzer
 from kwiresniff.session.connection_table import ConnectionTable
 from kwiresniff.session.decode import BodyDecoder
-from kwiresniff.session.endpoint import Endpoint
 from kwiresniff.session.fetch_sessions import FetchSessions
+from kwiresniff.session.flow_table import Endpoint
 from kwiresniff.session.services import NONE_EARLY, SECRETS_LATE_NS, ConnectionServices
 from kwiresniff.session.shallow import ShallowReader
 from kwiresniff.session.topic_ids import MAX_TOPIC_NAMES, TopicNameTable
@@ -148,28 +145,6 @@ class Analyzer(ConnectionServices):
                     handler.resume_delivery()
                 self.output.deliver()
                 yield
-
-    # -- the same as iterators of events, for an analyzer without a sink ------------------------------------------
-
-    def analyze(self, segments: Iterable[Segment]) -> Iterator[Event]:
-        """Yields events in the order in which they are complete; at the end of ``segments`` everything is closed."""
-        return self._taken(chain(self.read(feed_of(segments)), self.end()))
-
-    def process(self, segments: Iterable[Segment]) -> Iterator[Event]:
-        """Yields events in the order in which they are complete; what is open at the end of ``segments`` stays so."""
-        return self._taken(self.read(feed_of(segments)))
-
-    def finish(self) -> Iterator[Event]:
-        """Ends everything that is open, and yields what that gives."""
-        return self._taken(self.end())
-
-    def expire(self, idle_ns: int) -> Iterator[Event]:
-        """Ends the connections that were silent for ``idle_ns`` at the last segment, and yields what that gives."""
-        return self._taken(self.end_idle(idle_ns))
-
-    def _taken(self, steps: Iterator[None]) -> Iterator[Event]:
-        for _ in steps:
-            yield from self._events.take()
 
     def events(self) -> list[Event]:
         """Removes and returns the events that are complete."""
@@ -299,18 +274,3 @@ def _seen_ns(exchange: Exchange) -> int:
     """When an exchange was first seen."""
     first = exchange.request or exchange.response
     return first.first_ns if first is not None else 0
-
-
-def analyze(
-    segments: Iterable[Segment],
-    *,
-    depth: Depth = "records",
-    topics: bool = False,
-    exchange_filter: Callable[[Exchange], bool | None] | None = None,
-    show_secrets: bool = False,
-    tls_secrets: TlsSecrets | None = None,
-) -> Iterator[Event]:
-    """Exchanges, ended connections and problems of a stream of segments; see :class:`Analyzer`."""
-    needs = Needs(depth, topics=topics)
-    analyzer = Analyzer(needs, exchange_filter=exchange_filter, show_secrets=show_secrets, tls_secrets=tls_secrets)
-    return analyzer.analyze(segments)

@@ -127,13 +127,11 @@ class Channel:
             exchange.waiting = REBALANCE
 
     def _polled(self, request: Message, response: Message, facts: ApiFacts, waited_ns: int) -> int:
-        """How long a Fetch or ShareFetch was held back; UNKNOWN_NS where a snap length cut off what would say it.
+        """How long a Fetch was held back; UNKNOWN_NS where it was cut off.
 
-        A response with fewer than ``min_bytes`` that came after ``max_wait_ms`` was held until the broker's timer
-        struck. Where that is less than ``LATE_NS`` ago, the broker's own time is no more than that of the quickest
-        response on this connection, or ``OWN_NS``; else it is everything beyond ``max_wait_ms``. A response that came
-        with data, but clearly later than the quickest one, was held until the data came, and took the broker as long as
-        the quickest; unless it is too large to be one batch.
+        With fewer than ``min_bytes`` after ``max_wait_ms`` the timer struck: within ``LATE_NS`` the broker took no more
+        than its quickest response, or ``OWN_NS``, else all beyond. One with data that came later than the quickest was
+        held until then, unless it is more than one batch.
         """
         limit_ns = read_max_wait_ns(facts, request)
         if limit_ns < 0:

@@ -33,8 +33,8 @@ from kwiresniff.session.connection_state import UNIDENTIFIED_CONNECTION, Lifecyc
 from kwiresniff.session.connection_table import ConnectionTable
 from kwiresniff.session.credential_blanking import begins_credentials, blank_exchange, blank_unread
 from kwiresniff.session.detection import ProtocolDetector
-from kwiresniff.session.endpoint import Endpoint
 from kwiresniff.session.fetch_sessions import FetchSession, FetchSessions, MemberLog
+from kwiresniff.session.flow_table import Endpoint
 from kwiresniff.session.handshake_buffer import HandshakeBuffer
 from kwiresniff.session.in_flight import InFlightRequests
 from kwiresniff.session.non_kafka import NonKafkaTraffic
@@ -43,7 +43,7 @@ from kwiresniff.session.proxy_preamble import ProxyPreamble
 from kwiresniff.session.response_reordering import ResponseReorderBuffer
 from kwiresniff.session.sasl import Sasl
 from kwiresniff.session.sasl_opaque import OpaqueTokens
-from kwiresniff.session.sensitive_names import SensitiveNames
+from kwiresniff.session.secret_configs import SensitiveNames
 from kwiresniff.session.tls_decryption import TlsDecryption
 from kwiresniff.session.tls_handshake import HandshakeParser
 from kwiresniff.session.tls_inspection import TlsInspection

@@ -27,11 +27,8 @@ UNIDENTIFIED_CONNECTION: Final = Connection(0, "", "")
 
 
 class Lifecycle:
-    """How a connection began and how it ends, as its handshake and its last segments show.
-
-    Times are -1 where they are not known. ``parting`` is, of the first FIN or RST, the flow it came on, its time and
-    packet, and whether it was a RST. ``lingering`` says that it is waited for what is still underway. ``path_ns`` is
-    what passed between the SYN and its answer.
+    """How a connection began and ends; times are -1 if unknown. ``parting`` is the first FIN or RST: flow, time,
+    packet, whether RST. ``lingering`` waits for what is underway; ``path_ns`` passed between SYN and answer.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (

@@ -15,8 +15,7 @@ from kwiresniff.base.sequence_numbers import SEQ_MASK
 from kwiresniff.model import ACK, DECRYPTED, FIN, RST, SYN, Segment
 from kwiresniff.session.attempt import SYN_TIMEOUT_NS, Attempt
 from kwiresniff.session.connection import ConnectionAnalyzer
-from kwiresniff.session.endpoint import Endpoint
-from kwiresniff.session.flow_table import FlowTable
+from kwiresniff.session.flow_table import Endpoint, FlowTable
 from kwiresniff.session.handshake_buffer import HandshakeBuffer, can_follow, first_seq
 from kwiresniff.session.problems import too_many_connections
 from kwiresniff.session.services import ConnectionServices

@@ -76,11 +76,9 @@ class MemberLog:
 
 
 class FetchSession:
-    """One session: topics by name or id with their partitions. ``is_whole`` says that its beginning was seen.
-
-    ``fetched`` is what exchanges get as theirs, None when something has changed since; ``names`` and ``numbers`` are
-    the logs that it is made of. ``known_numbers`` tells how many topics have a partition of a number. ``size_bytes`` is
-    its memory.
+    """A fetch session: topics with partitions, ``is_whole`` if its beginning was seen. ``fetched`` is what exchanges
+    get, None after a change, made of the logs ``names`` and ``numbers``; ``known_numbers`` counts topics by partition
+    number; ``size_bytes`` is its memory.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (

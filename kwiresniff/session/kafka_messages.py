@@ -54,11 +54,8 @@ _PEEKED: Final = frozenset({SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE})
 
 
 class KafkaMessages(SaslPhase):
-    """The requests and responses of one connection.
-
-    ``in_flight`` are the requests without a response, ``reordering`` holds the responses without a request;
-    ``releasing`` says that some of these are let in, and ``released_seq`` is then the sequence number behind the one
-    that is.
+    """The requests and responses of one connection: ``in_flight`` without a response, ``reordering`` without a request.
+    While ``releasing`` these, ``released_seq`` is the sequence number behind the current one.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (

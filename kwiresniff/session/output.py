@@ -20,11 +20,9 @@ SESSION_APIS: Final = frozenset({FETCH, SHARE_FETCH, SHARE_ACKNOWLEDGE})
 
 
 class EventOutput:
-    """Collects the ``events`` of a segment, and delivers them to ``sink``.
-
-    ``exchange_filter`` is asked about each complete exchange before its bodies are decoded; False drops it. With a
-    ``decoder`` bodies are decoded, else a ``shallow`` reader looks for error codes and topics. ``fetch_sessions`` are
-    followed when somebody asks for topics.
+    """Collects the ``events`` of a segment and delivers them to ``sink``. ``exchange_filter`` may drop exchanges
+    (False) before a ``decoder`` decodes bodies or a ``shallow`` reader looks for errors and topics; ``fetch_sessions``
+    are followed for topics.
     """
 
     STATE: ClassVar[tuple[str, ...]] = ("fetch_sessions",)

@@ -37,11 +37,8 @@ class SaslPhase(ConnectionState):
         self._expect_opaque_tokens()
 
     def is_stray_token(self, packet: int, ns: int, size: int, data: bytes, lost: int) -> bool:
-        """Whether a frame of an API that nobody knows is a SASL token where a request has to come; it is taken and
-        reported as that.
-
-        Brokers take a token without a header as the first bytes of a connection, and after SaslHandshake v0. Before
-        any other token there has to be a handshake, and after its v1 a SaslAuthenticate request around it (KIP-152).
+        """Whether a frame of an unknown API is a SASL token where a request has to come; it is reported. Brokers take
+        bare tokens as the first bytes, and after SaslHandshake v0; after v1 in SaslAuthenticate (KIP-152).
         """
         if self.sasl is not None and (self.connection.sasl or {}).get("outcome") != "unknown":
             return False

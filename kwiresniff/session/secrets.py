@@ -41,9 +41,8 @@ from kwiresniff.base.secret_texts import EXPLANATIONS, is_secret_text
 from kwiresniff.model import Body, Dissection, Message, Node, Problem
 from kwiresniff.session.connect_secrets import conceal_connect_nodes, conceal_connect_records
 from kwiresniff.session.peek import runs_into_body
-from kwiresniff.session.secret_configs import is_secret_config, is_secret_name
+from kwiresniff.session.secret_configs import SensitiveNames, is_secret_config, is_secret_name
 from kwiresniff.session.secret_records import conceal_metadata_nodes, conceal_metadata_records
-from kwiresniff.session.sensitive_names import SensitiveNames
 from kwiresniff.session.withheld import all_nodes, hide, hide_text, withheld, without_text
 
 #: (api_key, direction) -> names of the fields that hold secrets, or may quote them, at any depth.

@@ -171,12 +171,9 @@ def decode_message(
     *,
     show_secrets: bool = False,
 ) -> Exchange:
-    """The message in ``data`` as an exchange of which only that side is there.
-
-    Without ``start`` the first way that fits to the last byte is taken, of body, header and length (of header and
-    length when API or version have to be read from a request's header). When none fits, the exchange shows how far
-    the likeliest went. Raises SchemaError for an API that is not known or not given, DecodeError when not even a header
-    can be read.
+    """The message in ``data`` as a one-sided exchange. Without ``start`` the first way that fits to the last byte is
+    taken (body, header, length; header, length for unknown APIs), else the likeliest. Raises SchemaError for an unknown
+    API, DecodeError without a header.
     """
     given = api_key is not None and version is not None
     if direction == "response" and not given:

@@ -27,11 +27,8 @@ MAX_NUMBERS: Final = 16_384
 
 
 class RecordOpener:
-    """Opens the records of one direction, in their order.
-
-    ``key`` is the number of the current key, ``low`` the least number that the next record under it may have, and
-    ``slack`` how many more it may be. ``lost_bytes`` passed since the last record that opened, -1 where it is not known
-    how much of them was application data. ``opened`` counts the records that opened.
+    """Opens records in order, under ``key`` with numbers from ``low`` to ``low + slack``. ``lost_bytes`` passed since
+    the last opened one, -1 if it is unknown how much was data; ``opened`` counts them.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (

@@ -20,7 +20,7 @@ from kwiresniff.base.api_keys import (
 from kwiresniff.base.entities import TOPIC_ID
 from kwiresniff.base.known_ids import METADATA_TOPIC, METADATA_TOPIC_ID, ZERO_UUID
 from kwiresniff.model import Body, Direction
-from kwiresniff.session.sensitive_names import SensitiveNames
+from kwiresniff.session.secret_configs import SensitiveNames
 
 #: Names remembered per run; a cluster has at most some 10,000s of topics, an attacker has any number.
 MAX_TOPIC_NAMES = 100_000

@@ -20,11 +20,8 @@ NO_PARTS: Final[list[bytes]] = []
 
 
 class FrameBuffer:
-    """The pieces of the current frame.
-
-    ``remaining`` are the bytes that it still lacks, 0 between frames. Of them ``keepable`` may be kept now, and
-    ``awaiting_budget`` when the budget was charged for them; ``charged_bytes`` it was for this frame. ``parts`` are
-    kept. With a ``filter``, that decides, and ``skip_remaining`` are the bytes before the next that it wants to see.
+    """The pieces (``parts``) of a frame that lacks ``remaining`` bytes, ``keepable`` of them; at ``awaiting_budget``
+    the budget is charged, ``charged_bytes`` so far. A ``filter`` decides instead, and skips ``skip_remaining``.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (

@@ -41,11 +41,9 @@ frame_length = Struct(">i").unpack_from
 
 
 class FrameReader(FrameBuffer):
-    """Cuts one direction's bytes into frames, while it is ``synchronized``: it knows where they begin.
-
-    ``keep`` bytes of each are kept; with ``filters``, large ones are filtered. ``at_frame_start`` says that the next
-    byte is the first of a frame. While a frame is handed on, ``behind`` counts the bytes of its last segment that come
-    behind it. ``reason`` is why the synchronisation was lost, ``lost_code`` why bytes of the frame are.
+    """Cuts a direction into frames while ``synchronized``; ``keep`` bytes of each are kept, large ones filtered with
+    ``filters``. ``behind`` counts the bytes behind a frame in its segment; ``reason`` and ``lost_code`` say why
+    synchronisation and bytes were lost.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (

@@ -27,11 +27,8 @@ class _Key(NamedTuple):
 
 
 class Captured:
-    """The schemas seen so far; when they have more than ``MAX_LEARNT_BYTES`` together, the oldest are forgotten.
-
-    Two clusters may each have a registry, and an id of one is another schema in the other one. What is asked for is
-    that of the cluster whose records are read, else the only one that there is: a registry need not keep its schemas in
-    the cluster that it serves.
+    """The schemas seen so far, the oldest forgotten beyond MAX_LEARNT_BYTES. An id is looked for in the records'
+    cluster, else in the only one there is: a registry may keep its schemas in another cluster.
     """
 
     def __init__(self) -> None:

@@ -15,8 +15,8 @@ from kwiresniff.base.placeholders import OTHERS
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Connection, Event, Exchange, Message, Problem
 from kwiresniff.results.metrics import Metric
-from kwiresniff.session.analyzer import analyze
 from kwiresniff.session.fetch_sessions import FetchSession
+from tests.support.events import analyze
 
 CAPTURES = Path(__file__).resolve().parent.parent.parent / "captures"
 SECOND_NS = 1_000_000_000

@@ -15,6 +15,7 @@ from kwiresniff.digest import Digest, PartitionDigest, TopicDigest
 from kwiresniff.model import Exchange
 from kwiresniff.results.producers import Producer
 from kwiresniff.session import Analyzer
+from tests.support.events import analyze_with
 from tests.support.exchanges import START_NS, exchange
 from tests.support.paths import CAPTURES
 
@@ -26,7 +27,7 @@ def recorded(file: str) -> dict[str | None, Producer]:
     """The producers of a recording by their transactional ids."""
     analyzer = Analyzer("bodies")
     ledger = ProducerLedger(analyzer.topics.name)
-    for event in analyzer.analyze(open_captures([str(CAPTURES / file)])):
+    for event in analyze_with(analyzer, open_captures([str(CAPTURES / file)])):
         if isinstance(event, Exchange):
             ledger.exchange(event)
     return {one.transactional_id: one for one in ledger.producers()}
@@ -90,7 +91,7 @@ def test_digests_lead_to_the_same_producers(file: str) -> None:
     """Bodies are decoded of what names producers or brokers alone, and of fetches of committed records."""
     analyzer = Analyzer(Needs("bodies", digests=True))
     ledger, left = ProducerLedger(analyzer.topics.name), 0
-    for event in analyzer.analyze(open_captures([str(CAPTURES / "incidents" / file)])):
+    for event in analyze_with(analyzer, open_captures([str(CAPTURES / "incidents" / file)])):
         if isinstance(event, Exchange):
             ledger.exchange(event)
             left += event.request is not None and event.request.is_deferred

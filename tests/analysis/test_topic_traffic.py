@@ -20,6 +20,7 @@ from kwiresniff.capture import open_captures
 from kwiresniff.model import Connection, Exchange
 from kwiresniff.results.topics import Topic
 from kwiresniff.session import Analyzer
+from tests.support.events import analyze_with
 from tests.support.exchanges import START_NS, connection, exchange, fetched_topics
 
 CAPTURES = Path(__file__).resolve().parents[2] / "captures"
@@ -30,7 +31,7 @@ def traffic_of(file: str) -> dict[str, Topic]:
     """The topics of a recording, by name."""
     analyzer = Analyzer("bodies")
     traffic = TopicTraffic(analyzer.topics.name)
-    for event in analyzer.analyze(open_captures([str(CAPTURES / file)])):
+    for event in analyze_with(analyzer, open_captures([str(CAPTURES / file)])):
         if isinstance(event, Exchange):
             traffic.exchange(event)
     return {topic.name: topic for topic in traffic.topics()}
@@ -304,7 +305,7 @@ def test_recordings_are_the_same_topics_with_and_without_digests() -> None:
         for digests in (False, True):
             analyzer = Analyzer(Needs("bodies", digests=digests))
             traffic = TopicTraffic(analyzer.topics.name)
-            for event in analyzer.analyze(open_captures([str(CAPTURES / file)])):
+            for event in analyze_with(analyzer, open_captures([str(CAPTURES / file)])):
                 if isinstance(event, Exchange):
                     traffic.exchange(event)
             found.append(traffic.topics())

@@ -11,8 +11,8 @@ import pytest
 
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Exchange
-from kwiresniff.session import analyze
 from tests.bench.make_captures import LANES, MSS, Packet, cut_for_the_wire, read_seed, write_capture
+from tests.support.events import analyze
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 REQUESTS = {

@@ -8,8 +8,8 @@ from typing import Any
 
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Exchange
-from kwiresniff.session import analyze
 from tests.captures.coverage import CAPTURES
+from tests.support.events import analyze
 
 CONTROLLERS = {11, 12, 13}
 NEWCOMER = 14

@@ -19,8 +19,8 @@ import pytest
 from kwiresniff.capture import open_captures, with_decryption
 from kwiresniff.model import Connection, Exchange
 from kwiresniff.schema import message
-from kwiresniff.session import analyze
 from tests.support import log_text
+from tests.support.events import analyze
 from tests.support.request_log import differences, identity, logged_identity, refused_unread
 from tests.support.sample import mostly_slow
 

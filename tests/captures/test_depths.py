@@ -7,8 +7,8 @@ import pytest
 from kwiresniff.base.depths import Depth
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Exchange
-from kwiresniff.session import analyze
 from tests.captures.coverage import CAPTURES
+from tests.support.events import analyze
 from tests.support.sample import mostly_slow
 
 RECORDINGS = (

@@ -11,7 +11,7 @@ import pytest
 
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Connection, Exchange
-from kwiresniff.session import analyze
+from tests.support.events import analyze
 
 ERAS = Path(__file__).parents[2] / "captures" / "eras"
 CODECS = ("none", "gzip", "snappy", "lz4")

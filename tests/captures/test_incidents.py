@@ -17,8 +17,8 @@ import pytest
 
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Connection
-from kwiresniff.session import analyze
 from tests.support.command import Run
+from tests.support.events import analyze
 from tests.support.paths import CAPTURES
 from tests.support.tshark_view import by_tshark
 

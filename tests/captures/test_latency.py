@@ -17,8 +17,8 @@ import pytest
 
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Exchange
-from kwiresniff.session import analyze
 from kwiresniff.session.delays import OWN_NS
+from tests.support.events import analyze
 from tests.support.paths import CAPTURES
 
 FOLDER = CAPTURES / "latency"

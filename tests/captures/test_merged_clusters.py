@@ -29,6 +29,7 @@ from kwiresniff.identity.clusters import Clusters
 from kwiresniff.identity.held_events import HeldEvents
 from kwiresniff.model import Connection, Event, Exchange, Segment, feed_of
 from kwiresniff.session import Analyzer
+from tests.support.events import analyze_with
 from tests.support.exchanges import START_NS
 from tests.support.merged import Network, merged, segments_of
 from tests.support.paths import ROOT
@@ -91,7 +92,7 @@ def _without_places(value: Any) -> Any:
 def told_by(segments: Iterable[Segment]) -> set[str]:
     """The cluster ids that a recording tells."""
     clusters = Clusters()
-    for event in Analyzer(Needs("bodies", digests=True)).analyze(segments):
+    for event in analyze_with(Analyzer(Needs("bodies", digests=True)), segments):
         if isinstance(event, Exchange):
             clusters.of(event)
     return {clusters.id_of(clusters.node_at(address)) for address in clusters.addresses()}

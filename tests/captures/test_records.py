@@ -10,7 +10,7 @@ import pytest
 
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Exchange
-from kwiresniff.session import analyze
+from tests.support.events import analyze
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")

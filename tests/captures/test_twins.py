@@ -15,7 +15,7 @@ import pytest
 
 from kwiresniff.capture import open_captures, with_decryption
 from kwiresniff.model import Connection, Exchange
-from kwiresniff.session import analyze
+from tests.support.events import analyze
 
 TWINS = Path(__file__).parents[2] / "captures" / "twins"
 ROWS: list[dict[str, Any]] = tomllib.loads((TWINS / "MANIFEST.toml").read_text(encoding="utf-8"))["capture"]

@@ -18,6 +18,7 @@ from kwiresniff.capture import open_captures
 from kwiresniff.model import Exchange, Message
 from kwiresniff.session import Analyzer
 from tests.support.command import Run
+from tests.support.events import analyze_with
 
 CAPTURE = str(Path(__file__).resolve().parents[2] / "captures" / "first-look.pcap")
 #: The protocol guide's request header v1 around an ApiVersions v0 request: key 18, version 0, id 1, client "cli".
@@ -27,7 +28,7 @@ METADATA_V1 = "00000001 0001 61"
 
 
 def messages() -> Iterator[tuple[Exchange, str, Message]]:
-    for event in Analyzer("records").analyze(open_captures([CAPTURE], stdin=io.BytesIO())):
+    for event in analyze_with(Analyzer("records"), open_captures([CAPTURE], stdin=io.BytesIO())):
         if isinstance(event, Exchange):
             for direction, message in (("request", event.request), ("response", event.response)):
                 if message is not None:

@@ -30,6 +30,7 @@ from kwiresniff.schema.types import WireField
 from kwiresniff.session import Analyzer
 from tests.support.encoding import compress, encode_record_set, encoder
 from tests.support.error_codes import error_codes
+from tests.support.events import analyze_with
 from tests.support.random_bodies import random_body, usual_body
 from tests.support.record_vectors import vectors
 from tests.support.sample import sampled
@@ -305,9 +306,9 @@ def test_ascii_is_written_as_json_wherever_it_stands() -> None:
 def test_captures_read_the_same_with_and_without_text(capture: Path) -> None:
     line = json_line
     texts = 0
-    plainly = Analyzer().analyze(iter(open_captures([str(capture)])))
+    plainly = analyze_with(Analyzer(), iter(open_captures([str(capture)])))
     for event, other in zip(
-        Analyzer(Needs(text=ENCODE)).analyze(iter(open_captures([str(capture)]))), plainly, strict=True
+        analyze_with(Analyzer(Needs(text=ENCODE)), iter(open_captures([str(capture)]))), plainly, strict=True
     ):
         assert line(event_json(event)) == line(event_json(other))
         if isinstance(event, Exchange):

@@ -17,8 +17,8 @@ import pytest
 
 from kwiresniff.capture import open_captures
 from kwiresniff.model import ACK, SYN
-from kwiresniff.session import analyze
 from tests.support.conversation import Wire, events, exchanges, problems
+from tests.support.events import analyze
 from tests.support.reference import Oracle
 
 CAPTURES = Path(__file__).parents[2] / "captures"

@@ -14,6 +14,7 @@ from kwiresniff.base.depths import Depth
 from kwiresniff.model import SYN, Event, Exchange, Problem, Segment
 from kwiresniff.session import Analyzer, connection_table, topic_ids
 from tests.support.conversation import HEARTBEAT_BODY, Wire, heartbeat, heartbeat_response, request
+from tests.support.events import analyze_with, finish
 
 #: Floods of packets: a minute of processor time.
 pytestmark = pytest.mark.slow
@@ -37,7 +38,7 @@ def peak_after(segments: Iterator[Segment], depth: Depth = "errors") -> tuple[in
     gc.collect()
     tracemalloc.start()
     try:
-        said = Counter(name_of(event) for event in Analyzer(depth).analyze(segments))
+        said = Counter(name_of(event) for event in analyze_with(Analyzer(depth), segments))
         return tracemalloc.get_traced_memory()[1], said
     finally:
         tracemalloc.stop()
@@ -71,7 +72,7 @@ def test_connections_that_come_and_go_leave_nothing_behind(pytestconfig: pytest.
     marks = []
     tracemalloc.start()
     try:
-        for event in reader.analyze(connections(count, close=True)):
+        for event in analyze_with(reader, connections(count, close=True)):
             ended += not isinstance(event, Exchange)
             if ended and ended % (count // 10) == 0 and not isinstance(event, Exchange):
                 gc.collect()  # halves and links refer to each other
@@ -178,7 +179,7 @@ def test_frames_being_assembled_are_bounded_over_all_connections() -> None:
     reader.budget.limit = 8 * MEGABYTE
     tracemalloc.start()
     try:
-        events = list(reader.analyze(arriving()))
+        events = list(analyze_with(reader, arriving()))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -206,7 +207,7 @@ def test_bytes_out_of_order_are_bounded_over_all_connections() -> None:
     reader.budget.limit = 2 * MEGABYTE
     tracemalloc.start()
     try:
-        said = Counter(name_of(event) for event in reader.analyze(arriving()))
+        said = Counter(name_of(event) for event in analyze_with(reader, arriving()))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -232,7 +233,7 @@ def test_large_requests_without_an_answer_are_bounded_over_all_connections() -> 
     reader.budget.limit = 8 * MEGABYTE
     tracemalloc.start()
     try:
-        said = Counter(name_of(event) for event in reader.analyze(arriving()))
+        said = Counter(name_of(event) for event in analyze_with(reader, arriving()))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -249,6 +250,6 @@ def test_topic_names_are_bounded_and_what_is_forgotten_is_told(monkeypatch: pyte
         told = {"topics": [{"topic_id": f"id-{number}", "name": f"topic-{number}"}]}
         reader.topics.learn(3, "response", told)
     assert [reader.topics.name(f"id-{number}") for number in (14, 15, 24)] == [None, "topic-15", "topic-24"]
-    (problem,) = reader.finish()
+    (problem,) = finish(reader)
     assert isinstance(problem, Problem)
     assert (problem.code, problem.details) == ("too_many_topic_names", {"names": 15})

@@ -9,6 +9,7 @@ import pytest
 from kwiresniff.model import Exchange, Segment
 from kwiresniff.session import Analyzer
 from tests.support.conversation import Wire, heartbeat, heartbeat_response
+from tests.support.events import analyze_with
 
 #: Events that may wait in these tests.
 LIMIT = 100
@@ -40,7 +41,7 @@ def exchanges(segments: Iterable[Segment]) -> tuple[list[Exchange], int]:
 
     analyzer = Analyzer("headers", exchange_filter=note)
     analyzer.most_waiting = LIMIT
-    found = [event for event in analyzer.analyze(segments) if isinstance(event, Exchange)]
+    found = [event for event in analyze_with(analyzer, segments) if isinstance(event, Exchange)]
     assert not analyzer.paused
     return found, max(waiting)
 

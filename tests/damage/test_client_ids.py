@@ -19,6 +19,7 @@ from kwiresniff.session import Analyzer
 from tests.support.comparison import Truth
 from tests.support.conversation import Wire
 from tests.support.damages import dropped, started
+from tests.support.events import analyze_with
 from tests.support.sample import mostly_slow
 
 CAPTURES = Path(__file__).parents[2] / "captures"
@@ -31,7 +32,9 @@ def renamed(segments: Sequence[Segment], characters: str) -> list[Segment]:
     """With the client id of every request made of ``characters`` in Latin-1."""
     segments = list(segments)
     flows = {segment[0]: segment[2] for segment in segments}
-    requests = [one for one in Analyzer("headers").analyze(segments) if isinstance(one, Exchange) and one.client_id]
+    requests = [
+        one for one in analyze_with(Analyzer("headers"), segments) if isinstance(one, Exchange) and one.client_id
+    ]
     for exchange in requests:
         assert exchange.client_id and exchange.request
         name = exchange.client_id.encode()
@@ -69,5 +72,5 @@ def test_noise_in_mid_stream_is_not_taken_for_such_a_client(seed: int) -> None:
                 for _ in range(made.randrange(4, 120))
             )
             send(noise)
-    found = [event for event in Analyzer("headers").analyze(wire.segments) if isinstance(event, Exchange)]
+    found = [event for event in analyze_with(Analyzer("headers"), wire.segments) if isinstance(event, Exchange)]
     assert found == []

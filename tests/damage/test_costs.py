@@ -12,6 +12,7 @@ import pytest
 from kwiresniff.model import SYN, Segment
 from kwiresniff.session import Analyzer
 from tests.support.conversation import Wire, heartbeat, heartbeat_response, request, response
+from tests.support.events import analyze_with
 
 #: Costs are measured over and over: half a minute of processor time.
 pytestmark = pytest.mark.slow
@@ -121,7 +122,7 @@ def cost_of(wire: Wire, rounds: int = 1) -> float:
 
     def once() -> float:
         began = process_time()
-        for _ in Analyzer("errors").analyze(segments_of(wire)):
+        for _ in analyze_with(Analyzer("errors"), segments_of(wire)):
             pass
         return process_time() - began
 

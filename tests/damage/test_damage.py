@@ -21,9 +21,9 @@ import pytest
 from kwiresniff.base.flows import endpoints
 from kwiresniff.capture import open_captures
 from kwiresniff.model import ACK, SYN, Problem, Segment
-from kwiresniff.session import analyze
 from tests.support.comparison import Truth
 from tests.support.damages import PLACED, SNAP_LENGTHS, dropped, snapped, thinned
+from tests.support.events import analyze
 from tests.support.sample import mostly_slow
 
 CAPTURES = Path(__file__).parents[2] / "captures"

@@ -12,10 +12,11 @@ from kwiresniff.base.depths import Depth
 from kwiresniff.base.needs import Needs
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Exchange, Segment
-from kwiresniff.session import Analyzer, analyze
+from kwiresniff.session import Analyzer
 from tests.support.conversation import Wire, request, response
 from tests.support.damages import SNAP_LENGTHS, dropped, snapped, thinned
 from tests.support.encoding import encoder
+from tests.support.events import analyze, analyze_with
 from tests.support.sample import mostly_slow
 
 CAPTURES = Path(__file__).parents[2] / "captures"
@@ -65,8 +66,8 @@ def test_topic_ids_have_the_names_that_are_there(recording: str) -> None:
     told = 0
     for segments in damaged(recording):
         scanned, decoded = Analyzer(Needs("errors", topics=True)), Analyzer("bodies")
-        list(scanned.analyze(segments))
-        for event in decoded.analyze(segments):
+        list(analyze_with(scanned, segments))
+        for event in analyze_with(decoded, segments):
             response = event.response if isinstance(event, Exchange) else None
             body = (response and response.body) or {}
             for topic in body.get("topics") or body.get("responses") or ():

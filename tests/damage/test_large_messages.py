@@ -12,11 +12,11 @@ import pytest
 
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Connection, Exchange, Problem, Segment
-from kwiresniff.session import analyze
 from kwiresniff.session.connection import MAX_UNREPORTED_BYTES
 from kwiresniff.stream.resync_buffer import SEARCH_BUDGET_BYTES
 from tests.support.conversation import Wire, request, response, string
 from tests.support.damages import started
+from tests.support.events import analyze
 
 #: Responses of 1.4 MB each, of which the broker sends the first 58 bytes in a segment of their own.
 SLOW_READER = Path(__file__).parents[2] / "captures" / "incidents" / "slow-reader.pcap.xz"

@@ -22,8 +22,8 @@ import pytest
 from kwiresniff.capture import open_captures
 from kwiresniff.model import SYN, Exchange, Problem, Segment
 from kwiresniff.schema import message
-from kwiresniff.session import analyze
 from tests.support.comparison import endpoints_text
+from tests.support.events import analyze
 from tests.support.raw_packets import count_packets
 from tests.support.request_log import differences, identity, logged_identity
 

@@ -12,6 +12,7 @@ from kwiresniff.base.depths import Depth
 from kwiresniff.capture import open_captures
 from kwiresniff.session import Analyzer
 from tests.support.damages import mutated
+from tests.support.events import analyze_with
 from tests.support.sample import mostly_slow
 
 CAPTURES = Path(__file__).parents[2] / "captures"
@@ -31,6 +32,6 @@ def test_mutated_captures_are_read_to_their_end_in_bounded_time(name: str, pytes
         damaged = mutated(segments, random.Random(f"{name} {seed}"))
         for depth in depths:
             begun = time.process_time()
-            for _ in Analyzer(depth).analyze(damaged):
+            for _ in analyze_with(Analyzer(depth), damaged):
                 pass
             assert time.process_time() - begun < MAX_SECONDS, f"seed {seed}, depth {depth}"

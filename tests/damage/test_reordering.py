@@ -18,11 +18,12 @@ from kwiresniff.base.depths import Depth
 from kwiresniff.capture import open_captures
 from kwiresniff.export.json_objects import exchange_json
 from kwiresniff.model import FIN, Connection, Exchange, Problem, Segment
-from kwiresniff.session import Analyzer, analyze
+from kwiresniff.session import Analyzer
 from tests.support.capture_files import save
 from tests.support.command import Run
 from tests.support.comparison import Truth
 from tests.support.conversation import Wire, heartbeat, heartbeat_response
+from tests.support.events import analyze, analyze_with
 from tests.support.sample import mostly_slow
 
 CAPTURES = Path(__file__).parents[2] / "captures"
@@ -128,7 +129,7 @@ def early(count: int, ahead_ns: int | None) -> Wire:
 @pytest.mark.parametrize(("ahead_ns", "by_time"), [(400_000, True), (1, True), (None, False)])
 def test_responses_before_their_requests_are_paired_and_told(depth: Depth, ahead_ns: int | None, by_time: bool) -> None:
     """Once for a capture, with the first and how many; by their times, or by the order of packets alone."""
-    found = list(Analyzer(depth).analyze(early(5, ahead_ns).segments))
+    found = list(analyze_with(Analyzer(depth), early(5, ahead_ns).segments))
     exchanges = [one for one in found if isinstance(one, Exchange)]
     assert [(one.correlation_id, one.outcome) for one in exchanges] == [(number, "ok") for number in range(5)]
     assert [one.latency_ns for one in exchanges] == [None if by_time else 1_000_000] * 5

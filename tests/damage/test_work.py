@@ -10,12 +10,13 @@ from typing import Any
 
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Event, EventList, Exchange, Problem
-from kwiresniff.session import Analyzer, analyze
+from kwiresniff.session import Analyzer
 from kwiresniff.session.apis import known_versions
 from kwiresniff.session.frame_search import GRADE_STEPS, START_STEPS, find_request_start, find_response_start
 from kwiresniff.stream.resync_buffer import ResyncBuffer
 from tests.support.capture_files import save
 from tests.support.conversation import Wire, heartbeat, heartbeat_response, request, response
+from tests.support.events import analyze, analyze_with
 
 
 def lossy() -> Wire:
@@ -87,9 +88,9 @@ def test_messages_that_break_off_leave_no_garbage() -> None:
     was_enabled = gc.isenabled()
     gc.disable()
     try:
-        list(Analyzer("records").analyze(wire.segments))  # whatever is made for the first time
+        list(analyze_with(Analyzer("records"), wire.segments))  # whatever is made for the first time
         gc.collect()
-        broken = [event for event in Analyzer("records").analyze(wire.segments) if isinstance(event, Exchange)]
+        broken = [event for event in analyze_with(Analyzer("records"), wire.segments) if isinstance(event, Exchange)]
         assert [exchange.problems != [] for exchange in broken[1:]] == [True] * 10
         del broken
         assert gc.collect() < 200  # the analyzer; and nearly 70 for each of ten messages

@@ -21,6 +21,7 @@ from kwiresniff.export.json_objects import exchange_json
 from kwiresniff.export.writers import WRITERS
 from kwiresniff.model import Exchange
 from kwiresniff.session import Analyzer
+from tests.support.events import analyze_with
 from tests.support.exported import recorded
 from tests.support.odd_exchanges import EXCHANGES, FILES
 
@@ -80,7 +81,7 @@ def test_rows_say_what_the_objects_say(files: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("capture", recorded()[::8], ids=lambda path: path.name)
 def test_rows_of_recordings_say_what_the_objects_say(capture: Path) -> None:
     """With bodies as text where the build has them so."""
-    events = Analyzer(Needs("records", text=json_text)).analyze(open_captures([str(capture)]))
+    events = analyze_with(Analyzer(Needs("records", text=json_text)), open_captures([str(capture)]))
     check([event for event in events if isinstance(event, Exchange)], (str(capture),))
 
 

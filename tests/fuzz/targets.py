@@ -40,6 +40,7 @@ from tests.fuzz.mutations import Place, mutated, places_of, with_evil_fields
 from tests.support.analyses import text_of_analyses
 from tests.support.conversation import Wire, api_versions_v0, api_versions_v0_response, request, response
 from tests.support.encoding import compress, encoder
+from tests.support.events import analyze_with
 from tests.support.harmful_text import UNSAFE, UNSAFE_JSON, WRITTEN_BY_PYTHON
 from tests.support.kafka_vectors import Entry, entries
 from tests.support.odd_bodies import body
@@ -206,7 +207,7 @@ def capture(data: bytes) -> None:
     # A fragment that waited in vain is counted as lost, and as nothing else.
     others = sum(captures.other_packets.values())
     assert len(segments) + others == captures.packets
-    for event in Analyzer("errors").analyze(segments):
+    for event in analyze_with(Analyzer("errors"), segments):
         ENCODE(event_json(event, []))
 
 
@@ -244,7 +245,7 @@ def connection(data: bytes) -> None:
     for out, encode in zip(forms, (None, ENCODE), strict=True):
         analyzer = Analyzer(Needs("records", text=encode))
         writer = WRITERS["jsonl"](out, [])
-        for event in analyzer.analyze(segments):
+        for event in analyze_with(analyzer, segments):
             writer.write(event)
             if encode is None and isinstance(event, Exchange):
                 topics = analyzer.topics
@@ -255,12 +256,12 @@ def connection(data: bytes) -> None:
     assert harmful is None, f"{harmful[0]!r} reaches the terminal" if harmful else ""
     analyzers = Analyzer(Needs(shown=True)), Analyzer()
     trees = [TreeWriter(io.StringIO(), 80, False, topic_name=analyzer.topics.name) for analyzer in analyzers]
-    for event, other in zip(*(analyzer.analyze(segments) for analyzer in analyzers), strict=True):
+    for event, other in zip(*(analyze_with(analyzer, segments) for analyzer in analyzers), strict=True):
         if isinstance(event, Exchange) and isinstance(other, Exchange):
             drawn = [_read(trees[0], event, which, analyzers[0]) for which in BOTH]
             nodes = [dissect_message(other, which, analyzers[1].topics) for which in BOTH]
             assert trees[0].text(event, *drawn) == trees[1].text(other, *nodes), "values and nodes draw different trees"
-    for event in Analyzer(Needs("errors", topics=True)).analyze(segments):
+    for event in analyze_with(Analyzer(Needs("errors", topics=True)), segments):
         assert event is not None
 
 

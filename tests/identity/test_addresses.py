@@ -13,6 +13,7 @@ from kwiresniff.identity import addresses
 from kwiresniff.identity.addresses import ENOUGH_SERVED, MAX_LOOKED_AT, AddressBook, ServerNames
 from kwiresniff.model import EventList, Exchange
 from kwiresniff.session import Analyzer
+from tests.support.events import analyze_with
 from tests.support.exchanges import connection, exchange
 
 CAPTURES = Path(__file__).resolve().parents[2] / "captures"
@@ -167,7 +168,7 @@ def test_the_server_name_of_tls_is_a_name_of_the_broker() -> None:
 def test_recorded_clusters_show_by_their_leaders_what_they_advertise(name: str) -> None:
     """These brokers advertise addresses: what is told without them must be the same nodes."""
     book, brokers = AddressBook(), set()
-    for event in Analyzer("bodies").analyze(open_captures([str(CAPTURES / f"{name}.pcap.xz")])):
+    for event in analyze_with(Analyzer("bodies"), open_captures([str(CAPTURES / f"{name}.pcap.xz")])):
         if isinstance(event, Exchange):
             book.exchange(event)
             brokers.add(event.connection.broker)

@@ -17,6 +17,7 @@ from kwiresniff.export.topics import topic_json
 from kwiresniff.model import Connection, Event, Exchange, Problem
 from kwiresniff.session import Analyzer
 from tests.support.copies import DOUBLINGS, counted
+from tests.support.events import analyze_with
 from tests.support.paths import CAPTURES
 from tests.support.sample import one_in, sampled
 
@@ -75,7 +76,7 @@ def test_a_recording_seen_twice_counts_once(case: tuple[Path, str], request: pyt
     if (path.name.partition(".")[0], name) in KNOWN:
         request.node.add_marker(pytest.mark.xfail(strict=True, reason="known"))
     segments = list(open_captures([str(path)]))
-    whole = list(Analyzer(Doctor.NEEDS).analyze(segments))
+    whole = list(analyze_with(Analyzer(Doctor.NEEDS), segments))
     once = counted(DOUBLINGS[name](segments))
     assert numbers(once) == numbers(whole)
     if name not in ACAUSAL and path.name.partition(".")[0] not in ENDINGS | LOSSES:

@@ -12,9 +12,9 @@ from kwiresniff.capture import open_captures, with_decryption
 from kwiresniff.export.encode import json_text
 from kwiresniff.export.json_objects import exchange_json
 from kwiresniff.model import Exchange
-from kwiresniff.session import analyze
 from tests.support.capture_files import save
 from tests.support.conversation import Wire, heartbeat, heartbeat_response
+from tests.support.events import analyze
 from tests.support.indexed import indexed
 from tests.support.paths import CAPTURES
 from tests.support.sample import one_in, slow_if

@@ -25,6 +25,7 @@ from kwiresniff.session import Analyzer
 from tests.support import capture_files, packet_builder, wrapped_recording
 from tests.support.command import Run
 from tests.support.conversation import Wire, request, response, string
+from tests.support.events import analyze_with
 from tests.support.paths import CAPTURES
 from tests.support.sample import one_in
 
@@ -50,7 +51,7 @@ ADDRESSES = {b"\x0a\x09\x00\x01", b"\x0a\x09\x00\x02", b"10.9.0."}
 
 def exchanges(path: Path) -> list[Exchange]:
     analyzer = Analyzer(Needs("records"), show_secrets=True)
-    return [event for event in analyzer.analyze(open_captures([str(path)])) if isinstance(event, Exchange)]
+    return [event for event in analyze_with(analyzer, open_captures([str(path)])) if isinstance(event, Exchange)]
 
 
 def members(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:

@@ -27,6 +27,7 @@ from kwiresniff.session import Analyzer
 from tests.support import capture_files, packet_builder
 from tests.support.command import Run
 from tests.support.conversation import Wire, heartbeat, heartbeat_response
+from tests.support.events import analyze_with
 from tests.support.paths import CAPTURES
 
 
@@ -34,7 +35,7 @@ def chosen(path: str, every: int = 1) -> tuple[Selection, Context]:
     """Every so many exchanges of a capture."""
     found = Selection()
     seen = Context(found)
-    events = Analyzer(Needs("bodies", sessions=True)).analyze(open_captures([path]))
+    events = analyze_with(Analyzer(Needs("bodies", sessions=True)), open_captures([path]))
     for number, event in enumerate(one for one in events if isinstance(one, Exchange)):
         seen.on_exchange(event)
         if number % every == 0:

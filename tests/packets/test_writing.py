@@ -19,6 +19,7 @@ from kwiresniff.model import Connection, Exchange
 from kwiresniff.packets import Context, Selection, Source, write_packets
 from kwiresniff.session import Analyzer
 from tests.support.command import Run
+from tests.support.events import analyze_with
 from tests.support.paths import CAPTURES
 
 #: The parts of a wait are measured by exchanges that may be left out.
@@ -55,7 +56,7 @@ def sample(path: Path, share: float, out: Path) -> Told:
     chance = random.Random(7)
     selection, chosen = Selection(), {}
     context = Context(selection)
-    for event in Analyzer(Needs("records", sessions=True)).analyze(open_captures([str(path)])):
+    for event in analyze_with(Analyzer(Needs("records", sessions=True)), open_captures([str(path)])):
         if isinstance(event, Connection):
             context.on_connection(event)
         elif isinstance(event, Exchange):
@@ -69,7 +70,7 @@ def sample(path: Path, share: float, out: Path) -> Told:
 
 
 def read(path: Path) -> Told:
-    events = Analyzer(Needs("records")).analyze(open_captures([str(path)]))
+    events = analyze_with(Analyzer(Needs("records")), open_captures([str(path)]))
     return {named(event): told(event) for event in events if isinstance(event, Exchange)}
 
 

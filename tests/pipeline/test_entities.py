@@ -19,6 +19,7 @@ from kwiresniff.pipeline.entities import MAX_OF_SESSION, MAX_SESSION_CHARS, Enti
 from kwiresniff.session import Analyzer
 from kwiresniff.session.fetch_sessions import FetchSession
 from tests.support.encoding import encoder
+from tests.support.events import analyze_with
 from tests.support.exchanges import exchange
 from tests.support.exported import recorded
 from tests.support.random_bodies import usual_body
@@ -44,7 +45,9 @@ def test_nothing_is_missed_by_asking_bytes_and_definitions(capture: Path) -> Non
     plain = Analyzer(Needs("records", sessions=True))
     entities = Entities(with_text.topics.name)
     events = zip(
-        with_text.analyze(open_captures([str(capture)])), plain.analyze(open_captures([str(capture)])), strict=True
+        analyze_with(with_text, open_captures([str(capture)])),
+        analyze_with(plain, open_captures([str(capture)])),
+        strict=True,
     )
     for event, other in events:
         if not isinstance(event, Exchange) or not isinstance(other, Exchange):

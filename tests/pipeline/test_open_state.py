@@ -11,8 +11,8 @@ from kwiresniff.model import Event, Exchange
 from kwiresniff.pipeline.open_state import Batch, BatchReading
 from kwiresniff.pipeline.plan import file_at
 from kwiresniff.pipeline.unit_reader import Settings
-from kwiresniff.session import analyze
 from tests.support.capture_files import pcap
+from tests.support.events import analyze
 from tests.support.paths import CAPTURES
 
 IDLE_NS = 3600 * 10**9

@@ -12,8 +12,8 @@ from kwiresniff.model import Exchange
 from kwiresniff.render.line_wrapping import cells
 from kwiresniff.render.summary import SummaryWriter
 from kwiresniff.render.tree import TreeWriter
-from kwiresniff.session import analyze
 from kwiresniff.session.annotation import dissect_message
+from tests.support.events import analyze
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 CHOSEN = ["first-look.pcap", "java-transactions.pcap", "java-fetch.pcapng", "old-java-0.8-produce.pcap"]

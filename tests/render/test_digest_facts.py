@@ -20,6 +20,7 @@ from kwiresniff.render.info_column import facts
 from kwiresniff.render.summary import SummaryWriter
 from kwiresniff.session import Analyzer
 from tests.support.encoding import encoder
+from tests.support.events import analyze_with
 from tests.support.exchanges import exchange
 from tests.support.random_bodies import usual_body
 from tests.support.record_vectors import vectors
@@ -42,8 +43,8 @@ def test_captures_are_summed_up_the_same_with_and_without_bodies(capture: Path) 
         [SummaryWriter(io.StringIO(), width, color, topic_name=one.topics.name) for width, color in ways]
         for one in (quick, careful)
     )
-    events = careful.analyze(iter(open_captures([str(capture)])))
-    for event, other in zip(quick.analyze(iter(open_captures([str(capture)]))), events, strict=True):
+    events = analyze_with(careful, iter(open_captures([str(capture)])))
+    for event, other in zip(analyze_with(quick, iter(open_captures([str(capture)]))), events, strict=True):
         if isinstance(event, Exchange) and isinstance(other, Exchange):
             for way, quick_writer, careful_writer in zip(ways, writers, others, strict=True):
                 assert quick_writer.text(event) == careful_writer.text(other), way

@@ -20,6 +20,7 @@ from kwiresniff.session import Analyzer
 from kwiresniff.session.annotation import dissect_message
 from tests.support.conversation import Wire, heartbeat, heartbeat_response, request, response
 from tests.support.encoding import encoder
+from tests.support.events import analyze_with
 from tests.support.random_bodies import drawable_body
 from tests.support.sample import mostly_slow
 
@@ -46,7 +47,8 @@ def drawn_twice(wire: Wire, show_secrets: bool = False) -> tuple[list[bool], str
     direct = Analyzer(Needs(shown=True), show_secrets=show_secrets)
     careful = Analyzer(show_secrets=show_secrets)
     found, other = (
-        [event for event in one.analyze(wire.segments) if isinstance(event, Exchange)][-1] for one in (direct, careful)
+        [event for event in analyze_with(one, wire.segments) if isinstance(event, Exchange)][-1]
+        for one in (direct, careful)
     )
     tree = TreeWriter(io.StringIO(), None, False, topic_name=direct.topics.name)
     parts = [rows(tree, found, which, direct, show_secrets) for which in ("request", "response")]
@@ -191,7 +193,7 @@ def test_what_a_response_calls_sensitive_is_withheld_in_its_request(sensitive: b
     wire = created("hunter2", sensitive=sensitive)
     _, drawn, nodes = drawn_twice(wire)
     assert drawn == nodes and ("hunter2" in drawn) != sensitive
-    (body,) = (one.request.body for one in Analyzer().analyze(wire.segments)
+    (body,) = (one.request.body for one in analyze_with(Analyzer(), wire.segments)
                if isinstance(one, Exchange) and one.request is not None and one.api_key == CREATE_TOPICS)  # fmt: skip
     assert ("hunter2" in str(body)) != sensitive
 
@@ -202,8 +204,8 @@ def test_captures_are_drawn_the_same_from_values_and_from_nodes(capture: Path) -
     for width, color in ((None, False), (80, True)):
         direct, careful = Analyzer(Needs(shown=True)), Analyzer()
         trees = [TreeWriter(io.StringIO(), width, color, topic_name=direct.topics.name) for _ in range(2)]
-        events = direct.analyze(iter(open_captures([str(capture)])))
-        for event, other in zip(events, careful.analyze(iter(open_captures([str(capture)]))), strict=True):
+        events = analyze_with(direct, iter(open_captures([str(capture)])))
+        for event, other in zip(events, analyze_with(careful, iter(open_captures([str(capture)]))), strict=True):
             if isinstance(event, Exchange):
                 assert isinstance(other, Exchange)
                 asked, answered = (dissect_message(other, which, careful.topics) for which in ("request", "response"))

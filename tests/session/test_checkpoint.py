@@ -16,6 +16,7 @@ from kwiresniff.export.json_objects import event_json
 from kwiresniff.model import Event, Segment
 from kwiresniff.session import Analyzer
 from kwiresniff.session.checkpoint import EMPTY, StateError, dump, load, state_of
+from tests.support.events import analyze_with, expire, finish, process
 from tests.support.sample import sampled
 
 CAPTURES = Path(__file__).resolve().parent.parent.parent / "captures"
@@ -37,19 +38,19 @@ def interrupted(segments: Sequence[Segment], step: int) -> list[str]:
     found: list[str] = []
     analyzer = Analyzer()
     for start in range(0, len(segments), step):
-        found += event_texts(analyzer.process(segments[start : start + step]))
+        found += event_texts(process(analyzer, segments[start : start + step]))
         state = dump(analyzer)
         analyzer = Analyzer()
         load(analyzer, state)
-    return found + event_texts(analyzer.finish())
+    return found + event_texts(finish(analyzer))
 
 
 @pytest.mark.parametrize("capture", sampled(RECORDED, first=1), ids=lambda path: path.name)
 def test_another_analyzer_goes_on_where_one_stopped(capture: Path) -> None:
     """In every recording, between any two packets of the first sixty and every ninth from there on."""
     segments = list(open_captures([str(capture)]))
-    whole = event_texts(Analyzer().analyze(segments))
-    assert interrupted(segments[:60], 1) == event_texts(Analyzer().analyze(segments[:60]))
+    whole = event_texts(analyze_with(Analyzer(), segments))
+    assert interrupted(segments[:60], 1) == event_texts(analyze_with(Analyzer(), segments[:60]))
     assert interrupted(segments, 9) == whole
 
 
@@ -67,7 +68,7 @@ def test_damage_is_carried_too(seed: int) -> None:
         damaged.insert(len(damaged) - (fate < 0.15), segment)
         if fate > 0.95:
             damaged.append(segment)
-    assert interrupted(damaged, 1) == event_texts(Analyzer().analyze(damaged))
+    assert interrupted(damaged, 1) == event_texts(analyze_with(Analyzer(), damaged))
 
 
 def test_every_field_of_an_analyzer_is_state_or_requested() -> None:
@@ -84,10 +85,10 @@ def test_silent_connections_expire_by_the_clock_of_the_capture() -> None:
     """What was open ends as it would at the end of the capture; a connection that still speaks stays."""
     segments = list(open_captures([str(CAPTURES / "java-group-classic.pcap")]))
     analyzer = Analyzer()
-    before = event_texts(analyzer.process(segments[:150]))
-    assert event_texts(analyzer.expire(10**12)) == []
-    half = event_texts(analyzer.expire(-1))
-    assert before + half == event_texts(Analyzer().analyze(segments[:150]))
+    before = event_texts(process(analyzer, segments[:150]))
+    assert event_texts(expire(analyzer, 10**12)) == []
+    half = event_texts(expire(analyzer, -1))
+    assert before + half == event_texts(analyze_with(Analyzer(), segments[:150]))
     assert len(dump(analyzer)) < 8192
 
 

@@ -19,6 +19,7 @@ from tests.support.conversation import (
     response,
     string,
 )
+from tests.support.events import analyze_with
 from tests.support.exchange_facts import facts
 
 
@@ -160,7 +161,7 @@ def test_copies_of_packets_are_told_from_those_sent_again() -> None:
         again = [(one[0], one[1] + later_ns, *one[2:]) for one in wire.segments]
         analyzer = Analyzer()
         every = sorted([*wire.segments, *again], key=lambda one: one[1])
-        (connection,) = (event for event in analyzer.analyze(every) if isinstance(event, Connection))
+        (connection,) = (event for event in analyze_with(analyzer, every) if isinstance(event, Connection))
         assert (sum(connection.retransmits), connection.captured_twice) == ((0, 4) if copies else (4, 0))
 
 
@@ -178,7 +179,9 @@ def test_what_follows_itself_at_once_was_not_sent_again(again: list[tuple[int, i
     wire = Wire().open().up(heartbeat(1)).down(answer[:3]).down(answer[3:6]).down(answer[6:])
     three = wire.segments[-3:]
     more = [(one[0], three[-1][1] + after_ns, *one[2:]) for place, after_ns in again for one in (three[place],)]
-    (connection,) = (event for event in Analyzer().analyze([*wire.segments, *more]) if isinstance(event, Connection))
+    (connection,) = (
+        event for event in analyze_with(Analyzer(), [*wire.segments, *more]) if isinstance(event, Connection)
+    )
     assert (connection.retransmits, connection.copies) == ([0, 1], (0, copies))
 
 
@@ -189,7 +192,7 @@ def test_what_comes_after_all_when_it_was_sent_again_was_not_lost() -> None:
     *before, second, third = wire.segments
     again, late = ((second[0], third[1] + ns, *second[2:]) for ns in (2_000_000, 4_000_000))
     (connection,) = (
-        event for event in Analyzer().analyze([*before, third, again, late]) if isinstance(event, Connection)
+        event for event in analyze_with(Analyzer(), [*before, third, again, late]) if isinstance(event, Connection)
     )
     assert (connection.recovered, connection.retransmits, connection.copies) == ([0, 0], [0, 1], (0, 1))
 
@@ -201,7 +204,7 @@ def test_a_segment_that_comes_late_was_lost_before_the_capture_point() -> None:
         wire = Wire().open().up(heartbeat(1)).down(answer[:4]).down(answer[4:9]).down(answer[9:])
         *before, second, third = wire.segments
         moved = (second[0], third[1] + late_ns, *second[2:])
-        found = list(Analyzer().analyze([*before, third, moved]))
+        found = list(analyze_with(Analyzer(), [*before, third, moved]))
         (connection,) = (event for event in found if isinstance(event, Connection))
         assert (connection.recovered, connection.retransmits) == ([0, recovered], [0, 0])
         assert connection.largest_segments == [len(heartbeat(1)), max(5, len(answer) - 9)]
@@ -239,5 +242,7 @@ def test_a_syn_captured_after_its_answer_was_sent_once() -> None:
     wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1)).close()
     syn, answer, *rest = wire.segments
     late = (syn[0], answer[1] + 150_000_000, *syn[2:])
-    (connection,) = (event for event in Analyzer().analyze([answer, late, *rest]) if isinstance(event, Connection))
+    (connection,) = (
+        event for event in analyze_with(Analyzer(), [answer, late, *rest]) if isinstance(event, Connection)
+    )
     assert (connection.syn_retransmits, sum(connection.retransmits)) == (0, 0)

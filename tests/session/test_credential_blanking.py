@@ -12,6 +12,7 @@ from kwiresniff.model import Connection, Exchange, Segment
 from kwiresniff.session import Analyzer
 from kwiresniff.session.checkpoint import dump, load
 from tests.support.conversation import Wire, api_versions_v0, api_versions_v0_response, request, response, string
+from tests.support.events import finish, process
 from tests.support.secret_messages import (
     CONNECT_CONFIGS,
     SECRET,
@@ -36,14 +37,14 @@ def goes_on(wire: Wire, *rest: bytes) -> tuple[bytes, list[Exchange], Connection
     """What is saved behind the segments of ``wire``; then the exchanges and the connection, when the client has sent
     the rest to an analyzer that goes on from there."""
     analyzer = Analyzer("records")
-    list(analyzer.process(wire.segments))
+    list(process(analyzer, wire.segments))
     state = dump(analyzer)
     later = Analyzer("records")
     load(later, state)
     del wire.segments[:]
     for data in rest:
         wire.send(0, data)
-    events = [*later.process(wire.segments), *later.finish()]
+    events = [*process(later, wire.segments), *finish(later)]
     (connection,) = (event for event in events if isinstance(event, Connection))
     return zlib.decompress(state), [event for event in events if isinstance(event, Exchange)], connection
 
@@ -124,7 +125,7 @@ def test_a_request_with_credentials_that_has_come_in_part_is_saved_without_them(
 def saved(segments: Sequence[Segment]) -> bytes:
     """What is saved behind these segments."""
     analyzer = Analyzer("records")
-    list(analyzer.process(segments))
+    list(process(analyzer, segments))
     return zlib.decompress(dump(analyzer))
 
 

@@ -13,10 +13,10 @@ from kwiresniff.capture import open_captures
 from kwiresniff.codec.embedded import OPENERS, BodyView
 from kwiresniff.codec.node_view import NodeView
 from kwiresniff.model import Body, Connection, Direction, Exchange, Problem
-from kwiresniff.session import analyze
 from kwiresniff.session.annotation import dissect_message
 from tests.support.embedded_vectors import VECTORS
 from tests.support.encoding import encoder
+from tests.support.events import analyze
 from tests.support.made_up_bodies import batch, body_of, conversation, inner
 from tests.support.paths import CAPTURES
 

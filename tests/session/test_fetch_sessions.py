@@ -17,6 +17,7 @@ from kwiresniff.session import checkpoint, fetch_sessions
 from kwiresniff.session.analyzer import Analyzer
 from tests.support.conversation import Wire, events, exchanges, heartbeat, heartbeat_response, request, response
 from tests.support.encoding import encoder
+from tests.support.events import analyze_with, process
 
 SESSION = 77
 BEFORE = "(session from before the capture)"
@@ -197,7 +198,7 @@ def test_a_session_from_before_the_capture_is_named_as_soon_as_something_in_it_i
         (fetch(4, 11, topic("bills", 1)), fetched(4)),
     )
     analyzer = Analyzer(Needs("errors", topics=True))
-    found = list(analyzer.analyze(wire.segments))
+    found = list(analyze_with(analyzer, wire.segments))
     sessions = {one.correlation_id: content(one.fetched) for one in found if isinstance(one, Exchange) and one.fetched}
     assert sessions[1] == ((), (), False)
     assert sessions[2] == sessions[3] == (("orders",), (4,), False)
@@ -307,12 +308,12 @@ def test_a_session_goes_on_in_the_next_file() -> None:
     """What is known of sessions is part of a written state."""
     first = conversation(BEGIN, (fetch(2, 1), fetched(2)))
     whole = Analyzer(Needs("bodies", sessions=True))
-    list(whole.process(first.segments))
+    list(process(whole, first.segments))
     later = Analyzer(Needs("bodies", sessions=True))
     checkpoint.load(later, checkpoint.dump(whole))
     seen = len(first.segments)
     conversation((fetch(3, 2), fetched(3)), wire=first)
-    (one,) = exchanges(list(later.process(first.segments[seen:])))
+    (one,) = exchanges(list(process(later, first.segments[seen:])))
     assert one.fetched is not None and content(one.fetched) == (("orders", "bills"), (0, 1, 3), True)
 
 

@@ -10,10 +10,10 @@ from kwiresniff import schema
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Body, Exchange, Node
 from kwiresniff.render.tree import TreeWriter
-from kwiresniff.session import analyze
 from kwiresniff.session.annotation import dissect_message
 from tests.support.embedded_vectors import VECTORS
 from tests.support.encoding import encode_record_set
+from tests.support.events import analyze
 from tests.support.made_up_bodies import batch, body_of, conversation, inner
 from tests.support.paths import CAPTURES
 

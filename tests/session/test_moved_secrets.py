@@ -26,6 +26,7 @@ from kwiresniff.session.peek import SECRET_REQUESTS
 from kwiresniff.session.secrets import may_hide
 from tests.support.conversation import Wire, api_versions_v0, api_versions_v0_response, request, response
 from tests.support.encoding import encoder
+from tests.support.events import analyze_with
 from tests.support.sample import sampled
 
 SECRET = "abcdefghijklmnopqrstuvwxyz0123"
@@ -76,9 +77,9 @@ def outputs(api_key: int, version: int, direction: Direction, said: bytes) -> It
     else:
         wire.up(frame(api_key, version, "request")).down(said)
     analyzer = Analyzer("records")
-    for event in analyzer.analyze(wire.segments):
+    for event in analyze_with(analyzer, wire.segments):
         yield from texts(event, analyzer)
-    for event in Analyzer(Needs("bodies", digests=True)).analyze(wire.segments):
+    for event in analyze_with(Analyzer(Needs("bodies", digests=True)), wire.segments):
         if isinstance(event, Exchange):
             yield repr([message_topics(event.request), message_topics(event.response)])
         yield repr(event_json(event))  # bodies that were put off are decoded now
@@ -143,7 +144,7 @@ def test_what_only_the_capture_cut_off_is_told_as_far_as_it_is_there() -> None:
     said = frame(44, 1, "request")
     wire = Wire().open().up(api_versions_v0(1)).down(api_versions_v0_response(1))
     wire.up(said, missing=len(SECRET) // 2)
-    text = "".join(repr(event_json(event)) for event in Analyzer("records").analyze(wire.segments))
+    text = "".join(repr(event_json(event)) for event in analyze_with(Analyzer("records"), wire.segments))
     assert NAME in text
     assert not any(piece in text for piece in PIECES)
 

@@ -10,6 +10,7 @@ import pytest
 from kwiresniff.model import Event, Problem
 from kwiresniff.session import Analyzer, non_kafka
 from tests.support.conversation import Wire, events, exchanges, heartbeat, heartbeat_response, problems, string
+from tests.support.events import analyze_with
 from tests.support.incidents import findings
 from tests.support.tls_conversation import TlsTalk
 
@@ -200,8 +201,8 @@ def test_servers_without_end_are_told_as_further_ones(monkeypatch: pytest.Monkey
 def test_the_counts_are_told_once_though_the_analyzer_goes_on() -> None:
     """``close`` tells them; the next one tells what has come since."""
     analyzer = Analyzer("headers")
-    first = list(analyzer.analyze(Wire().open().up(heartbeat(1)).down(ALERT).close().segments))
-    second = list(analyzer.analyze(Wire(client_port=2).open().up(pack(">i", -1) * 9).close().segments))
+    first = list(analyze_with(analyzer, Wire().open().up(heartbeat(1)).down(ALERT).close().segments))
+    second = list(analyze_with(analyzer, Wire(client_port=2).open().up(pack(">i", -1) * 9).close().segments))
     assert [[one.code for one in problems(found)] for found in (first, second)] == [["not_kafka_answer"], ["not_kafka"]]
 
 

@@ -27,6 +27,7 @@ from tests.support.conversation import (
     problems,
     request,
 )
+from tests.support.events import analyze_with, finish, process
 from tests.support.proxies import PASSWORD, USER, Said, recorded
 from tests.support.tls_conversation import TlsTalk
 
@@ -371,10 +372,10 @@ def test_a_password_is_nowhere_once_it_was_read(said: Said, secrets: tuple[bytes
         analyzer = Analyzer()
         found: list[Event] = []
         for segment in after(one).segments:
-            found += analyzer.process([segment])
+            found += process(analyzer, [segment])
             state = contents(analyzer)
             assert not any(password[at : at + 5] in state for at in range(len(password) - 4))
-        found += analyzer.finish()
+        found += finish(analyzer)
         told = json.dumps([event_json(event) for event in found], default=repr).encode()
         assert len(exchanges(found)) == 2
         assert not any(secret in told for secret in secrets)
@@ -389,11 +390,11 @@ def test_a_state_carries_a_preamble(name: str) -> None:
     analyzer = Analyzer()
     found: list[Event] = []
     for segment in segments:
-        found += analyzer.process([segment])
+        found += process(analyzer, [segment])
         state, analyzer = dump(analyzer), Analyzer()
         load(analyzer, state)
-    found += analyzer.finish()
-    whole = [event_json(event) for event in Analyzer().analyze(segments)]
+    found += finish(analyzer)
+    whole = [event_json(event) for event in analyze_with(Analyzer(), segments)]
     assert [event_json(event) for event in found] == whole
     assert len([one for one in whole if one["kind"] == "exchange"]) == 2
 

@@ -31,6 +31,7 @@ from tests.support.conversation import (
     request,
     response,
 )
+from tests.support.events import analyze_with
 from tests.support.kafka_vectors import entries
 from tests.support.sample import sampled, slow_if
 
@@ -202,7 +203,7 @@ def event_texts(wire: Wire, *, is_filtered: bool, topics: bool = False) -> list[
     analyzer = Analyzer(Needs("errors", topics=topics))
     assert analyzer.filters
     analyzer.filters = is_filtered
-    found = list(analyzer.analyze(wire.segments))
+    found = list(analyze_with(analyzer, wire.segments))
     return [json.dumps(event_json(event), default=repr) + repr(getattr(event, "topics", "")) for event in found]
 
 
@@ -234,7 +235,7 @@ def test_a_lost_segment_tells_the_same_with_and_without_sifting(case: tuple[int,
 def test_of_recorded_batches_hardly_more_than_the_headers_stays() -> None:
     """Answers of up to 200,072 bytes from a real broker."""
     analyzer = Analyzer(Needs("errors", topics=True))
-    found = list(analyzer.analyze(open_captures([str(CAPTURES / "seed-batched.pcap.xz")])))
+    found = list(analyze_with(analyzer, open_captures([str(CAPTURES / "seed-batched.pcap.xz")])))
     large = [one.response for one in exchanges(found) if one.response is not None and one.response.size_bytes > 50_000]
     assert len(large) == 2
     assert max(len(message.frame or b"") for message in large) < 400

@@ -14,6 +14,7 @@ from kwiresniff.session import Analyzer
 from kwiresniff.session.response_reordering import MAX_REORDERED, MAX_REORDERED_BYTES, ResponseReorderBuffer
 from kwiresniff.stream.out_of_order import GRACE_NS, GRACE_PACKETS
 from tests.support.conversation import Wire, events, exchanges, heartbeat, heartbeat_response, response
+from tests.support.events import finish
 
 
 def summaries(found: list[Event]) -> list[tuple[int, str]]:
@@ -91,7 +92,7 @@ def test_no_more_are_held_than_the_limits_say(count: int, size: int) -> None:
             most = max(most, len(early.held))
     told_before = len([one for one in analyzer.events() if isinstance(one, Exchange)]) - 1
     assert told_before == count - most or size > MAX_REORDERED_BYTES
-    assert len(summaries(list(analyzer.finish()))) == count - told_before
+    assert len(summaries(list(finish(analyzer)))) == count - told_before
 
 
 def held(*ids: int, packet: int = 1) -> ResponseReorderBuffer:

@@ -18,9 +18,9 @@ from kwiresniff.base.depths import Depth
 from kwiresniff.capture import open_captures
 from kwiresniff.export.json_objects import event_json
 from kwiresniff.model import Connection, Exchange
-from kwiresniff.session import analyze
 from kwiresniff.session.sasl import MAX_AUTHENTICATIONS, Sasl
 from kwiresniff.session.sasl_tokens import MAX_CLAIMS_BYTES, read_token
+from tests.support.events import analyze
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 ROWS = {row["file"]: row for row in tomllib.loads((CAPTURES / "MANIFEST.toml").read_text(encoding="utf-8"))["capture"]}

@@ -13,11 +13,10 @@ import pytest
 from kwiresniff.model import Connection, Exchange, Message
 from kwiresniff.schema.apis import read_data
 from kwiresniff.schema.password_configs import FILE
-from kwiresniff.session import sensitive_names
+from kwiresniff.session import secret_configs
 from kwiresniff.session.decode import BodyDecoder
-from kwiresniff.session.secret_configs import is_secret_config, is_secret_name
+from kwiresniff.session.secret_configs import SensitiveNames, is_secret_config, is_secret_name
 from kwiresniff.session.secrets import conceal
-from kwiresniff.session.sensitive_names import SensitiveNames
 from kwiresniff.session.topic_ids import TopicNameTable
 from tests.support.encoding import encoder
 
@@ -307,7 +306,7 @@ def _message(frame: bytes) -> Message:
 
 def test_when_there_are_too_many_names_what_kafka_does_not_know_is_withheld(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rather a place name too much than a password; what is remembered stays within its bytes."""
-    monkeypatch.setattr(sensitive_names, "MAX_SENSITIVE_BYTES", 2_000)
+    monkeypatch.setattr(secret_configs, "MAX_SENSITIVE_BYTES", 2_000)
     known = SensitiveNames()
     for number in range(100):
         known.learn(f"plugin.pin.{number}")

@@ -18,12 +18,13 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 from kwiresniff.base.tls_secrets import TlsSecrets
 from kwiresniff.capture import open_captures
 from kwiresniff.model import Connection, Event, Segment
-from kwiresniff.session import Analyzer, analyze
+from kwiresniff.session import Analyzer
 from kwiresniff.session.checkpoint import dump, load
 from kwiresniff.session.services import SECRETS_LATE_NS
 from kwiresniff.session.tls_decryption import MAX_WAITING_BYTES
 from tests.support.capture_files import LINKTYPE_RAW, pcap
 from tests.support.conversation import Wire, exchanges, heartbeat_response, problems, request, string
+from tests.support.events import analyze, finish, process
 from tests.support.openssl_programs import early_talk
 from tests.support.packet_builder import Pcapng
 from tests.support.tls_conversation import TlsTalk
@@ -312,14 +313,14 @@ def test_what_comes_before_its_keys_waits_for_them(tmp_path: Path, version: ssl.
     secrets = TlsSecrets()
     secrets.expected = secrets.growing = True
     analyzer = Analyzer(tls_secrets=secrets)
-    found = list(analyzer.process(one.segments[:late]))
+    found = list(process(analyzer, one.segments[:late]))
     assert ids(found) == []
     secrets.add(keylog.read_bytes())
-    found += analyzer.process(one.segments[late:])
+    found += process(analyzer, one.segments[late:])
     analyzer.look_for_secrets()
     found += analyzer.events()
     assert outcomes(found) == [(number, "ok") for number in range(10)]
-    assert only([*found, *analyzer.finish()]).exchanges == {"ok": 10}
+    assert only([*found, *finish(analyzer)]).exchanges == {"ok": 10}
 
 
 def test_who_ended_waits_for_keys_no_longer_than_it_may(tmp_path: Path) -> None:
@@ -333,8 +334,8 @@ def test_who_ended_waits_for_keys_no_longer_than_it_may(tmp_path: Path) -> None:
         syn = Wire(client_port=41_000).open().segments[0]
         return syn[0], ns, *syn[2:]
 
-    assert list(analyzer.process([*one.segments, at(3_000_000_000)])) == []
-    found = list(analyzer.process([at(SECRETS_LATE_NS + 3_000_000_000)]))
+    assert list(process(analyzer, [*one.segments, at(3_000_000_000)])) == []
+    found = list(process(analyzer, [at(SECRETS_LATE_NS + 3_000_000_000)]))
     assert (analyzer.tls_waiting_bytes, len(analyzer.tls_waiting), len(analyzer.tls_ending)) == (0, 0, 0)
     assert "CLIENT_TRAFFIC_SECRET_0" in refusal(found)
 
@@ -352,9 +353,9 @@ def test_no_more_waits_than_may(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     for number, segment in enumerate(one.segments):
         if number == 100:
             secrets.add(keylog.read_bytes())
-        found += analyzer.process([segment])
+        found += process(analyzer, [segment])
         assert analyzer.tls_waiting_bytes <= 22_000
-    found += analyzer.finish()
+    found += finish(analyzer)
     assert 59 in ids(found) and 0 not in ids(found)
     assert "bytes came before their keys" in refusal(found)
     assert analyzer.tls_waiting_bytes == 0
@@ -370,10 +371,10 @@ def test_no_more_waits_on_all_connections_than_may(tmp_path: Path, monkeypatch: 
     analyzer = Analyzer(tls_secrets=secrets)
     found: list[Event] = []
     for one in wires:
-        found += analyzer.process(one.segments)
+        found += process(analyzer, one.segments)
         assert analyzer.tls_waiting_bytes <= 30_000
     secrets.add(keylog.read_bytes())
-    found += [*analyzer.process([]), *analyzer.finish()]
+    found += [*process(analyzer, []), *finish(analyzer)]
     decrypted_ones = [one for one in found if isinstance(one, Connection) and one.tls and one.tls["decrypted"]]
     assert 2 <= len(decrypted_ones) <= 6
 
@@ -579,13 +580,13 @@ def test_another_analyzer_goes_on_and_no_state_has_a_secret(tmp_path: Path, vers
     analyzer = Analyzer(tls_secrets=secrets_of(keylog))
     found: list[Event] = []
     for start in range(0, len(one.segments), step):
-        found += analyzer.process(one.segments[start : start + step])
+        found += process(analyzer, one.segments[start : start + step])
         state = dump(analyzer)
         plain = zlib.decompress(state)
         assert not any(secret in plain or secret.hex().encode() in plain for secret in hidden)
         analyzer = Analyzer(tls_secrets=secrets_of(keylog))
         load(analyzer, state)
-    found += analyzer.finish()
+    found += finish(analyzer)
     assert outcomes(found) == [(number, "ok") for number in range(8)]
     assert problems(found) == []
 
@@ -598,7 +599,7 @@ def test_nothing_of_a_long_connection_is_kept(tmp_path: Path) -> None:
         analyzer = Analyzer(tls_secrets=secrets_of(lines))
         most = 0
         for segment in one.segments[:-3]:
-            list(analyzer.process([segment]))
+            list(process(analyzer, [segment]))
             most = max([most, *(one.held_bytes() for one in analyzer.table.connections() if one.started)])
         assert most < MAX_WAITING_BYTES + 20_000
         assert keylog.read_text() != lines or most < 20_000

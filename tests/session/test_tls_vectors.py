@@ -7,7 +7,6 @@ import tomllib
 import pytest
 
 from kwiresniff.base.tls_secrets import HANDSHAKE_SECRETS, TRAFFIC_SECRETS, TlsSecrets
-from kwiresniff.session import analyze
 from kwiresniff.session.tls_ciphers import expand_label, tls13_cipher
 from kwiresniff.session.tls_handshake import HandshakeParser
 from kwiresniff.session.tls_opening import RecordOpener
@@ -15,6 +14,7 @@ from kwiresniff.session.tls_records import RecordReader
 from kwiresniff.session.tls_session import TlsSession
 from kwiresniff.session.tls_suites import suite_of
 from tests.support.conversation import Wire, problems
+from tests.support.events import analyze
 from tests.support.tls_conversation import DATA
 
 #: Of each trace the records and the values that are derived, by name.

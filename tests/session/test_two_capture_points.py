@@ -11,6 +11,7 @@ from kwiresniff.session import Analyzer
 from kwiresniff.session.kafka_messages import MAX_COPIED_REQUESTS
 from tests.support.conversation import Wire, heartbeat, heartbeat_response
 from tests.support.copies import two_points
+from tests.support.events import analyze_with
 
 MS = 1_000_000
 START_NS = 1_700_000_000_000_000_000
@@ -22,7 +23,7 @@ def at(segments: Sequence[Segment], *times_ms: float) -> list[Segment]:
 
 
 def analyzed(segments: Sequence[Segment]) -> tuple[list[Exchange], Connection]:
-    events = list(Analyzer().analyze(sorted(segments, key=lambda one: one[1])))
+    events = list(analyze_with(Analyzer(), sorted(segments, key=lambda one: one[1])))
     (connection,) = (one for one in events if isinstance(one, Connection))
     return [one for one in events if isinstance(one, Exchange)], connection
 

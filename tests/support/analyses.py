@@ -29,6 +29,7 @@ from kwiresniff.render.producer_blocks import ProducerWriter
 from kwiresniff.render.summary import SummaryWriter
 from kwiresniff.render.topic_blocks import TopicWriter, topic_columns
 from kwiresniff.session import Analyzer
+from tests.support.events import analyze_with
 
 #: What ``stats --by`` takes.
 DIMENSIONS = (
@@ -51,7 +52,7 @@ def text_of_analyses(segments: Iterable[Segment], *, digests: bool = True) -> st
         inventory.exchange, topics.exchange, timeline.add, ledger.exchange, doctor.exchange, summary.write,
         *(table.add for table in tables),
     )  # fmt: skip
-    for event in analyzer.analyze(segments):
+    for event in analyze_with(analyzer, segments):
         if isinstance(event, Exchange):
             for take in takers:
                 take(event)

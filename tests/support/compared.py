@@ -17,6 +17,7 @@ from kwiresniff.model import Segment
 from kwiresniff.results.comparison import Comparison
 from kwiresniff.session import Analyzer
 from tests.support.cuts import from_clients
+from tests.support.events import analyze_with
 
 
 def surveyed(segments: Sequence[Segment]) -> Found:
@@ -26,7 +27,7 @@ def surveyed(segments: Sequence[Segment]) -> Found:
     survey = Survey(analyzer.topics.name, (), clusters)
     held = HeldEvents(Copies(CallingSink(survey.exchange, survey.add)), clusters, partial(learn_cluster, clusters))
     analyzer.give_to(held)
-    for _ in analyzer.analyze(segments):
+    for _ in analyze_with(analyzer, segments):
         pass
     held.release()
     return survey.found()

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from kwiresniff.base.depths import Depth
 from kwiresniff.model import Connection, Event, Exchange, Message, Problem, Segment
 from kwiresniff.session import Analyzer
+from tests.support.events import analyze_with
 from tests.support.reference import Carried, Coverage, Oracle
 
 #: A frame: number of its stream, its index there.
@@ -103,7 +104,7 @@ def lost_bytes(problems: Sequence[Problem], path: str) -> int:
 
 def read(segments: Sequence[Segment], depth: Depth) -> Reading:
     analyzer = Analyzer(depth)
-    events = list(analyzer.analyze(segments))
+    events = list(analyze_with(analyzer, segments))
     return Reading(events, analyzer.opaque_token_bytes)
 
 

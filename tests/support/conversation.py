@@ -8,6 +8,7 @@ from typing import Self
 from kwiresniff.base.needs import Needs
 from kwiresniff.model import ACK, FIN, RST, SYN, Event, Exchange, Problem, Segment
 from kwiresniff.session import Analyzer
+from tests.support.events import analyze_with
 
 
 def string(text: str | None) -> bytes:
@@ -106,7 +107,7 @@ def events(*wires: Wire, **options: object) -> list[Event]:
     """What an analyzer makes of the wires, one after the other."""
     segments = [segment for wire in wires for segment in wire.segments]
     needs = Needs(**{name: options.pop(name) for name in Needs._fields if name in options})  # type: ignore[arg-type]
-    return list(Analyzer(needs, **options).analyze(segments))  # type: ignore[arg-type]
+    return list(analyze_with(Analyzer(needs, **options), segments))  # type: ignore[arg-type]
 
 
 def exchanges(found: list[Event]) -> list[Exchange]:

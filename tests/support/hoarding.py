@@ -15,6 +15,7 @@ from kwiresniff.base.depths import Depth
 from kwiresniff.model import Segment
 from kwiresniff.session import Analyzer
 from tests.support.conversation import HEARTBEAT_BODY, Wire, heartbeat, heartbeat_response, request, response, string
+from tests.support.events import analyze_with
 
 MEGABYTE = 1 << 20
 #: What all connections may hold in these tests, so that they are quick; the usual limit is 256 MB.
@@ -164,7 +165,7 @@ def measure(kind: str) -> None:
     reader = Analyzer(depth)
     if kind != "requests on one connection":
         reader.budget.limit = LIMIT
-    for _ in reader.analyze(traffic()):
+    for _ in analyze_with(reader, traffic()):
         pass
 
 

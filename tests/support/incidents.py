@@ -15,6 +15,7 @@ from kwiresniff.identity.held_events import HeldEvents
 from kwiresniff.model import Connection, ConnectionAttempt, Event, Exchange, Segment
 from kwiresniff.results.findings import Finding
 from kwiresniff.session import Analyzer
+from tests.support.events import analyze_with
 from tests.support.exchanges import START_NS, connection, exchange
 
 SECOND = 1_000_000_000
@@ -36,7 +37,7 @@ def found_in(segments: Iterable[Segment], code: str = "") -> list[Finding]:
     doctor = Doctors(analyzer.topics.name, (), clusters)
     held = HeldEvents(Copies(CallingSink(doctor.exchange, doctor.add)), clusters, partial(learn_cluster, clusters))
     analyzer.give_to(held)
-    for _ in analyzer.analyze(segments):
+    for _ in analyze_with(analyzer, segments):
         pass
     held.release()
     return [one for one in doctor.judgement().findings if code in ("", one.code)]

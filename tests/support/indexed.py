@@ -8,6 +8,7 @@ from kwiresniff.capture import CaptureSet, SegmentSource, open_captures, with_de
 from kwiresniff.index import ExchangeIndex, ExchangeReader, IndexSink
 from kwiresniff.index.exchange_reader import WHOLE
 from kwiresniff.session import Analyzer
+from tests.support.events import process
 
 
 def indexed(path: Any, keylog: str | None = None) -> tuple[ExchangeIndex, ExchangeReader]:
@@ -18,7 +19,7 @@ def indexed(path: Any, keylog: str | None = None) -> tuple[ExchangeIndex, Exchan
     sink = IndexSink(analyzer.topics.name)
     analyzer.give_to(sink)
     feed = source.feed if isinstance(source, CaptureSet) else None
-    for step in (analyzer.read(feed) if feed is not None else analyzer.process(source), analyzer.end()):
+    for step in (analyzer.read(feed) if feed is not None else process(analyzer, source), analyzer.end()):
         for _ in step:
             pass
     index = ExchangeIndex()

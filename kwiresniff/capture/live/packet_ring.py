@@ -85,11 +85,10 @@ class PacketRing:
     def batches(
         self, go_on: Callable[[], bool], keep: Callable[[list[Packet]], bool], *, keep_all: bool
     ) -> Iterator[Batch]:
-        """The packets of each block, none at a pause. What came before ``go_on`` says no is given.
+        """The packets of each block, none at a pause, until ``go_on`` says no.
 
-        A block stays with the kernel, which drops what finds no room there, until it is its turn. With ``keep_all``
-        each is taken and kept as soon as it is there; as much as the kernel has room for waits its turn with us then,
-        and what is beyond that is passed over.
+        A block stays with the kernel, which drops packets without room. With ``keep_all`` each is taken and kept at
+        once; as much as the kernel has room for waits here, more is passed over.
         """
         ring = self._map
         assert ring is not None

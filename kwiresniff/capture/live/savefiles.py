@@ -177,11 +177,10 @@ class SavefileWriter:
         return file, name
 
     def _create(self, name: str, flags: int) -> int:
-        """Never for others to read, not even until its mode is set. What is there already keeps its own.
+        """Creates a file that others cannot read, not even for a moment; an existing one keeps its mode.
 
-        Whoever may put a name into the folder could lead the packets, or what is overwritten, to a place of their
-        choice: neither links nor files of other users than root and ``owner`` are opened as root, and no link that
-        others made is followed as somebody else.
+        Names in the folder may be hostile: neither links nor files of users other than root and ``owner`` are opened as
+        root, and no link of others is followed as another user.
         """
         # What is there is not emptied before it is known whose it is, and a pipe without a reader is not waited for.
         flags = (flags | os.O_NOFOLLOW | os.O_NONBLOCK) & ~os.O_TRUNC

@@ -52,11 +52,10 @@ class PacketSource(Protocol):
     def batches(
         self, go_on: Callable[[], bool], keep: Callable[[list[Packet]], bool], /, *, keep_all: bool
     ) -> Iterator[Batch]:
-        """Packets as they come, none every WAIT_MS when none do.
+        """Packets as they come, none every WAIT_MS, until ``go_on`` says no or there are no more.
 
-        ``keep`` gets each list as soon as it is there, perhaps long before it is its turn; it may cut the list, and
-        says whether more are wanted. Packets that nobody has time for are left out; with ``keep_all`` they go to
-        ``keep`` all the same. It ends when ``go_on``, which is asked before each list, says no, or there are no more.
+        ``keep`` gets each list at once; it may cut the list, and says whether more are wanted. Packets without time to
+        decode are left out; with ``keep_all`` they go to ``keep``.
         """
         ...
 

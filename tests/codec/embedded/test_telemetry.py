@@ -18,9 +18,9 @@ from kwiresniff.capture import open_captures
 from kwiresniff.codec.compression import GZIP, ZSTD, decompress
 from kwiresniff.codec.embedded import open_metrics, telemetry
 from kwiresniff.model import Exchange, Node
-from kwiresniff.session import analyze
 from tests.support.embedded_vectors import VECTORS, body_holder, node_holder, texts
 from tests.support.encoding import compress
+from tests.support.events import analyze
 
 CAPTURES = Path(__file__).parents[3] / "captures"
 UNDECODED = [("embedded_undecoded", "metrics")]
