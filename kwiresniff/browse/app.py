@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import time
 from array import array
 from collections.abc import Callable, Sequence
 from secrets import token_hex
 from tempfile import gettempdir
+from threading import Thread
 from typing import ClassVar, Final
 
 from textual import on
@@ -40,8 +42,10 @@ _HEX_FROM: Final = 110
 _WIDE_HEX_FROM: Final = 160
 #: Problems of the captures that are told as they come; Doctor has them all.
 _PROBLEMS_TOLD: Final = 3
-#: Seconds after which a program whose terminal is gone has seen that.
+#: Seconds between two looks whether the terminal is there.
 _TERMINAL_S: Final = 2.0
+#: The exit code of such a program: that of one that SIGHUP has ended.
+_WITHOUT_TERMINAL: Final = 129
 
 
 class BrowseApp(App[None]):
@@ -129,12 +133,16 @@ class BrowseApp(App[None]):
         (self.exchanges.list if self._tab == "exchanges" else self.query_one(f"#{self._tab}-view")).focus()
         self.reading.start("index", self._jobs.read_index, self.take_part)
         if not self.is_headless:
-            self.set_interval(_TERMINAL_S, self._leave_with_terminal)
+            Thread(target=self._leave_with_terminal, daemon=True).start()
 
     def _leave_with_terminal(self) -> None:
-        """Ends the program when its terminal is gone, which nobody else may tell it."""
-        if not os.isatty(0):
-            self.exit()
+        """Ends the program when its terminal is gone, which nobody else may tell it: what is still drawn then may wait
+        for ever to be written, and so would the end of the program.
+        """
+        while os.isatty(0):
+            time.sleep(_TERMINAL_S)
+        self.reading.stop_all()
+        os._exit(_WITHOUT_TERMINAL)
 
     def on_unmount(self) -> None:
         self.reading.stop_all()

@@ -105,9 +105,11 @@ class CapturesModel:
         """The numbers of some rows."""
         return array("q", rows if self.captured is None else map(self.index.number_of, rows))
 
-    def details(self, row: int, *, whole: bool) -> Details | None:
-        """The exchange of a row as a tree; None where it is not found in the files any more."""
-        exchange = self.reader.exchange(row)
+    def details(self, row: int, *, whole: bool, quick: bool = False) -> Details | None:
+        """The exchange of a row as a tree; None where it is not found in the files any more, or, with ``quick``, where
+        its packets alone do not tell it.
+        """
+        exchange = self.reader.from_packets(row) if quick else self.reader.exchange(row)
         if exchange is None:
             return None
         return Details(exchange, self._dissect, self.files, whole=whole, shows_bytes=self.shows_bytes)

@@ -325,27 +325,36 @@ class ExchangesPane(Vertical):
         """Has a row read in a thread, or as soon as what is being read is there: a thread cannot be ended."""
         if not self._is_reading:
             self._is_reading = True
-            read = partial(self._read, row, self._whole)
+            read = partial(self._read, row, self._whole, self.is_following)
             self.run_worker(read, group="details", thread=True, exit_on_error=False)
 
-    def _read(self, row: int, whole: bool) -> None:
+    def _read(self, row: int, whole: bool, quick: bool) -> None:
+        """Reads a row; with ``quick`` no more than its packets: the next one may come before all are read again."""
         note = "not found in the files any more: have they changed?"
+        if quick:
+            note = "its packets alone do not tell it: Enter reads those before it, too"
         if self._model.is_given_up(row):
             note = "its packets are not kept any more: newer ones took their place (-w FILE keeps all)"
         try:
-            details = None if self._model.is_given_up(row) else self._model.details(row, whole=whole)
+            details = None if self._model.is_given_up(row) else self._model.details(row, whole=whole, quick=quick)
         except Exception as error:  # what one exchange cannot be shown for must not end the program
             details, note = None, f"cannot be shown: {type(error).__name__}: {escape(str(error))}"
         if not get_current_worker().is_cancelled:
-            self.app.call_from_thread(self._show_read, (row, whole), details, note)
+            self.app.call_from_thread(self._show_read, row, details, note, whole, quick)
 
-    def _show_read(self, read: tuple[int, bool], details: Details | None, note: str) -> None:
+    def _show_read(self, row: int, details: Details | None, note: str, whole: bool, quick: bool) -> None:
         self._is_reading = False
-        if self._shown_row is not None and read != (self._shown_row, self._whole):
+        if self._shown_row is None:
+            return
+        if (row, whole) != (self._shown_row, self._whole):
             self._read_details(self._shown_row)
-        elif self._shown_row is not None:
-            self.query_one("#headline", Static).update(text_of(details.headline() if details is not None else []))
-            self.query_one("#tree", TreeView).show_details(details, note)
+            return
+        self.query_one("#headline", Static).update(text_of(details.headline() if details is not None else []))
+        self.query_one("#tree", TreeView).show_details(details, note)
+        if details is None and quick:
+            self._shown_row = None  # read again when the list does not follow any more
+            if not self.is_following:
+                self._show_details()
 
     @on(LineView.Moved, "#tree")
     def _moved_in_tree(self) -> None:
@@ -355,3 +364,4 @@ class ExchangesPane(Vertical):
     @on(LineView.Chosen, "#list")
     def _chosen(self) -> None:
         self.query_one("#tree").focus()
+        self.call_after_refresh(self._show_details)

@@ -134,7 +134,8 @@ def index_captures(send: Send, captures: Sequence[str], options: ReadOptions, *,
     if not is_live and kept.send(send):
         return
     source.on_buffer = on_buffer
-    source.read(sink)
+    if not source.read(sink) or source.exit_code():
+        kept.give_up("the captures could not be read to their end")
     send_part(done=True)
 
 

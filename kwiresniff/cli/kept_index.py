@@ -88,11 +88,16 @@ class KeptIndex:
             self._writer.add(message)
             if message.done:
                 self._keep(self._file, self._writer)
+                self._file.close()
         except (OSError, UnfitIndex) as error:
-            self._writer = None
-            self._tell(error)
-        if message.done or self._writer is None:
+            self.give_up(error)
+
+    def give_up(self, reason: object) -> None:
+        """No index is written, for a reason that is told."""
+        if self._file is not None and self._writer is not None:
             self._file.close()
+            self._writer = None
+            self._tell(reason)
 
     def _keep(self, file: IO[bytes], writer: IndexWriter) -> None:
         if self._source.captures.tls_secrets.changes:

@@ -366,10 +366,10 @@ def test_one_exchange_is_read_at_a_time_and_then_the_one_that_is_selected_last()
         model = user.app.model
         details = model.details
 
-        def slowly(row: int, *, whole: bool) -> Details | None:
+        def slowly(row: int, *, whole: bool, quick: bool = False) -> Details | None:
             asked.append(row)
             may_end.wait(60)
-            return details(row, whole=whole)
+            return details(row, whole=whole, quick=quick)
 
         model.details = slowly  # type: ignore[method-assign]
         await user.press("down")

@@ -27,6 +27,17 @@ def beats(count: int, first: int) -> list[Segment]:
     return heartbeats(count, client_port=40_000 + first).segments
 
 
+def halves(segments: list[Segment]) -> list[Segment]:
+    """The same in halves, the first of which came twice: so their packets alone do not tell what they carry."""
+    found: list[Segment] = []
+    for packet, ns, flow, seq, ack, flags, buffer, start, end, missing in segments:
+        middle = (start + end) // 2
+        first = (packet, ns, flow, seq, ack, flags, buffer, start, middle, missing)
+        last = (packet, ns, flow, (seq + middle - start) & SEQ_MASK, ack, flags, buffer, middle, end, missing)
+        found += [first, first, last] if start < middle else [last]
+    return found
+
+
 def test_the_list_follows_the_capture_until_the_cursor_moves_up(tmp_path: Path) -> None:
     """End follows again; rows before the cursor stay where they are meanwhile."""
     live = Live(tmp_path / "live")
@@ -50,6 +61,28 @@ def test_the_list_follows_the_capture_until_the_cursor_moves_up(tmp_path: Path) 
         live.give(beats(10, 4))
         await user.until(lambda: len(user.app.model.index) == 70)
         assert user.app.exchanges.list.row == 59
+
+    watch(live, script)
+
+
+def test_a_list_that_follows_does_not_read_the_capture_again_for_each_exchange(tmp_path: Path) -> None:
+    """Only for one that somebody looks at: Enter does."""
+    live = Live(tmp_path / "live")
+
+    async def script(user: Browsing) -> None:
+        live.give(halves(beats(1, 0)))
+        await user.until(lambda: user.app.exchanges.list.row == 0)
+        await user.until(lambda: "Enter reads" in user.tree())
+        assert user.app.model.reader.from_packets(0) is None
+        live.give(beats(1, 1))
+        await user.until(lambda: "member_id" in user.tree())
+        await user.press("up", "end", "up")
+        await user.until(lambda: "Enter reads" not in user.tree() and "correlation_id 1" in user.text("#headline"))
+        live.give(halves(beats(1, 2)))
+        await user.press("end")
+        await user.until(lambda: "Enter reads" in user.tree())
+        await user.press("enter")
+        await user.until(lambda: "member_id" in user.tree())
 
     watch(live, script)
 

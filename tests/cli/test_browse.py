@@ -76,6 +76,22 @@ def test_it_ends_when_its_terminal_is_gone() -> None:
 
 
 @pytest.mark.slow
+def test_it_ends_when_its_terminal_is_gone_while_it_has_much_to_draw() -> None:
+    """Nobody reads what it draws, until it waits for that."""
+    process, terminal = started("browse", CAPTURE)
+    read_until(terminal, "exchanges")
+    for _ in range(300):
+        os.write(terminal, b"3d1d")
+        time.sleep(0.03)
+    time.sleep(1)
+    os.close(terminal)
+    try:
+        assert process.wait(PATIENCE_S) == 129
+    finally:
+        process.kill()
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
 def test_in_a_terminal_keys_lead_from_a_finding_to_its_exchange(tmp_path: Path) -> None:
     """With tmux, which draws what a terminal would; q ends the program and its processes."""

@@ -162,6 +162,13 @@ def test_what_was_decrypted_is_not_kept(tmp_path: Path, kwiresniff: Run) -> None
     assert not beside(CAPTURES / "java-tls.pcap").exists()
 
 
+def test_an_index_of_a_part_is_not_kept(capture: Path) -> None:
+    """One of the captures is not there, and perhaps is the next time."""
+    told = sent(capture, capture.with_name("other.pcap"), keeps=True)
+    assert told[-1].problems[0].endswith("no index is kept here: the captures could not be read to their end")
+    assert not beside(capture).exists()
+
+
 def test_a_folder_that_cannot_be_written_is_one_line(capture: Path) -> None:
     """The exchanges are listed as without."""
     fresh = sent(capture)
