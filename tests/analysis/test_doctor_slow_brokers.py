@@ -23,8 +23,10 @@ def write(topic: str, broker: int, at_ns: int, took_ns: int, *, acks: int = -1, 
         "magic": 2, "crc": offset, "base_offset": 0, "last_offset_delta": 9, "records_count": 10, "size_bytes": 1000,
         "producer_id": 7, "producer_epoch": 0, "base_sequence": offset, "compression": codec,
     }  # fmt: skip
-    more = {"client_id": f"{topic}-writer", "on": on, "latency_ns": took_ns, "start_ns": START_NS + at_ns}
-    return produced([batch], topic=topic, acks=acks, offset=offset, **more)
+    return produced(
+        [batch], topic=topic, acks=acks, offset=offset, client_id=f"{topic}-writer", on=on, latency_ns=took_ns,
+        start_ns=START_NS + at_ns,
+    )  # fmt: skip
 
 
 def writes(topic: str, broker: int, took_ns: int = 4 * MILLISECOND, count: int = 30, **more: Any) -> list[Exchange]:
