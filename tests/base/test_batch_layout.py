@@ -17,4 +17,4 @@ def test_the_fields_of_a_batch_header_follow_each_other() -> None:
     ends = dict(zip(sizes, accumulate(sizes.values()), strict=True))
     found = {name: at for name, at in vars(batch_layout).items() if name.endswith("_AT")}
     assert found == {name: ends[name] - sizes[name] for name in found}
-    assert batch_layout.HEADER_BYTES == ends["RECORDS_COUNT_AT"]
+    assert ends["RECORDS_COUNT_AT"] == batch_layout.HEADER_BYTES
