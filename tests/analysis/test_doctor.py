@@ -10,7 +10,7 @@ from kwiresniff.analysis.doctor import Doctor, Observer
 from kwiresniff.analysis.doctor.error_meanings import MEANINGS
 from kwiresniff.model import Connection, Exchange, Problem
 from kwiresniff.schema import error as known_error
-from tests.support.exchanges import START_NS, connection, exchange
+from tests.support.exchanges import START_NS, connection, exchange, produced
 from tests.support.incidents import SECOND, codes, failed, findings, many
 
 
@@ -219,11 +219,7 @@ def test_asking_too_often_is_waste(api: str, key: int, every_ns: int, expected: 
 
 
 def produce(*batches: dict[str, Any], acks: int = -1, **more: Any) -> Exchange:
-    body = {
-        "acks": acks,
-        "topic_data": [{"name": "orders", "partition_data": [{"index": 0, "records": list(batches)}]}],
-    }
-    return exchange("Produce", 0, 8, request=body, response={}, **more)
+    return produced(list(batches), acks=acks, **more)
 
 
 @pytest.mark.parametrize(("records", "expected"), [(1, ["small_batches"]), (2, [])])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kwiresniff.model import Connection, Event, Exchange
-from tests.support.exchanges import START_NS, connection, exchange
+from tests.support.exchanges import START_NS, committed, connection, exchange, fetched
 from tests.support.incidents import SECOND, codes, findings
 
 GROUP = {"group_id": "reports"}
@@ -16,14 +16,8 @@ GROUP = {"group_id": "reports"}
 def fetch(at_s: float, offset: int, records: int = 10, *, on: Connection | None = None, **more: Any) -> Exchange:
     """A fetch of orders-0 from an offset, which brings a batch of so many records from there on, or none of 0."""
     batch = {"base_offset": offset, "last_offset_delta": records - 1, "records_count": records, "magic": 2}
-    asked = {
-        "replica_id": -1,
-        "topics": [{"topic": "orders", "partitions": [{"partition": 0, "fetch_offset": offset}]}],
-    }
-    part = {"partition_index": 0, "error_code": 0, "high_watermark": 900, "records": [batch] if records else []}
-    answer = {"responses": [{"topic": "orders", "partitions": [part]}]}
-    start_ns = START_NS + round(at_s * SECOND)
-    return exchange(request=asked, response=answer, start_ns=start_ns, on=on, **more)
+    given = [batch] if records else []
+    return fetched(given, offset=offset, high_watermark=900, start_ns=START_NS + round(at_s * SECOND), on=on, **more)
 
 
 def assigned(at_s: float, offset: int, on: Connection | None = None) -> Exchange:
@@ -35,11 +29,7 @@ def assigned(at_s: float, offset: int, on: Connection | None = None) -> Exchange
 
 
 def commit(at_s: float, offset: int) -> Exchange:
-    topics = [{"name": "orders", "partitions": [{"partition_index": 0, "committed_offset": offset}]}]
-    start_ns = START_NS + round(at_s * SECOND)
-    return exchange(
-        "OffsetCommit", 8, 8, request={**GROUP, "topics": topics}, response={"topics": []}, start_ns=start_ns
-    )
+    return committed(offset, member=GROUP, start_ns=START_NS + round(at_s * SECOND))
 
 
 def beat(at_s: float, **more: Any) -> Exchange:

@@ -10,7 +10,7 @@ import pytest
 from kwiresniff.analysis.doctor import subjects
 from kwiresniff.analysis.doctor.troubles import departures, early_commits, idle_members, uncommitted_starts
 from kwiresniff.model import Event, Exchange
-from tests.support.exchanges import START_NS, connection, exchange
+from tests.support.exchanges import START_NS, committed, connection, exchange, fetched, produced
 from tests.support.incidents import SECOND, codes, findings
 
 GROUP = "backend"
@@ -34,18 +34,8 @@ def leave(client: str, at_s: float, joined_s: float) -> Exchange:
 
 
 def fetch(client: str, at_s: float, offset: int = 0, *, codec: str = "snappy", records: int = 10) -> Exchange:
-    batch = {
-        "base_offset": offset,
-        "last_offset_delta": records - 1,
-        "records_count": records,
-        "magic": 2,
-        "compression": codec,
-    }
-    part = {"partition_index": 0, "error_code": 0, "high_watermark": 900, "records": [batch]}
-    response = {"responses": [{"topic": "orders", "partitions": [part]}]}
-    return exchange(
-        client_id=client, request={"replica_id": -1, "topics": []}, response=response, start_ns=at(at_s)
-    )  # fmt: skip
+    batch = {"base_offset": offset, "last_offset_delta": records - 1, "records_count": records, "compression": codec}
+    return fetched([{**batch, "magic": 2}], high_watermark=900, client_id=client, start_ns=at(at_s))
 
 
 def offsets(client: str, at_s: float, committed: int) -> Exchange:
@@ -59,20 +49,15 @@ def offsets(client: str, at_s: float, committed: int) -> Exchange:
 def commit(
     client: str, at_s: float, offset: int, joined_s: float, api: str = "OffsetCommit", key: int = 8, **more: Any
 ) -> Exchange:
-    topics = [{"name": "orders", "partitions": [{"partition_index": 0, "committed_offset": offset}]}]
-    request = {"group_id": GROUP, "member_id": f"{client}-{joined_s}", "topics": topics}
-    response: dict[str, Any] = {"topics": []}
-    return exchange(api, key, 8, client_id=client, request=request, response=response, start_ns=at(at_s), **more)
+    member = {"group_id": GROUP, "member_id": f"{client}-{joined_s}"}
+    return committed(offset, member=member, api=api, api_key=key, client_id=client, start_ns=at(at_s), **more)
 
 
 def writes(first_s: float, last_s: float) -> list[Event]:
     """A producer that writes ten records to orders each second."""
     batch = {"magic": 2, "records_count": 10, "size_bytes": 1000, "producer_id": 7, "producer_epoch": 0}
-    body = {"acks": -1, "topic_data": [{"name": "orders", "partition_data": [{"index": 0, "records": [batch]}]}]}
-    return [
-        exchange("Produce", 0, 9, client_id="shop", request=body, response={}, start_ns=at(first_s + number))
-        for number in range(int(last_s - first_s))
-    ]
+    times = [at(first_s + number) for number in range(int(last_s - first_s))]
+    return [produced([batch], client_id="shop", start_ns=start_ns) for start_ns in times]
 
 
 def crash(client: str, joined_s: float, codec: str = "snappy") -> list[Event]:

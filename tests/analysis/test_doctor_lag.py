@@ -6,6 +6,7 @@ import pytest
 
 from kwiresniff.analysis.doctor.troubles.lag import Look, grows
 from kwiresniff.model import Event, Exchange
+from tests.support import exchanges
 from tests.support.exchanges import START_NS, exchange
 from tests.support.incidents import codes, findings
 
@@ -35,19 +36,14 @@ def test_a_lag_grows_when_its_end_is_above_all_of_its_beginning(seen: list[Look]
 
 
 def committed(at_s: float, offset: int) -> Exchange:
-    topics = [{"name": "orders", "partitions": [{"partition_index": 0, "committed_offset": offset}]}]
-    return exchange(
-        "OffsetCommit", 8, 8, request={"group_id": "reports", "topics": topics}, response={"topics": []},
-        start_ns=START_NS + round(at_s * SECOND),
-    )  # fmt: skip
+    return exchanges.committed(offset, member={"group_id": "reports"}, start_ns=START_NS + round(at_s * SECOND))
 
 
 def fetched(at_s: float, offset: int, behind: int) -> Exchange:
     """A fetch that brings the records before ``offset``, with so many behind it."""
     batch = {"base_offset": offset - 10, "last_offset_delta": 9, "records_count": 10, "magic": 2}
-    part = {"partition_index": 0, "error_code": 0, "high_watermark": offset + behind, "records": [batch]}
-    answer = {"responses": [{"topic": "orders", "partitions": [part]}]}
-    return exchange(response=answer, start_ns=START_NS + round(at_s * SECOND))
+    start_ns = START_NS + round(at_s * SECOND)
+    return exchanges.fetched([batch], high_watermark=offset + behind, request=None, start_ns=start_ns)
 
 
 @pytest.mark.parametrize("commits_every_s", [1, 5, 30])

@@ -8,7 +8,8 @@ import pytest
 
 from kwiresniff.model import Event, Exchange
 from kwiresniff.results.findings import Finding
-from tests.support.exchanges import START_NS, connection, exchange
+from tests.support import exchanges
+from tests.support.exchanges import START_NS, connection, produced
 from tests.support.incidents import CLIENT, SECOND, closed, findings, metadata, partition
 
 MILLISECOND = SECOND // 1000
@@ -22,10 +23,8 @@ def write(topic: str, broker: int, at_ns: int, took_ns: int, *, acks: int = -1, 
         "magic": 2, "crc": offset, "base_offset": 0, "last_offset_delta": 9, "records_count": 10, "size_bytes": 1000,
         "producer_id": 7, "producer_epoch": 0, "base_sequence": offset, "compression": codec,
     }  # fmt: skip
-    body = {"acks": acks, "topic_data": [{"name": topic, "partition_data": [{"index": 0, "records": [batch]}]}]}
-    answer = {"responses": [{"name": topic, "partition_responses": [{"index": 0, "base_offset": offset}]}]}
-    return exchange(
-        "Produce", 0, 9, client_id=f"{topic}-writer", request=body, response=answer, on=on, latency_ns=took_ns,
+    return produced(
+        [batch], topic=topic, acks=acks, offset=offset, client_id=f"{topic}-writer", on=on, latency_ns=took_ns,
         start_ns=START_NS + at_ns,
     )  # fmt: skip
 
@@ -188,9 +187,8 @@ def fetched(topic_name: str, first: int, codec: str, at_ns: int) -> Exchange:
         "magic": 2, "crc": 1, "base_offset": first, "last_offset_delta": 9, "records_count": 10, "size_bytes": 900,
         "producer_id": -1, "compression": codec,
     }  # fmt: skip
-    answer = {"responses": [{"topic": topic_name, "partitions": [{"partition_index": 0, "records": [batch]}]}]}
     on = connection(50, f"{CLIENT}:50", "10.0.0.2:9092")
-    return exchange(request={"replica_id": -1}, response=answer, on=on, start_ns=START_NS + at_ns)
+    return exchanges.fetched([batch], topic=topic_name, on=on, start_ns=START_NS + at_ns)
 
 
 @pytest.mark.parametrize(("stored", "expected"), [("zstd", True), ("gzip", False)])

@@ -16,7 +16,7 @@ from kwiresniff.model import Exchange
 from kwiresniff.results.producers import Producer
 from kwiresniff.session import Analyzer
 from tests.support.events import analyze_with
-from tests.support.exchanges import START_NS, exchange
+from tests.support.exchanges import START_NS, exchange, produced
 from tests.support.paths import CAPTURES
 
 MS = 1_000_000
@@ -50,11 +50,9 @@ def init(epoch: int, at_ms: int, client: str = "old", **more: Any) -> Exchange:
 def produce(epoch: int, base: int, at_ms: int, client: str = "old", offset: int = 0, **more: Any) -> Exchange:
     batch = {"producer_id": 7, "producer_epoch": epoch, "base_sequence": base, "records_count": 2,
              "is_transactional": True}  # fmt: skip
-    parts = [{"index": 0, "records": [batch]}]
-    answer = [{"name": "orders", "partition_responses": [{"index": 0, "base_offset": offset}]}]
-    return exchange("Produce", 0, 9, request={"transactional_id": "tx",
-                    "topic_data": [{"name": "orders", "partition_data": parts}]}, response={"responses": answer},
-                    start_ns=START_NS + at_ms * MS, client_id=client, **more)  # fmt: skip
+    one = produced([batch], offset=offset, start_ns=START_NS + at_ms * MS, client_id=client, **more)
+    one.request.body["transactional_id"] = "tx"  # type: ignore[union-attr, index]
+    return one
 
 
 def end(epoch: int, at_ms: int, *, committed: bool = True, client: str = "old", **more: Any) -> Exchange:

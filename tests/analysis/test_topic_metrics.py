@@ -6,7 +6,7 @@ from typing import Any
 
 from kwiresniff.analysis.topic_metrics import TopicMetrics
 from kwiresniff.base.placeholders import OTHERS
-from tests.support.exchanges import START_NS, exchange
+from tests.support.exchanges import START_NS, fetched, produced
 
 SECOND_NS = 1_000_000_000
 RECORDS = "topic_produced_records"
@@ -14,16 +14,12 @@ RECORDS = "topic_produced_records"
 
 def produce(topic: str, records: int, at: int) -> Any:
     batch = {"records_count": records, "size_bytes": 10 * records, "base_offset": 0, "compression": "none"}
-    parts = [{"index": 0, "records": [batch]}]
-    return exchange("Produce", 0, 9, request={"acks": 1, "topic_data": [{"name": topic, "partition_data": parts}]},
-                    response={}, start_ns=START_NS + at * SECOND_NS)  # fmt: skip
+    return produced([batch], topic=topic, acks=1, start_ns=START_NS + at * SECOND_NS)
 
 
 def fetch(offset: int, high_watermark: int, at: int) -> Any:
-    asked = {"topics": [{"topic": "a", "partitions": [{"partition": 0, "fetch_offset": offset}]}]}
-    told = {"partition_index": 0, "high_watermark": high_watermark, "records": []}
-    return exchange("Fetch", 1, 12, request=asked, response={"responses": [{"topic": "a", "partitions": [told]}]},
-                    start_ns=START_NS + at * SECOND_NS)  # fmt: skip
+    start_ns = START_NS + at * SECOND_NS
+    return fetched([], topic="a", offset=offset, high_watermark=high_watermark, start_ns=start_ns)
 
 
 def samples(metrics: TopicMetrics, name: str) -> dict[tuple[str, ...], Any]:

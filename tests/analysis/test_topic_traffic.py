@@ -21,7 +21,7 @@ from kwiresniff.model import Connection, Exchange
 from kwiresniff.results.topics import Topic
 from kwiresniff.session import Analyzer
 from tests.support.events import analyze_with
-from tests.support.exchanges import START_NS, connection, exchange, fetched_topics
+from tests.support.exchanges import START_NS, connection, exchange, fetched, fetched_topics, produced
 
 CAPTURES = Path(__file__).resolve().parents[2] / "captures"
 MS = 1_000_000
@@ -52,27 +52,14 @@ def batch(base_offset: int, records: int = 1, **more: Any) -> dict[str, Any]:
 
 def produce(base_offset: int, batches: list[dict[str, Any]], *, start_ns: int = START_NS, **more: Any) -> Exchange:
     """A Produce to partition 0 of ``orders``, answered after a millisecond with the offset it was given."""
-    parts = [{"index": 0, "records": batches}]
-    answer = [{"index": 0, "error_code": 0, "base_offset": base_offset}]
-    return exchange(
-        "Produce", 0, 9,
-        request={"acks": -1, "transactional_id": None, "topic_data": [{"name": "orders", "partition_data": parts}]},
-        response={"responses": [{"name": "orders", "partition_responses": answer}]},
-        start_ns=start_ns, client_id="shop", **more,
-    )  # fmt: skip
+    return produced(batches, offset=base_offset, start_ns=start_ns, client_id="shop", **more)
 
 
 def fetch(
     offset: int | None, high_watermark: int, batches: list[dict[str, Any]], *, start_ns: int = START_NS, **more: Any
 ) -> Exchange:
     """A Fetch from partition 0 of ``orders``; ``offset`` None is an incremental one in which nothing changed."""
-    asked = [] if offset is None else [{"topic": "orders", "partitions": [{"partition": 0, "fetch_offset": offset}]}]
-    part = {"partition_index": 0, "error_code": 0, "high_watermark": high_watermark, "records": batches}
-    return exchange(
-        "Fetch", 1, 12,
-        request={"topics": asked}, response={"responses": [{"topic": "orders", "partitions": [part]}]},
-        start_ns=start_ns, **more,
-    )  # fmt: skip
+    return fetched(batches, offset=offset, high_watermark=high_watermark, start_ns=start_ns, **more)
 
 
 def test_a_recorded_group_read_what_was_written() -> None:

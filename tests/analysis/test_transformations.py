@@ -16,7 +16,7 @@ from kwiresniff.capture import open_captures
 from kwiresniff.results.findings import Finding
 from tests.support.incidents import found_in
 from tests.support.paths import CAPTURES
-from tests.support.sample import one_in, sampled
+from tests.support.sample import sampled, third_of
 from tests.support.transformations import LESS, SAME, WRAPPINGS, elsewhere, merged, segments_of, write
 
 RECORDINGS = (
@@ -73,7 +73,7 @@ def first_and_all(findings: list[Finding]) -> tuple[list[str], set[str]]:
 def test_the_same_traffic_elsewhere_has_the_same_findings(path: Path, tmp_path: Path) -> None:
     """In another network, a year later with its records, in other headers, or split over three files."""
     segments = segments_of(path)
-    for _, name in one_in(3, [(path, name) for name in (*SAME, *FILES)]):
+    for name in third_of((*SAME, *FILES), path.name):
         again = SAME[name](segments) if name in SAME else open_captures(write(tmp_path, segments, *FILES[name]))
         assert first_and_all(found_in(again)) == first_and_all(whole(path)), name
 
@@ -83,7 +83,7 @@ def test_a_part_of_the_traffic_has_no_findings_of_its_own(path: Path) -> None:
     """Of a part above info only what the whole has, or what is left of it without the evidence of its cause."""
     codes = all_codes(whole(path))
     allowed = codes.union(*(DOUBTED.get(code, ()) for code in codes))
-    for _, name in one_in(3, [(path, name) for name in LESS]):
+    for name in third_of(LESS, path.name):
         assert set(above_info(found_in(LESS[name](segments_of(path))))) <= allowed, name
 
 

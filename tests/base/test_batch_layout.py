@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 from kwiresniff.base import batch_layout
 
 
@@ -12,9 +14,7 @@ def test_the_fields_of_a_batch_header_follow_each_other() -> None:
         "LAST_DELTA_AT": 4, "BASE_TIMESTAMP_AT": 8, "MAX_TIMESTAMP_AT": 8, "PRODUCER_ID_AT": 8, "PRODUCER_EPOCH_AT": 2,
         "BASE_SEQUENCE_AT": 4, "RECORDS_COUNT_AT": 4,
     }  # fmt: skip
-    at = 0
-    for name, size in sizes.items():
-        assert getattr(batch_layout, name) == at, name
-        at += size
-    assert at == batch_layout.HEADER_BYTES
-    assert {name for name in vars(batch_layout) if name.endswith("_AT")} == sizes.keys()
+    ends = dict(zip(sizes, accumulate(sizes.values()), strict=True))
+    found = {name: at for name, at in vars(batch_layout).items() if name.endswith("_AT")}
+    assert found == {name: ends[name] - sizes[name] for name in found}
+    assert ends["RECORDS_COUNT_AT"] == batch_layout.HEADER_BYTES

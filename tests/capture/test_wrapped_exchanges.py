@@ -29,19 +29,15 @@ def nflog(frame: bytes, order: str = "<") -> bytes:
 
 
 VXLAN = bytes.fromhex("0800000000004d00")
+#: Beside those that tshark reads as well, which ``test_layers_against_tshark.py`` has.
 PLAIN = {
-    "pktap": (258, pktap),
     "pktap under Apple's old number": (149, pktap),
-    "nflog": (239, nflog),
     "nflog of a big-endian machine": (239, lambda frame: nflog(frame, ">")),
-    "ppi": (192, lambda frame: struct.pack("<BBHI", 0, 0, 8, 1) + frame),
     "ppi with a field": (192, lambda frame: struct.pack("<BBHIHHI", 0, 0, 16, 1, 5, 4, 0) + frame),
     "vxlan on another port": (1, lambda frame: udp(VXLAN + frame, 4799)),
     "vxlan on a port of something else": (1, lambda frame: udp(VXLAN + frame, 53)),
     "vxlan with a group policy": (1, lambda frame: udp(bytes.fromhex("880000ff00004d00") + frame, 4799)),
-    "vxlan-gpe on another port": (1, lambda frame: udp(bytes.fromhex("0c00000300004d00") + frame, 4799)),
     "vxlan-gpe with ip": (1, lambda frame: udp(bytes.fromhex("0c00000100004d00") + frame[14:], 4799)),
-    "geneve on another port": (1, lambda frame: udp(bytes.fromhex("0000655800004d00") + frame, 4799)),
     "vxlan in vxlan": (1, lambda frame: udp(VXLAN + udp(VXLAN + frame, 4799), 4799)),
     "vxlan with a frame check sequence": (1, lambda frame: udp(VXLAN + frame + b"\1\2\3\4", 4799)),
     "pseudowire with a control word": (
@@ -53,7 +49,6 @@ PLAIN = {
         1,
         lambda frame: packet_builder.ethernet(bytes.fromhex("00058909010100010005") + frame[12:], 0x8100),
     ),
-    "gtp-u": (1, lambda frame: udp(struct.pack(">BBHI", 0x30, 255, len(frame) - 14, 7) + frame[14:], 2152)),
     "gtp-u on another port": (
         1,
         lambda frame: udp(struct.pack(">BBHI", 0x30, 255, len(frame) - 14, 7) + frame[14:], 999),
@@ -67,10 +62,7 @@ PLAIN = {
     ),
     "a mirror's header that is not known": (1, lambda frame: udp(bytes(range(12)) + frame, 7932)),
     "tzsp on another port": (1, lambda frame: udp(bytes.fromhex("0100000101") + frame, 9999)),
-    "tzsp": (1, lambda frame: udp(bytes.fromhex("0100000101") + frame, 37008)),
     "gue": (1, lambda frame: udp(b"\x00\x04\x00\x00" + frame[14:], 6080)),
-    "foo over udp": (1, lambda frame: udp(frame[14:], 5555)),
-    "capwap": (1, lambda frame: udp(bytes.fromhex("0010020000000000") + frame, 5247)),
 }
 
 

@@ -14,7 +14,7 @@ from kwiresniff.analysis.doctor.troubles.batches import Recompression, ResentBat
 from kwiresniff.analysis.doctor.troubles.writes import Writes
 from kwiresniff.analysis.memory_budget import MemoryBudget
 from kwiresniff.model import Exchange
-from tests.support.exchanges import START_NS, connection, exchange
+from tests.support.exchanges import START_NS, connection, fetched, produced
 
 SECOND = 1_000_000_000
 
@@ -25,12 +25,9 @@ def produce(number: int, *, topic: str = "orders", index: int = 0, crc: int = 0,
         "magic": 2, "crc": crc or number + 1, "base_offset": 0, "last_offset_delta": 0, "records_count": 1,
         "size_bytes": 100, "producer_id": -1, "compression": "gzip",
     }  # fmt: skip
-    body = {"acks": 1, "topic_data": [{"name": topic, "partition_data": [{"index": index, "records": [batch]}]}]}
-    answer = {"responses": [{"name": topic, "partition_responses": [{"index": index, "base_offset": number}]}]}
     on = connection(number + 1, f"10.0.0.5:{number + 1}", "10.0.0.1:9092")
-    start_ns = START_NS + number * SECOND // 10
-    settings = {"latency_ns": SECOND // 2, **more}
-    return exchange("Produce", 0, 9, request=body, response=answer, on=on, start_ns=start_ns, **settings)
+    times = {"start_ns": START_NS + number * SECOND // 10, "latency_ns": SECOND // 2}
+    return produced([batch], topic=topic, index=index, acks=1, offset=number, on=on, **{**times, **more})
 
 
 def fetch(number: int, client_id: str, index: int = 0) -> Exchange:
@@ -38,8 +35,7 @@ def fetch(number: int, client_id: str, index: int = 0) -> Exchange:
         "magic": 2, "crc": 1, "base_offset": number, "last_offset_delta": 0, "records_count": 1, "size_bytes": 90,
         "producer_id": -1, "compression": "none",
     }  # fmt: skip
-    answer = {"responses": [{"topic": "orders", "partitions": [{"partition_index": index, "records": [batch]}]}]}
-    return exchange(client_id=client_id, request={"replica_id": -1}, response=answer, start_ns=START_NS + 900 * SECOND)
+    return fetched([batch], index=index, client_id=client_id, start_ns=START_NS + 900 * SECOND)
 
 
 def seen(observer: Any, *exchanges: Exchange) -> Any:

@@ -14,6 +14,7 @@ from kwiresniff.analysis.doctor.troubles.undialled import UndialledBrokers
 from kwiresniff.analysis.doctor.troubles.unread import UnreadPartitions
 from kwiresniff.base.body_members import DECODED
 from kwiresniff.model import Exchange
+from tests.support import exchanges
 from tests.support.exchanges import START_NS, exchange
 
 SECOND = 1_000_000_000
@@ -43,8 +44,7 @@ def fetched(index: int, at_s: int, client_id: str) -> Exchange:
         "magic": 2, "crc": 1, "base_offset": at_s, "last_offset_delta": 0, "records_count": 1, "size_bytes": 90,
         "producer_id": -1, "compression": "none",
     }  # fmt: skip
-    answer = {"responses": [{"topic": "orders", "partitions": [{"partition_index": index, "records": [batch]}]}]}
-    return exchange(client_id=client_id, request={"replica_id": -1}, response=answer, start_ns=START_NS + at_s * SECOND)
+    return exchanges.fetched([batch], index=index, client_id=client_id, start_ns=START_NS + at_s * SECOND)
 
 
 def heartbeat(at_s: int, client_id: str) -> Exchange:

@@ -19,7 +19,7 @@ from kwiresniff.session import Analyzer
 from tests.support.copies import DOUBLINGS, counted
 from tests.support.events import analyze_with
 from tests.support.paths import CAPTURES
-from tests.support.sample import one_in, sampled
+from tests.support.sample import sampled, third_of
 
 RECORDINGS = (
     *sorted(path for path in CAPTURES.iterdir() if ".pcap" in path.name and not path.name.startswith("seed-")),
@@ -42,7 +42,12 @@ KNOWN = {
     ("followers-denied", "DNAT"), ("followers-denied", "SNAT"), ("followers-denied", "proxied"),
     ("one-host-shut-out", "DNAT"),
 }  # fmt: skip
-CASES = one_in(3, [(path, name) for path in RECORDINGS for name in DOUBLINGS])
+CASES = [
+    (path, name)
+    for path in RECORDINGS
+    for name in DOUBLINGS
+    if name in third_of(DOUBLINGS, path.name) or (path.name.partition(".")[0], name) in KNOWN
+]
 #: What a view counts of an exchange, beside its times.
 COUNTS = ("api", "count", "errors", "unanswered", "negotiation", "request_bytes", "response_bytes")
 TOPIC_COUNTS = ("topic", "partitions", "refused", "repeated", "lag")

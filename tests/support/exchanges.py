@@ -53,6 +53,38 @@ def exchange(
     return built
 
 
+def produced(
+    batches: list[dict[str, Any]], *, topic: str = "orders", index: int = 0, acks: int = -1, offset: int | None = None,
+    **more: Any,
+) -> Exchange:  # fmt: skip
+    """A Produce to one partition; its answer has the offset of the first record, if one is given."""
+    asked = [{"name": topic, "partition_data": [{"index": index, "records": batches}]}]
+    answer = [{"name": topic, "partition_responses": [{"index": index, "error_code": 0, "base_offset": offset}]}]
+    response = {"responses": [] if offset is None else answer}
+    return exchange("Produce", 0, 9, **{"request": {"acks": acks, "topic_data": asked}, "response": response, **more})
+
+
+def fetched(
+    batches: list[dict[str, Any]], *, topic: str = "orders", index: int = 0, offset: int | None = None,
+    high_watermark: int | None = None, **more: Any,
+) -> Exchange:  # fmt: skip
+    """A consumer's Fetch from one partition; without an ``offset`` it does not name the partition, as in a session."""
+    asked = [] if offset is None else [{"topic": topic, "partitions": [{"partition": index, "fetch_offset": offset}]}]
+    part = {"partition_index": index, "error_code": 0, "records": batches}
+    if high_watermark is not None:
+        part["high_watermark"] = high_watermark
+    response = {"responses": [{"topic": topic, "partitions": [part]}]}
+    return exchange(**{"request": {"replica_id": -1, "topics": asked}, "response": response, **more})
+
+
+def committed(offset: int, *, index: int = 0, member: dict[str, Any] | None = None, **more: Any) -> Exchange:
+    """An OffsetCommit of one partition of ``orders``; ``member`` has the other fields of its request."""
+    topics = [{"name": "orders", "partitions": [{"partition_index": index, "committed_offset": offset}]}]
+    body = {**(member or {}), "topics": topics}
+    return exchange(**{"api": "OffsetCommit", "api_key": 8, "api_version": 8, "request": body,
+                       "response": {"topics": []}, **more})  # fmt: skip
+
+
 def fetched_topics(
     names: list[str], numbers: list[int] | None = None, *, session: SessionIdentity | None = None
 ) -> FetchedTopics:

@@ -16,7 +16,7 @@ from kwiresniff.model import Connection, ConnectionAttempt, Event, Exchange, Seg
 from kwiresniff.results.findings import Finding
 from kwiresniff.session import Analyzer
 from tests.support.events import analyze_with
-from tests.support.exchanges import START_NS, connection, exchange
+from tests.support.exchanges import START_NS, connection, exchange, produced
 
 SECOND = 1_000_000_000
 CLIENT, BROKER = "10.0.0.5", "10.0.0.1:9092"
@@ -93,8 +93,7 @@ def attempt(server: str, at_ns: int = SECOND, *, refused: bool = False, number: 
 
 def produce(at_ns: int, index: int = 0, *, on: Connection | None = None, **more: Any) -> Exchange:
     batch = {"magic": 2, "records_count": 10, "size_bytes": 1000, "producer_id": 7, "producer_epoch": 0}
-    body = {"acks": -1, "topic_data": [{"name": "orders", "partition_data": [{"index": index, "records": [batch]}]}]}
-    return exchange("Produce", 0, 9, request=body, start_ns=START_NS + at_ns, on=on, **{"response": {}, **more})
+    return produced([batch], index=index, start_ns=START_NS + at_ns, on=on, **more)
 
 
 def failed(name: str, code: int, topic: str, partition: int = 0, **more: Any) -> dict[str, Any]:
