@@ -318,8 +318,14 @@ def answered_with_error(one: Observation, observed: Observed, context: Context) 
         rank=ERROR,
         numbers={"error": name, "concerns": concerns, **more},
         details=(*details, *broker_says(one.noted("messages"))),
-        explains=({"metadata_storm": client} if severity == "error" else {}) | topics,
+        explains=(dict.fromkeys(_searching(name), client) if severity == "error" else {}) | topics,
     )
+
+
+def _searching(name: str) -> tuple[str, ...]:
+    """What a client does that is answered with an error again and again: some look for a coordinator on a new
+    connection each time."""
+    return "metadata_storm", *(("connection_churn",) if name in COORDINATOR_CODES else ())
 
 
 def _missing(one: Observation, observed: Observed) -> list[Observation]:

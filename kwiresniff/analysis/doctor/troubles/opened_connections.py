@@ -20,8 +20,10 @@ from kwiresniff.model import Connection, Exchange
 MAX_BROKERS = 100
 #: Connections of a client below which nothing is said of how often it opens them.
 ENOUGH_CONNECTIONS = 20
-#: Connections that a client opens in a minute before it is churn.
+#: Connections that a client opens in a minute before it is churn, and for how long that has to go on: a script that is
+#: run once is over by then.
 CONNECTIONS_PER_MINUTE: Final = 30.0
+LASTING_NS: Final = 10_000_000_000
 _WORKS: Final = frozenset({PRODUCE, INIT_PRODUCER_ID, JOIN_GROUP})
 #: A connection that lasts is there for more than such a part of the time in which its client is.
 SHORT_PART: Final = 4
@@ -106,16 +108,22 @@ class OpenedConnections(Observer):
             )
 
 
+def lasts(one: Observation) -> bool:
+    """Whether what a client does with new connections goes on for long enough."""
+    return one.last_ns - one.first_ns >= LASTING_NS
+
+
 @cause("connection_churn", explains=("connections_opened", "metadata_requests"))
 def connection_churn(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`connection_churn` (warning; info for a broker that looks for its controller): a client opens more than 30
-    connections a minute, by the time in which it was seen, in place of others that have ended, and none lasts. Seen
-    must be the handshakes and the ends: a client that starts opens many at once and keeps them. Its requests for
-    metadata are symptoms.
+    connections a minute for 10 s and more, in place of others that have ended, and none lasts. Seen must be the
+    handshakes and the ends: a client that starts opens many at once and keeps them. Its requests for metadata are
+    symptoms.
     """
     numbers = one.numbers
     is_short = numbers["mean_lifetime_ns"] * SHORT_PART < numbers["seen_ns"]
-    if not is_short or numbers["again"] < ENOUGH_CONNECTIONS or numbers["per_minute"] <= CONNECTIONS_PER_MINUTE:
+    is_often = numbers["again"] >= ENOUGH_CONNECTIONS and numbers["per_minute"] > CONNECTIONS_PER_MINUTE
+    if not is_short or not is_often or not lasts(one):
         return None
     client, brokers = numbers["client"], numbers["brokers"]
     per_broker = listed([f"{broker} {count}" for broker, count in brokers.items()])

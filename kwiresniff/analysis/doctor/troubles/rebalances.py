@@ -80,13 +80,16 @@ class LastJoin:
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """One group: its members, and who joined its newest generations last."""
+    """One group: its members, and who joined its newest generations last. ``largest`` is how many it had at a time as
+    its leaders were told, ``most`` as many of those seen were in it at a time, and ``present`` are those that are."""
 
     protocol: str
     case: Case
     protocol_type: str = ""
     newest: int = -1
     largest: int = 0
+    most: int = 0
+    present: set[str] = field(default_factory=set)
     members: dict[str, Member] = field(default_factory=dict)
     epochs: dict[str, int] = field(default_factory=dict)
     joins: dict[int, LastJoin] = field(default_factory=dict)
@@ -107,8 +110,8 @@ class Rebalances(Observer):
 
     Numbers of the first: ``generations``, ``joins``, ``leaves``, ``removals``, ``returns`` of members that were there
     before, ``restarts`` (departures without a reason that shows), ``worked`` (departures after a commit), ``largest``
-    as its leaders were told, the ``protocol_type``, and lists of those that ``overslept``, ``returned``, were
-    ``removed``, or joined ``again``.
+    as its leaders were told, ``most`` members seen at a time, the ``protocol_type``, and lists of those that
+    ``overslept``, ``returned``, were ``removed``, or joined ``again``.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("generations", "long_rebalance", "member_removed", "commit_from_outside")
@@ -192,6 +195,7 @@ class Rebalances(Observer):
             return
         ns = request_place(exchange)[1]
         member.leave()
+        group.present.discard(client_of(exchange))
         member.left_ns, member.connection = ns, exchange.connection.id
         if reason and len(member.reasons) < 3:
             member.reasons[field_text(reason).partition(":")[0][:200]] = None
@@ -226,6 +230,7 @@ class Rebalances(Observer):
         member.interval_ms = max(field_number(request.get("rebalance_timeout_ms")), 0) or member.interval_ms
         if isinstance(asked, int) and asked < 0:
             member.leave()
+            group.present.discard(client_of(exchange))
             member.left_ns, member.connection = request_place(exchange)[1], exchange.connection.id
             return
         if asked == 0:
@@ -288,6 +293,8 @@ class Rebalances(Observer):
             self._members += 1
         if member is not None:
             member.vanished_ns = 0
+            group.present.add(client)
+            group.most = max(group.most, len(group.present))
         return group, member
 
     def _generation(self, group: Group, generation: int, exchange: Exchange) -> None:
@@ -341,6 +348,7 @@ def _generations(group_id: str, group: Group) -> Observation:
             "protocol": group.protocol,
             "generations": case.count,
             "largest": group.largest,
+            "most": max(group.most, group.largest),
             "joins": sum(member.joined for _, member in members),
             "leaves": sum(member.left for _, member in members),
             "removals": sum(member.removed for _, member in members),
