@@ -8,7 +8,7 @@ the records that come again it is, the capture does not say: the first of them i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from kwiresniff.analysis.doctor.commits import PartitionOfClient
 from kwiresniff.analysis.doctor.context import Context
@@ -17,7 +17,7 @@ from kwiresniff.analysis.doctor.observation import Harm, Observation, observatio
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.troubles.uncommitted_starts import groups_in
-from kwiresniff.analysis.places import place_of
+from kwiresniff.analysis.places import place_of, request_place
 from kwiresniff.analysis.topic_parts import message_parts, parts_of
 from kwiresniff.base.api_keys import FETCH, OFFSET_COMMIT, OFFSET_FETCH
 from kwiresniff.digest import PartitionDigest
@@ -25,6 +25,8 @@ from kwiresniff.model import Body, Connection, Exchange, Message
 
 #: Returns to one offset from which on it is no accident: a rebalance or a lost answer makes one or two.
 MANY_RETURNS = 3
+#: Who goes back after so long waited before it did.
+LONG_NS: Final = 10_000_000_000
 #: Partitions whose position is remembered, and clients.
 MAX_READ = 5_000
 MAX_CLIENTS = 5_000
@@ -33,12 +35,13 @@ MAX_CLIENTS = 5_000
 class _Reader:
     """How far a client has read a partition, and where it went back to."""
 
-    __slots__ = ("assignments", "case", "connection", "end", "returns", "target")
+    __slots__ = ("assignments", "case", "connection", "end", "ns", "returns", "target")
 
     def __init__(self) -> None:
         self.connection = 0  # that of the last answer; 0 when it has ended
         self.assignments = 0  # of its client, at the last answer
         self.end = 0  # the offset behind the last batch that it got
+        self.ns = 0  # when that was
         self.target = -1
         self.returns = 0
         self.case: Case | None = None
@@ -56,13 +59,14 @@ class _Client:
 
 class Rereads(Observer):
     """``read_again``: a consumer goes back to one offset of a partition 3 times or more, by itself or where its group
-    stands, and nothing behind it is committed. What it goes back to because of a rebalance does not count.
+    stands, and nothing behind it is committed; ``read_later``: a consumer asks for nothing of a partition for 10 s or
+    more, and then for records that it has been given. What it goes back to because of a rebalance does not count.
 
-    Numbers: ``group``, ``topic``, ``partitions`` and the ``offsets`` in them, ``returns`` of the partition with the
-    most.
+    Numbers of the first: ``group``, ``topic``, ``partitions`` and the ``offsets`` in them, ``returns`` of the partition
+    with the most.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("read_again",)
+    kinds: ClassVar[tuple[str, ...]] = ("read_again", "read_later")
     apis: ClassVar[frozenset[int] | None] = frozenset({FETCH, OFFSET_COMMIT, OFFSET_FETCH})
 
     def __init__(self, context: Context) -> None:
@@ -70,6 +74,7 @@ class Rereads(Observer):
         self._readers: Subjects[PartitionOfClient, _Reader] = context.subjects(_Reader, 3, MAX_READ)
         self._on: dict[int, set[_Reader]] = {}  # each reader is in one of them
         self._clients: Subjects[str, _Client] = context.subjects(_Client, 2, MAX_CLIENTS)
+        self._later = context.tally()
 
     def exchange(self, exchange: Exchange) -> None:
         """Looks at where a consumer begins, what it commits, and what it gets."""
@@ -119,7 +124,7 @@ class Rereads(Observer):
                 if asked is None:
                     asked = self._asked(exchange.request)
                 self._back(reader, key, exchange, asked.get((name, part.index), first_offset))
-            self._got(reader, client, exchange.connection.id, part)
+            self._got(reader, client, exchange, part)
 
     def _back(self, reader: _Reader, key: PartitionOfClient, exchange: Exchange, target: int) -> None:
         """A consumer went back by itself, on its connection, or began anew where its group stands.
@@ -134,18 +139,22 @@ class Rereads(Observer):
             same = committed is not None and committed.offset == target
         if not same:
             return
+        begun_ns = request_place(exchange)[1]
+        if reader.connection and begun_ns - reader.ns >= LONG_NS:
+            self._later.case(key[0]).add(*request_place(exchange), begun_ns - reader.ns)
         if target != reader.target or reader.case is None:
             reader.target, reader.returns, reader.case = target, 0, self.context.case()
         reader.returns += 1
         reader.case.add(*place_of(exchange))
 
-    def _got(self, reader: _Reader, client: str, connection: int, part: PartitionDigest) -> None:
+    def _got(self, reader: _Reader, client: str, exchange: Exchange, part: PartitionDigest) -> None:
+        connection = exchange.connection.id
         reader.assignments = self._assignments(client)
         if reader.connection != connection:
             self._on.get(reader.connection, set()).discard(reader)
             reader.connection = connection
             self._on.setdefault(connection, set()).add(reader)
-        reader.end = part.end_offset
+        reader.end, reader.ns = part.end_offset, place_of(exchange)[1]
 
     def _asked(self, request: Message | None) -> dict[tuple[str, int], int]:
         """The offsets that a request asks for; one of a fetch session leaves out those that did not change."""
@@ -168,6 +177,8 @@ class Rereads(Observer):
         return known.assignments if known is not None else 0
 
     def observations(self) -> Iterator[Observation]:
+        for client, _, case in self._later:
+            yield observation_of("read_later", case, {f"client:{client}"})
         stuck: dict[tuple[str, str], dict[int, _Reader]] = {}
         for (client, topic, index), reader in self._readers.items():
             if reader.returns >= MANY_RETURNS:

@@ -51,13 +51,14 @@ class _Start:
 
 
 class _Passed:
-    """The partitions whose records members of a group passed over, with how many those are."""
+    """The partitions whose records members of a group passed over, with how many those are: all before the end, or
+    those behind the offset that the group had committed."""
 
-    __slots__ = ("case", "ends")
+    __slots__ = ("case", "records")
 
     def __init__(self, case: Case) -> None:
         self.case = case
-        self.ends: dict[tuple[str, int], int] = {}
+        self.records: dict[tuple[str, int], int] = {}
 
 
 class _Group:
@@ -69,7 +70,7 @@ class _Group:
     def __init__(self, context: Context) -> None:
         self.added = _Passed(context.case())
         self.others = _Passed(context.case())
-        self.committed: set[tuple[str, int]] = set()
+        self.committed: dict[tuple[str, int], int] = {}
         self.deleted_by = ""
         self.gone: set[tuple[str, int]] = set()
 
@@ -95,9 +96,10 @@ class _Size:
 class StartsAtEnd(Observer):
     """``starts_at_end``: a group without a committed offset begins at the end of partitions that have records.
 
-    Numbers: ``group``, ``partitions``, ``records`` before the offsets where it begins, at most; ``expired``: it had
-    committed offsets of some of them before; ``deleted_by``: the client that deleted them; ``added``: they were added
-    to their topics while the capture looked, ``added_by`` whom, and ``learned_ns``, how long after that it began.
+    Numbers: ``group``, ``partitions``, ``records`` before the offsets where it begins, at most, and behind what it had
+    committed; ``expired``: it had committed offsets of some of them before; ``deleted_by``: the client that deleted
+    them; ``added``: they were added to their topics while the capture looked, ``added_by`` whom, and ``learned_ns``,
+    how long after that it began.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("starts_at_end",)
@@ -172,9 +174,11 @@ class StartsAtEnd(Observer):
                 start.ends[place] = -1
 
     def _commit(self, group: _Group, place: tuple[str, int], offset: int) -> None:
-        new = offset >= 0 and place not in group.committed
-        if new and self.context.has_room(group.committed, MAX_PARTITIONS, place[0], entries=2):
-            group.committed.add(place)
+        has_room = place in group.committed or self.context.has_room(
+            group.committed, MAX_PARTITIONS, place[0], entries=2
+        )
+        if offset >= 0 and has_room:
+            group.committed[place] = offset
 
     def _list(self, start: _Start, asked: dict[str, Any], told: dict[str, Any]) -> None:
         latest = {
@@ -202,28 +206,29 @@ class StartsAtEnd(Observer):
                     passed.case.add(*place_of(fetch))
                     passed.case.note("clients", [client_of(fetch)])
                     passed.case.note("topics", [name])
-                    passed.ends[name, part.index] = end
+                    done = group.committed.get((name, part.index), 0) if (name, part.index) in group.gone else 0
+                    passed.records[name, part.index] = max(end - done, 0)
 
     def observations(self) -> Iterator[Observation]:
         """By group: partitions that were added, and others."""
         for group_id, group in self._groups.items():
             for passed in (group.added, group.others):
-                if passed.ends:
+                if passed.records:
                     yield self._observation(group_id, group, passed, passed is group.added)
 
     def _observation(self, group_id: str, group: _Group, passed: _Passed, is_added: bool) -> Observation:
-        records, topics = sum(passed.ends.values()), passed.case.noted("topics")
+        records, topics = sum(passed.records.values()), passed.case.noted("topics")
         sizes = [size for topic in topics if (size := self._sizes.get(topic)) is not None] if is_added else []
         added_by = [size.added_by for size in sizes if size.added_by]
         learned_ns = max((passed.case.first_ns - size.grown_ns for size in sizes), default=0)
-        expired = not group.gone.isdisjoint(passed.ends)
+        expired = not group.gone.isdisjoint(passed.records)
         return observation_of(
             "starts_at_end",
             passed.case,
             {f"group:{group_id}"},
             {
                 "group": group_id,
-                "partitions": [f"{topic}-{index}" for topic, index in sorted(passed.ends)][:100],
+                "partitions": [f"{topic}-{index}" for topic, index in sorted(passed.records)][:100],
                 "records": records,
                 "expired": expired,
                 "deleted_by": group.deleted_by or None,
