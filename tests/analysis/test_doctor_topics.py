@@ -96,6 +96,10 @@ def test_an_offset_out_of_range_has_the_offset_and_the_range() -> None:
     assert found.numbers["partitions"] == [told]
     (found,) = findings(failed)
     assert "its range is not in the capture" in found.title
+    later["log_start_offset"], later["high_watermark"] = 1_200, -1
+    (found,) = findings(failed, fetched)
+    assert "the log begins at 1200; 201 records from there on are gone" in found.title
+    assert found.numbers["gone"] == 1_200 - 999
 
 
 def test_an_offset_whose_records_were_deleted_names_who_did_it() -> None:

@@ -1,11 +1,11 @@
-"""Clocks of producers that are wrong."""
+"""Clocks of producers that are wrong, and timestamps in another unit."""
 
 from __future__ import annotations
 
 from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.observation import Observation, Observed
-from kwiresniff.analysis.doctor.wording import duration, listed, times
+from kwiresniff.analysis.doctor.wording import counted, duration, listed, times
 from kwiresniff.results.findings import scope_of
 
 
@@ -45,4 +45,31 @@ def wrong_clock(one: Observation, observed: Observed, context: Context) -> Expla
         numbers={"ahead_ns": ahead_ns, "topics": one.named("topic")[:100]},
         severity="error" if refused else "warning" if others else "info",
         explains={"invalid_timestamp": scope_of("client", [client])},
+    )
+
+
+@cause("timestamp_unit", explains=("timestamp_unit", "offset_out_of_range"))
+def other_unit(one: Observation, observed: Observed, context: Context) -> Explanation | None:
+    """`timestamp_unit` (warning; error where records were deleted before they were read): a producer gives its records
+    the time in seconds, microseconds or nanoseconds, and Kafka takes milliseconds. Those in seconds are of January
+    1970, and retention by time deletes them at once; those in smaller units are of a far future, and stay or are
+    refused. Seen must be timestamps that are the time of their requests in that unit, to within a day.
+    """
+    client, unit, topics = one.name("client"), one.numbers["unit"], one.named("topic")
+    of_past = scope_of("topic", topics if unit == "seconds" else [])
+    missed = [each for each in observed.about(of_past, "offset_out_of_range") if each.numbers["gone"]]
+    gone = sum(each.numbers["gone"] for each in missed)
+    who = listed(sorted({name for each in missed for name in each.named("client")}))
+    lost = f"; {counted(gone, 'record')} {'was' if gone == 1 else 'were'} deleted before {who} had read them"
+    when = "January 1970, which retention by time deletes at once" if unit == "seconds" else "a far future"
+    return told(
+        one,
+        f"gives its records of {listed(topics)} the time in {unit}, where Kafka takes milliseconds: to brokers they "
+        f"are of {when}{lost if gone else ''}",
+        "Leave timestamps to the producer, or give them in milliseconds since 1970. Until then set retention.ms=-1 for "
+        "the topic where its records are deleted.",
+        explained=(one, *missed),
+        supports=tuple(each.sentence for each in missed),
+        severity="error" if gone else "warning",
+        explains={"invalid_timestamp": scope_of("client", [client]), "offset_out_of_range": of_past},
     )

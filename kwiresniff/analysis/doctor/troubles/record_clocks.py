@@ -29,15 +29,22 @@ BEHIND_NS: Final = 10_000_000_000
 STEADY_NS: Final = 2_000_000_000
 
 
-class _Clock:
-    """How old the oldest record of each batch was when its request passed, of up to ``MAX_AGES`` batches."""
+#: What a timestamp in another unit has to be multiplied with, and how near the time it has to be then.
+UNITS: Final = (("seconds", 1_000_000_000), ("microseconds", 1_000), ("nanoseconds", 1))
+NEAR_NS: Final = 86_400_000_000_000
 
-    __slots__ = ("ages", "case", "every")
+
+class _Clock:
+    """How old the oldest record of each batch was when its request passed, of up to ``MAX_AGES`` batches, and how many
+    batches have the time in another unit than milliseconds."""
+
+    __slots__ = ("ages", "case", "every", "units")
 
     def __init__(self, case: Case) -> None:
         self.case = case
         self.ages: list[int] = []
         self.every = 1
+        self.units: dict[str, int] = {}
 
     def add(self, age_ns: int) -> None:
         if self.case.count % self.every == 0:
@@ -45,6 +52,10 @@ class _Clock:
         if len(self.ages) >= MAX_AGES:
             del self.ages[1::2]
             self.every *= 2
+
+    def unit(self) -> str:
+        """The unit in which nine in ten batches have their time, where that is not milliseconds."""
+        return next((unit for unit, count in self.units.items() if count * 10 >= self.case.count * 9), "")
 
     def ahead_ns(self) -> int:
         """How far the clock is ahead (below zero: behind), 0 where the ages do not say. One batch in ten may have
@@ -58,13 +69,14 @@ class _Clock:
 
 
 class RecordClocks(Observer):
-    """``clock_off``: nine in ten batches of a producer are of the future, or are older than 10 s by the same time.
+    """``clock_off``: nine in ten batches of a producer are of the future, or are older than 10 s by the same time;
+    ``timestamp_unit``: nine in ten batches of a producer have timestamps that are the time in another unit.
 
-    Numbers: ``ahead_ns`` of the time at the capture point (below zero: behind it), ``others``: producers whose records
-    are neither.
+    Numbers of the first: ``ahead_ns`` of the time at the capture point (below zero: behind it), ``others``: producers
+    whose records are neither; of the second: ``unit``.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("clock_off",)
+    kinds: ClassVar[tuple[str, ...]] = ("clock_off", "timestamp_unit")
     apis: ClassVar[frozenset[int] | None] = frozenset({PRODUCE})
 
     def __init__(self, context: Context) -> None:
@@ -85,17 +97,26 @@ class RecordClocks(Observer):
                 clock = self._clocks.of(client_of(exchange))
                 if clock is None:
                     return
-                clock.add(request.first_ns - part.oldest_ms * MILLISECOND_NS)
+                age_ns = request.first_ns - part.oldest_ms * MILLISECOND_NS
+                clock.add(age_ns)
+                if not -NEAR_NS < age_ns < NEAR_NS:
+                    for unit, size in UNITS:
+                        if -NEAR_NS < part.oldest_ms * size - request.first_ns < NEAR_NS:
+                            clock.units[unit] = clock.units.get(unit, 0) + 1
                 clock.case.add(request.first_packet, request.first_ns)
                 clock.case.note("topics", [self.context.topic_in(topic)])
 
     def observations(self) -> Iterator[Observation]:
         """By client."""
+        in_units = {client: unit for client, clock in self._clocks.items() if (unit := clock.unit())}
+        for client, unit in in_units.items():
+            case = self._clocks[client].case
+            yield observation_of("timestamp_unit", case, {f"client:{client}"}, {"unit": unit})
         off = {client: clock for client, clock in self._clocks.items() if clock.ages and clock.ahead_ns()}
         others = sorted(self._clocks.keys() - off.keys())
         for client, clock in off.items():
             case = clock.case
-            if case.count < ENOUGH_BATCHES or case.last_ns - case.first_ns < LASTING_NS:
+            if client in in_units or case.count < ENOUGH_BATCHES or case.last_ns - case.first_ns < LASTING_NS:
                 continue
             ahead_ns = clock.ahead_ns()
             yield observation_of(
