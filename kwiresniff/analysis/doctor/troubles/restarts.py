@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, Final
 
+from kwiresniff.analysis.doctor.bodies import group_of, request_body
 from kwiresniff.analysis.doctor.cause import Cause, Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import MAX_NAMES, Case, client_of, clipped
+from kwiresniff.analysis.doctor.evidence import MAX_NAMES, Case, client_of
 from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
@@ -19,7 +20,6 @@ from kwiresniff.analysis.doctor.troubles.log_ranges import OUT_OF_RANGE
 from kwiresniff.analysis.doctor.troubles.uncommitted_starts import groups_in
 from kwiresniff.analysis.doctor.wording import counted, listed, times
 from kwiresniff.analysis.places import place_of, request_place
-from kwiresniff.analysis.topic_parts import message_parts, parts_of
 from kwiresniff.base.api_keys import (
     CONSUMER_GROUP_HEARTBEAT,
     FETCH,
@@ -29,7 +29,6 @@ from kwiresniff.base.api_keys import (
     OFFSET_COMMIT,
     OFFSET_FETCH,
 )
-from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Body, Exchange
 from kwiresniff.results.findings import scope_of
 
@@ -90,14 +89,12 @@ class Restarts(Observer):
         self._clients: Subjects[str, _Client] = context.subjects(lambda: _Client(context), 8, MAX_CLIENTS)
 
     def exchange(self, exchange: Exchange) -> None:
-        """Follows a client from the time when it joins."""
-        request = exchange.request
-        if request is None or (exchange.response is None and exchange.api_key != LEAVE_GROUP):
+        if exchange.request is None or (exchange.response is None and exchange.api_key != LEAVE_GROUP):
             return
         api_key, client = exchange.api_key, client_of(exchange)
         known = self._clients.get(client)
         if api_key in (JOIN_GROUP, CONSUMER_GROUP_HEARTBEAT):
-            self._join(client, exchange, request.body or {})
+            self._join(client, exchange, request_body(exchange))
         elif known is None:
             return
         elif api_key == FETCH:
@@ -110,7 +107,7 @@ class Restarts(Observer):
         elif api_key == LIST_OFFSETS:
             known.asked = True
         elif api_key == OFFSET_COMMIT:
-            known.committed_for = clipped(field_text((request.body or {}).get("group_id")))
+            known.committed_for = group_of(request_body(exchange))
         else:
             self._end(known, exchange)
 
@@ -127,7 +124,7 @@ class Restarts(Observer):
         if known is None:
             return
         self._end(known, exchange)
-        known.group, known.began_ns = clipped(field_text(request.get("group_id"))), request_place(exchange)[1]
+        known.group, known.began_ns = group_of(request), request_place(exchange)[1]
         known.begun.clear()
         known.is_lost = known.asked = known.uncommitted = False
 
@@ -138,12 +135,9 @@ class Restarts(Observer):
         known.began_ns = 0
 
     def _offsets(self, known: _Client, exchange: Exchange) -> None:
-        request, response = exchange.request, exchange.response
-        if request is None or response is None:
-            return
-        for group, body in groups_in(response.body or {}, request):
-            offsets = [part.offset for topic in parts_of(body) for part in topic.partitions]
-            if clipped(group) == known.group and offsets:
+        for group, body in groups_in(exchange):
+            offsets = [part.offset for _, part in self.context.parts_in(body)]
+            if group == known.group and offsets:
                 known.uncommitted = max(offsets) < 0
                 known.is_lost = known.is_lost or min(offsets) < 0
 
@@ -152,17 +146,15 @@ class Restarts(Observer):
         if ns - known.began_ns > START_NS:
             known.began_ns = 0
             return
-        for topic in message_parts(exchange.request):
-            name = clipped(self.context.topic_in(topic))
-            for part in topic.partitions:
-                place = name, part.index
-                is_first = part.offset >= 0 and place not in known.begun and len(known.begun) < MAX_PARTITIONS
-                if not is_first or not self.context.has_room(known.begun, MAX_PARTITIONS, entries=2):
-                    continue
-                known.begun.add(place)
-                committed = self.context.commits.get((client, *place))
-                if committed is not None and committed.count and committed.offset != part.offset:
-                    self._began(known, name, part.offset - committed.offset, (packet, ns))
+        for name, part in self.context.parts(exchange.request):
+            place = name, part.index
+            is_first = part.offset >= 0 and place not in known.begun and len(known.begun) < MAX_PARTITIONS
+            if not is_first or not self.context.has_room(known.begun, MAX_PARTITIONS, entries=2):
+                continue
+            known.begun.add(place)
+            committed = self.context.commits.get((client, *place))
+            if committed is not None and committed.count and committed.offset != part.offset:
+                self._began(known, name, part.offset - committed.offset, (packet, ns))
 
     def _began(self, known: _Client, topic: str, away: int, place: tuple[int, int]) -> None:
         """It begins so many records behind what it had committed, or before that where the number is negative."""
@@ -175,7 +167,6 @@ class Restarts(Observer):
             known.behind_records -= away
 
     def observations(self) -> Iterator[Observation]:
-        """By client."""
         for client, known in self._clients.items():
             about, group = {f"client:{client}"}, {f"group:{known.group}"}
             if known.behind.count >= FEW_STARTS:
