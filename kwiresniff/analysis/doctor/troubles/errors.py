@@ -12,7 +12,9 @@ from kwiresniff.analysis.doctor.cause import ERROR, Cause, Explanation, cause, t
 from kwiresniff.analysis.doctor.cluster import address_text
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.error_meanings import (
+    GROUP_KINDS,
     MEANINGS,
+    OTHER_KIND,
     Meaning,
     coordinator_meaning,
     no_producer_id,
@@ -335,6 +337,8 @@ def _meaning(one: Observation) -> Meaning:
         apis, groups, ids = one.noted("apis"), one.noted("groups"), one.noted("transactions")
         unstored = unstored_meaning(apis, groups, ids) if name == "COORDINATOR_NOT_AVAILABLE" else None
         return no_producer_id(apis, ids) or unstored or coordinator_meaning(name, groups, ids)
+    if name in GROUP_KINDS and any(" is not a " in message for message in one.noted("messages")):
+        return OTHER_KIND
     return MEANINGS.get(name) or (_RETRIABLE if one.numbers["retriable"] else _UNKNOWN)
 
 
