@@ -36,6 +36,21 @@ def test_a_few_retriable_errors_are_normal(count: int, severity: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("message", "words"),
+    [("Group g is not a share group.", "a group of another kind"), ("Group g not found.", "does not exist")],
+)
+def test_a_group_of_another_kind_is_no_group_that_is_missing(message: str, words: str) -> None:
+    """Only the message beside the code shows it, which Kafka 4 has for both."""
+    (found,) = findings(
+        exchange(
+            "ShareGroupHeartbeat", 76, 1, request={"group_id": "g"}, response={"error_message": message},
+            errors=[("error_code", 69, "GROUP_ID_NOT_FOUND", False)], outcome="error",
+        )
+    )  # fmt: skip
+    assert words in found.title and message in found.details[0]
+
+
+@pytest.mark.parametrize(
     ("api", "key", "error", "request_", "words"),
     [
         ("JoinGroup", 11, (26, "INVALID_SESSION_TIMEOUT"), {"session_timeout_ms": 1000}, ": session.timeout.ms=1000"),

@@ -79,7 +79,7 @@ def test_a_timer_that_waits_behind_a_long_poll_now_and_then_is_regular() -> None
             id="a leader that moved",
         ),
         pytest.param(
-            [metadata(number * 0.1, on=connection(1 + number)) for number in range(40)],
+            [metadata(number * 0.1, on=connection(1 + number)) for number in range(120)],
             "a new client each time",
             id="new clients",
         ),
@@ -94,6 +94,11 @@ def test_why_metadata_is_asked_for_is_told_by_what_is_around_it(events: list[Eve
     """The remedy is another one each time."""
     told = [one for one in findings(*events) for one in (one, *one.symptoms) if one.code == "metadata_storm"]
     assert [words in one.title for one in told] == [True]
+
+
+def test_a_script_that_is_over_soon_is_no_storm() -> None:
+    """It has a new client for each of its steps, and ends within ten seconds."""
+    assert codes(*(metadata(number * 0.1, on=connection(1 + number)) for number in range(90))) == []
 
 
 def test_metadata_now_and_then_is_none_too_much() -> None:

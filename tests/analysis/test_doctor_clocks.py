@@ -68,3 +68,34 @@ def test_producers_and_ages_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None
     assert codes(*wrote("sensor", [300] * 500)) == [("clock_skew", "info")]
     monkeypatch.setattr(record_clocks, "MAX_PRODUCERS", 1)
     assert codes(*wrote("till", [0.01] * 30), *wrote("sensor", [300] * 30)) == []
+
+
+@pytest.mark.parametrize(
+    ("per_second", "unit", "severity"),
+    [(1, "seconds", "error"), (10**6, "microseconds", "warning"), (10**9, "nanoseconds", "warning")],
+)
+def test_timestamps_in_another_unit_are_told_with_what_retention_made_of_them(
+    per_second: int, unit: str, severity: str
+) -> None:
+    """Records of 1970 are deleted at once, and whoever comes later has lost them; those of a far future stay."""
+    events = wrote("meter", [0] * 6)
+    for one in events:
+        assert one.request is not None and one.request.body is not None
+        (batch,) = one.request.body["topic_data"][0]["partition_data"][0]["records"]
+        batch["base_timestamp"] = batch["max_timestamp"] = batch["max_timestamp"] * per_second // 1_000
+    asked = {"topics": [{"topic": "readings", "partitions": [{"partition": 0, "fetch_offset": 155}]}]}
+    errors = [("responses[0].partitions[0].error_code", 1, "OFFSET_OUT_OF_RANGE", False)]
+    parts = [{"partition_index": 0, "error_code": 1}]
+    answer = {"responses": [{"topic": "readings", "partitions": parts}]}
+    failed = exchange(request=asked, response=answer, errors=errors, outcome="error", client_id="loader")
+
+    def begins(**part: int) -> dict[str, object]:
+        return {"topics": [{"name": "readings", "partitions": [{"partition_index": 0, **part}]}]}
+
+    listed = exchange("ListOffsets", 2, 7, request=begins(timestamp=-2), response=begins(offset=202))
+    told = findings(*events, failed, listed)
+    (found,), others = [[one for one in told if (one.code == "timestamp_unit") == of_unit] for of_unit in (True, False)]
+    assert (found.code, found.severity, found.subject) == ("timestamp_unit", severity, "meter 10.0.0.5")
+    assert f"the time in {unit}" in found.title and "readings" in found.title
+    assert [one.code for one in others] == (["offset_out_of_range"] if unit != "seconds" else [])
+    assert unit != "seconds" or "47 records were deleted before loader 10.0.0.5 had read them" in found.title

@@ -107,6 +107,8 @@ def test_heartbeats_without_a_fetch_are_told_with_their_time() -> None:
     assert "for 15 s" in found.title and found.evidence[0][0] == 3
     (found,) = findings(first, *beats, fetch(20, 10), beat(21))
     assert "for 20 s" in found.title
+    (meant,) = findings(first, *beats, fetch(20, 5), beat(21))  # has been given 0 to 9
+    assert (meant.code, meant.severity) == ("not_polling", "info") and "asked for records again" in meant.title
 
 
 @pytest.mark.parametrize(

@@ -254,6 +254,23 @@ def test_members_with_work_are_not_told(events: list[Event]) -> None:
     assert codes(*events) == []
 
 
+def led(assignor: str) -> Exchange:
+    """The leader is told who is in the group, and by which assignor it is to deal out its partitions."""
+    answer = {"member_id": "a", "protocol_name": assignor, "members": [{"member_id": one} for one in ("a", "b")]}
+    request = {"group_id": GROUP, "member_id": "a"}
+    return exchange("JoinGroup", 11, 7, client_id="a", request=request, response=answer, start_ns=at(-1))
+
+
+@pytest.mark.parametrize(("assignor", "is_told"), [("range", True), ("cooperative-sticky", False), ("", False)])
+def test_an_assignor_that_leaves_members_without_any_of_many_partitions_is_named(assignor: str, is_told: bool) -> None:
+    """Others hand partitions over step by step, and may not be done; range does not."""
+    events = [led(assignor), assigned("a", 0, [0, 1, 2]), assigned("b", 0, None), beat("b", 12)]
+    found = findings(*events)
+    assert [(one.code, one.severity) for one in found] == [("uneven_assignment", "info")] * is_told
+    assert all("range assignor" in one.title and "b 10.0.0.5" in one.title for one in found)
+    assert findings(*events[:3], beat("b", 3)) == []
+
+
 # -- limits ----------------------------------------------------------------------------------------------------------
 
 

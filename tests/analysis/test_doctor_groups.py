@@ -173,3 +173,37 @@ def test_clients_that_commit_for_a_group_by_turns_without_being_members_are_told
     for one in found:
         assert (one.severity, one.subject, one.numbers["turns"]) == ("warning", "group g", 7)
         assert one.named("topic") == ["orders"] and len(one.named("client")) == 2
+
+
+def subscribe(at: int, number: int, generation: int, topics: list[str], member: str = "") -> Exchange:
+    """A join of one of three members, with the id that it has, or a new one."""
+    subscription = {"name": "range", "metadata_decoded": {"data": {"topics": topics}}}
+    request = {"group_id": "g", "member_id": member, "protocol_type": "consumer", "protocols": [subscription]}
+    answer = {"generation_id": generation, "member_id": f"m-{number}"}
+    start_ns = START_NS + at * SECOND
+    return exchange("JoinGroup", 11, 7, request=request, response=answer, client_id=f"c{number}", start_ns=start_ns)
+
+
+def test_a_group_whose_pattern_matches_topics_that_come_and_go_rebalances_for_that() -> None:
+    """Nobody is restarted; the deletions of these topics are its symptoms."""
+    topics = [["events"], *[["events", f"tmp-{turn}"] for turn in range(6)]]
+    events: list[Event] = [
+        subscribe(5 * turn, number, turn + 1, topics[turn], f"m-{number}" if turn else "")
+        for turn in range(7)
+        for number in range(3)
+    ]
+    (found,) = findings(*events)
+    assert (found.code, found.severity, found.subject) == ("rebalances", "warning", "group g")
+    assert "topics are made or deleted: tmp-0, tmp-1" in found.title and "restarted" not in found.title
+    assert findings(*events[:9]) == []
+
+
+def test_members_that_come_once_and_go_once_are_no_storm() -> None:
+    """A group that starts, grows and ends goes through a generation for each of them."""
+    events: list[Event] = [subscribe(number, number, number + 1, ["events"]) for number in range(3)]
+    for number in range(3):
+        left = {"group_id": "g", "members": [{"member_id": f"m-{number}"}]}
+        start_ns = START_NS + (10 + number) * SECOND
+        events.append(exchange("LeaveGroup", 13, 4, request=left, client_id=f"c{number}", start_ns=start_ns))
+        events += [subscribe(10 + number, 2, number + 4, ["events"], "m-2")] if number < 2 else []
+    assert findings(*events) == []

@@ -131,6 +131,17 @@ def test_several_brokers_that_are_slow_to_one_client_are_one_finding() -> None:
     assert found.title.endswith("20 segments were lost on the way to it") and "takes no more" in found.remedy
 
 
+@pytest.mark.parametrize(("path_ms", "is_told"), [(None, False), (2, False), (60, True), (900, False)])
+def test_what_passes_in_a_round_trip_may_be_the_window_of_the_client(path_ms: int | None, is_told: bool) -> None:
+    """At 100,000 bytes a second 6,000 pass in 60 ms; 90,000 are more than a window without scaling, 200 than any."""
+    events = [event for number in (1, 2, 3) for event in slow(number, CLIENT, BROKER, 100_000)]
+    for one in events[1::2]:
+        one.path_ns = path_ms * 1_000_000 if path_ms is not None else None  # type: ignore[union-attr]
+    (found,) = [one for one in findings(*events) if one.code == "slow_transfer"]
+    assert ("receive.buffer.bytes" in found.remedy) == is_told
+    assert ("which is 6,000 bytes in the 60 ms there and back" in found.title) == is_told
+
+
 def test_requests_that_take_long_to_be_sent_are_told_by_their_direction() -> None:
     """A producer whose link is narrow towards two brokers: 6 s for each request."""
     events: list[Event] = []

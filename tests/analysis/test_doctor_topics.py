@@ -56,6 +56,31 @@ def test_a_topic_deleted_in_use_names_who_did_it() -> None:
     assert found.code == "topic_deleted" and "by whom is not in the capture" in found.title
 
 
+def test_a_topic_that_its_maker_deletes_again_is_missed_by_those_who_write_it() -> None:
+    """Consumers of a pattern ask for it once more; whoever deletes it may ask as well."""
+
+    def admin(api: str, key: int, field: str, at_ns: int) -> Exchange:
+        body = {field: [{"name": "orders", "error_code": 0}]}
+        return exchange(api, key, 6, request={}, response=body, client_id="job", start_ns=START_NS + at_ns)
+
+    def asks(client_id: str, api: str, key: int) -> list[Exchange]:
+        body = {"responses": [{"name": "orders", "topic": "orders", "partitions": [{"index": 0, "error_code": 3}]}]}
+        errors = [("responses[0].partitions[0].error_code", 3, "UNKNOWN_TOPIC_OR_PARTITION", True)]
+        return [
+            exchange(
+                api, key, 9, response=body, errors=errors, outcome="error", client_id=client_id, start_ns=START_NS + at
+            )
+            for at in (2 * SECOND, 3 * SECOND, 4 * SECOND)
+        ]  # fmt: skip
+
+    there, reader = metadata(partition(0, 1, 0)), asks("billing-1", "Fetch", 1)
+    made, deleted = admin("CreateTopics", 19, "topics", 0), admin("DeleteTopics", 20, "responses", SECOND)
+    assert codes(there, made, deleted, *reader) == [("topic_deleted", "info")]
+    assert codes(there, deleted, *reader) == [("topic_deleted", "error")]
+    assert codes(there, made, deleted, *asks("shop", "Produce", 0)) == [("topic_deleted", "error")]
+    assert [one for one, _ in codes(there, made, deleted, *asks("job", "Fetch", 1))] == ["unknown_topic_or_partition"]
+
+
 def test_an_offset_out_of_range_has_the_offset_and_the_range() -> None:
     """The ends come from ListOffsets, or from a later fetch."""
     asked = {"topics": [{"topic_id": "id-1", "partitions": [{"partition": 2, "fetch_offset": 999}]}]}
@@ -71,6 +96,10 @@ def test_an_offset_out_of_range_has_the_offset_and_the_range() -> None:
     assert found.numbers["partitions"] == [told]
     (found,) = findings(failed)
     assert "its range is not in the capture" in found.title
+    later["log_start_offset"], later["high_watermark"] = 1_200, -1
+    (found,) = findings(failed, fetched)
+    assert "the log begins at 1200; 201 records from there on are gone" in found.title
+    assert found.numbers["gone"] == 1_200 - 999
 
 
 def test_an_offset_whose_records_were_deleted_names_who_did_it() -> None:

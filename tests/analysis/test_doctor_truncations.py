@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kwiresniff.model import Exchange
 from tests.support.exchanges import START_NS, connection, exchange
-from tests.support.incidents import SECOND, findings, produce
+from tests.support.incidents import SECOND, findings, metadata, partition, produce
 
 
 def written(broker: str, base_offset: int, at_ns: int) -> Exchange:
@@ -31,6 +33,40 @@ def test_what_a_log_lost_stays_as_it_was_however_far_the_log_goes_later() -> Non
                         written("10.0.0.2", 40, 2 * SECOND), *late)  # fmt: skip
     assert (found.code, found.numbers["offsets"], found.numbers["lost_records"]) == ("records_lost", [[41, 101]], 60)
     assert "written up to offset 100;" in found.details[0] and "went on from 40" in found.details[0]
+
+
+def leads(node: int, epoch: int, at_ns: int) -> Exchange:
+    """A Metadata answer of node 3."""
+    on = connection(3, "10.0.0.5:50003", "10.0.0.3:9092")
+    return metadata(partition(0, node, epoch, replica_nodes=[1, 2], isr_nodes=[1, 2]), at_ns=at_ns, on=on)
+
+
+@pytest.mark.parametrize(
+    ("acks", "lasts_s", "words", "others"),
+    [
+        (-1, 1, ["unclean leader election"], ["alone", "cut off"]),
+        (1, 1, ["alone had acknowledged (acks=1)", "a failover, or an unclean leader election"], ["cut off"]),
+        (
+            1,
+            9,
+            ["alone had acknowledged", "(node 1) acknowledged writes for 6 s", "cut off"],
+            ["unclean"],
+        ),
+    ],
+)
+def test_what_a_leader_alone_acknowledged_is_lost_by_any_failover(
+    acks: int, lasts_s: int, words: list[str], others: list[str]
+) -> None:
+    """One that goes on after another leads is cut off from its controllers: nobody tells it so."""
+    before = [written("10.0.0.1", 90 + at, at * SECOND) for at in range(lasts_s + 1)]
+    for one in before:
+        assert one.request is not None and one.request.body is not None
+        one.request.body["acks"] = acks
+    after = written("10.0.0.2", 90, 20 * SECOND)
+    events = sorted([leads(1, 4, 0), *before, leads(2, 5, 3 * SECOND), after], key=lambda one: one.request.first_ns)  # type: ignore[union-attr]
+    (found,) = [one for one in findings(*events) if one.code == "records_lost"]
+    assert [word for word in words if word not in found.title] == []
+    assert [word for word in others if word in found.title] == []
 
 
 def test_what_a_consumer_had_read_of_a_lost_log_stays_as_it_was() -> None:

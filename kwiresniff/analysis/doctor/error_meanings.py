@@ -28,6 +28,14 @@ _NO_PRODUCER_ID: Final = Meaning(
     "Normal for a moment after a broker has started. Lasting: the broker does not reach the controller, which hands "
     "out producer ids.",
 )
+#: Codes that refuse a group of another kind, as the message beside them says.
+GROUP_KINDS: Final = frozenset({"GROUP_ID_NOT_FOUND", "INCONSISTENT_GROUP_PROTOCOL"})
+OTHER_KIND: Final = Meaning(
+    "error",
+    "its group.id is that of a group of another kind",
+    "A group.id is taken by one kind of group at a time: consumers, share consumers, Kafka Streams, Connect. Give each "
+    "application one of its own, or delete the other group once it has no members (kafka-groups --list).",
+)
 _DENIED = Meaning(
     "error",
     "is not allowed to do what it asks for",

@@ -12,7 +12,9 @@ from kwiresniff.analysis.doctor.cause import ERROR, Cause, Explanation, cause, t
 from kwiresniff.analysis.doctor.cluster import address_text
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.error_meanings import (
+    GROUP_KINDS,
     MEANINGS,
+    OTHER_KIND,
     Meaning,
     coordinator_meaning,
     no_producer_id,
@@ -312,8 +314,14 @@ def answered_with_error(one: Observation, observed: Observed, context: Context) 
         rank=ERROR,
         numbers={"error": name, "concerns": concerns, **more},
         details=(*details, *broker_says(one.noted("messages"))),
-        explains=({"metadata_storm": client} if severity == "error" else {}) | topics,
+        explains=(dict.fromkeys(_searching(name), client) if severity == "error" else {}) | topics,
     )
+
+
+def _searching(name: str) -> tuple[str, ...]:
+    """What a client does that is answered with an error again and again: some look for a coordinator on a new
+    connection each time."""
+    return "metadata_storm", *(("connection_churn",) if name in COORDINATOR_CODES else ())
 
 
 def _missing(one: Observation, observed: Observed) -> list[Observation]:
@@ -329,6 +337,8 @@ def _meaning(one: Observation) -> Meaning:
         apis, groups, ids = one.noted("apis"), one.noted("groups"), one.noted("transactions")
         unstored = unstored_meaning(apis, groups, ids) if name == "COORDINATOR_NOT_AVAILABLE" else None
         return no_producer_id(apis, ids) or unstored or coordinator_meaning(name, groups, ids)
+    if name in GROUP_KINDS and any(" is not a " in message for message in one.noted("messages")):
+        return OTHER_KIND
     return MEANINGS.get(name) or (_RETRIABLE if one.numbers["retriable"] else _UNKNOWN)
 
 

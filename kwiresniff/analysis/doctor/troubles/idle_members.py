@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from kwiresniff.analysis.doctor.assignments import assignment_in, partitions_of
 from kwiresniff.analysis.doctor.bodies import group_of, is_answered, request_body, response_body
@@ -18,9 +19,12 @@ from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import CONSUMER_GROUP_HEARTBEAT, HEARTBEAT, JOIN_GROUP, SYNC_GROUP
 from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Exchange
+from kwiresniff.results.findings import scope_of
 
 #: Members that are remembered.
 MAX_MEMBERS = 10_000
+#: A member without partitions for so long is not just being given some.
+LASTING_NS: Final = 5_000_000_000
 
 
 @dataclass(slots=True, eq=False)
@@ -38,7 +42,7 @@ class _Member:
 class IdleMembers(Observer):
     """``idle_members``: members of a consumer group have no partitions while others have some.
 
-    Numbers: ``idle``, ``members``, ``partitions`` and ``longest_ns``.
+    Numbers: ``idle``, ``members``, ``partitions``, ``longest_ns``, and the ``assignor`` of a classic group.
     """
 
     kinds = ("idle_members",)
@@ -47,6 +51,7 @@ class IdleMembers(Observer):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._groups: dict[str, dict[str, _Member]] = {}
+        self._assignors: dict[str, str] = {}
         self._count = 0
 
     def exchange(self, exchange: Exchange) -> None:
@@ -61,6 +66,7 @@ class IdleMembers(Observer):
             if told:
                 members = self._groups.get(group_id, {})
                 self._groups[group_id] = {name: one for name, one in members.items() if name in told}
+                self._assignors[group_id] = clipped(field_text(answer.get("protocol_name")))
             return
         assigned = assignment_in(exchange.api_key, answer)
         partitions = None if assigned is None else partitions_of(assigned)
@@ -99,18 +105,25 @@ class IdleMembers(Observer):
                 "members": len(idle) + len(busy),
                 "partitions": sum(one.partitions for one in busy),
                 "longest_ns": case.most,
+                "assignor": self._assignors.get(group_id, ""),
             }
             about = {f"group:{group_id}", *(f"client:{one.client}" for one in idle)}
             yield observation_of("idle_members", case, about, numbers)
 
 
-@cause("idle_members", explains=("idle_members",))
+@cause("idle_members", "uneven_assignment", explains=("idle_members",))
 def too_many_members(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`idle_members` (info): a group has more members than partitions, and those without any have nothing to do. Seen
     must be an assignment without partitions that lasts. Assignors that add data of their own (Kafka Streams: standby
-    tasks) are left out. They may be kept in reserve on purpose.
+    tasks) are left out. They may be kept in reserve on purpose. `uneven_assignment` (warning where a member falls
+    behind meanwhile, which is a symptom, else info): there are partitions enough for all members for 5 s and more, and
+    some have none: the `range` assignor deals out each topic by itself, so that topics with fewer partitions than there
+    are members all go to the same ones. Seen must be that this is the group's assignor; members that subscribe to other
+    topics look the same.
     """
     numbers = one.numbers
+    if numbers["members"] <= numbers["partitions"]:
+        return _uneven(one, observed)
     return told(
         one,
         f"{numbers['idle']} of {numbers['members']} members have nothing to do: there are "
@@ -120,5 +133,25 @@ def too_many_members(one: Observation, observed: Observed, context: Context) -> 
         subject=f"group {numbers['group']}",
         doubt="They may be kept in reserve.",
         severity="info",
-        stands=numbers["members"] > numbers["partitions"],
+    )
+
+
+def _uneven(one: Observation, observed: Observed) -> Explanation | None:
+    numbers, group = one.numbers, scope_of("group", one.named("group"))
+    if numbers["longest_ns"] < LASTING_NS or numbers["assignor"] != "range":
+        return None
+    late = observed.about(group, "lag_grows")
+    return told(
+        one,
+        f"{numbers['idle']} of {numbers['members']} members have nothing to do ({listed(one.named('client'))}), though "
+        f"there are {counted(numbers['partitions'], 'partition')}: the range assignor, which deals out each topic by "
+        "itself, gives all of them to the others",
+        "Set partition.assignment.strategy to cooperative-sticky or roundrobin, which deal out the partitions of all "
+        "topics together, or group.protocol=consumer.",
+        code="uneven_assignment",
+        subject=f"group {numbers['group']}",
+        supports=tuple(each.sentence for each in late),
+        doubt="They may subscribe to other topics.",
+        severity="warning" if late else "info",
+        explains={"consumer_lag": group},
     )

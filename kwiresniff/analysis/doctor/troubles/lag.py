@@ -217,6 +217,7 @@ def slow_consumer(one: Observation, observed: Observed, context: Context) -> Exp
     """
     numbers, group = one.numbers, one.name("group")
     idle = observed.about((f"group:{name}" for name in one.named("group")), "idle_members")
+    idle = [each for each in idle if each.numbers["members"] > each.numbers["partitions"]]
     more = (
         "more members do not help, since some have nothing to do already: add partitions"
         if idle

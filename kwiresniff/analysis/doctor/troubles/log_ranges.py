@@ -14,7 +14,7 @@ from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import client_of
-from kwiresniff.analysis.doctor.observation import Observation, Observed
+from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed
 from kwiresniff.analysis.doctor.observer import CountingObserver
 from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.wording import counted, listed, times
@@ -48,7 +48,8 @@ class OutOfRange(CountingObserver):
     """``offset_out_of_range``: a client asked for offsets that are not in the log.
 
     Notes: ``apis``, ``topics``, ``concerns``, ``messages``. Numbers: ``asked``, the offset and the range of each
-    partition; ``deleted``, how many records from these offsets on DeleteRecords had deleted, and ``deleted_by``.
+    partition; ``gone``, how many records from these offsets on were not in the log any more; ``deleted``, how many of
+    them DeleteRecords had deleted, and ``deleted_by``.
     """
 
     kinds = ("offset_out_of_range",)
@@ -61,11 +62,14 @@ class OutOfRange(CountingObserver):
         #: How many of the records from that offset on had been deleted, and by whom.
         self._lost: dict[tuple[str, _Partition], tuple[int, str]] = {}
         self._ranges: Subjects[_Partition, _Range] = context.subjects(_Range, 5, MAX_RANGES)
+        #: Offsets of clients since which the beginning of the log was not seen, and how many records these missed.
+        self._open: dict[_Partition, dict[str, int]] = {}
+        self._gone: dict[str, int] = {}
         self._wanted = 0
 
     def exchange(self, exchange: Exchange) -> None:
-        """Learns the ends of logs from ListOffsets, and from fetches while some are not known."""
-        if exchange.api_key == FETCH and self._wanted > 0:
+        """Learns the ends of logs from ListOffsets, and from fetches while some are asked for, or not known."""
+        if exchange.api_key == FETCH and (self._open or self._wanted > 0):
             self._fetch(exchange)
         elif exchange.api_key == LIST_OFFSETS:
             self._list_offsets(exchange)
@@ -91,6 +95,7 @@ class OutOfRange(CountingObserver):
             offset = asked.get((place.topic, place.partition))
             if offset is not None and len(self._asked) < MAX_RANGES:
                 self._asked[client, partition] = offset
+                self._open.setdefault(partition, {})[client] = offset
                 if range_ is not None and offset < range_.deleted:
                     self._lost[client, partition] = range_.deleted - offset, range_.deleter
 
@@ -102,9 +107,12 @@ class OutOfRange(CountingObserver):
             kind, offset = kinds.get((name, one.get("partition_index"))), one.get("offset", -1)
             if one.get("error_code") or kind not in (LATEST, EARLIEST) or offset < 0:
                 continue
-            known = self._ranges.of((cluster, name, one.get("partition_index", -1)))
+            partition = cluster, name, one.get("partition_index", -1)
+            known = self._ranges.of(partition)
             if known is not None:
                 known.first, known.end = (offset, known.end) if kind == EARLIEST else (known.first, offset)
+            if kind == EARLIEST:
+                self._begins(partition, offset)
 
     def _delete_records(self, exchange: Exchange) -> None:
         cluster = self.context.cluster.of(exchange.connection.broker)
@@ -117,11 +125,19 @@ class OutOfRange(CountingObserver):
     def _fetch(self, exchange: Exchange) -> None:
         cluster = self.context.cluster.of(exchange.connection.broker)
         for name, one in self.context.members(response_body(exchange), "responses"):
-            known = self._ranges.get((cluster, name, one.get("partition_index", -1)))
+            partition = cluster, name, one.get("partition_index", -1)
+            known = self._ranges.get(partition)
             if known is not None and not one.get("error_code"):
                 first, end = one.get("log_start_offset", -1), one.get("high_watermark", -1)
                 self._wanted -= end >= 0 and known.end < 0 and self._wanted > 0
                 known.first, known.end = max(first, known.first), end if end >= 0 else known.end
+                self._begins(partition, first)
+
+    def _begins(self, partition: _Partition, first: int) -> None:
+        """Counts the records between offsets that were asked for and the beginning of the log."""
+        if first >= 0:
+            for client, offset in self._open.pop(partition, {}).items():
+                self._gone[client] = self._gone.get(client, 0) + max(first - offset, 0)
 
     def observations(self) -> Iterator[Observation]:
         for client, _, case in self.cases:
@@ -131,10 +147,11 @@ class OutOfRange(CountingObserver):
                 if who == client
             ]
             lost = [one for (who, _), one in self._lost.items() if who == client]
-            numbers: dict[str, Any] = {"asked": asked[:MAX_LISTED]}
+            gone = self._gone.get(client, 0)
+            numbers: dict[str, Any] = {"asked": asked[:MAX_LISTED], "gone": gone}
             if lost:
                 numbers |= {"deleted": sum(count for count, _ in lost), "deleted_by": sorted({by for _, by in lost})}
-            yield self.observed(client, "", case, **numbers)
+            yield self.observed(client, "", case, Harm(records_lost=gone), **numbers)
 
 
 def _told(partition: _Partition, offset: int, known: _Range) -> dict[str, str | int | None]:
@@ -142,7 +159,7 @@ def _told(partition: _Partition, offset: int, known: _Range) -> dict[str, str | 
         "partition": f"{partition[1]}-{partition[2]}",
         "offset": offset,
         "log_start_offset": known.first if known.first >= 0 else None,
-        "log_end_offset": known.end if known.end >= 0 else None,
+        "log_end_offset": known.end if known.end >= max(known.first, 0) else None,
     }
 
 
@@ -158,14 +175,17 @@ def _fetch_offsets(exchange: Exchange, context: Context) -> dict[tuple[str, int]
 @cause("offset_out_of_range", explains=("offset_out_of_range",))
 def offset_out_of_range(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`offset_out_of_range` (warning): a fetch from outside the log; with the partition, the offset asked for, and the
-    range there was as far as the capture shows it. Where the record at that offset was deleted by DeleteRecords in the
-    capture, who did it, and how many records were deleted from that offset on.
+    range there was as far as the capture shows it, and how many records were gone from that offset on. Where the record
+    at that offset was deleted by DeleteRecords in the capture, who did it.
     """
     asked, apis = one.numbers["asked"], one.noted("apis")
     texts = [f"{each['partition']} from offset {each['offset']}; {_range(each)}" for each in asked]
     often = f", {times(one.count)}" if one.count > 1 else ""
     lost, by_whom = one.numbers.get("deleted", 0), one.numbers.get("deleted_by", [])
-    deleted = f"; {listed(by_whom)} had deleted {counted(lost, 'record')} from there on (DeleteRecords)" if lost else ""
+    gone = one.numbers["gone"]
+    deleted = f"; {counted(gone, 'record')} from there on {'is' if gone == 1 else 'are'} gone" if gone else ""
+    if lost:
+        deleted = f"; {listed(by_whom)} had deleted {counted(lost, 'record')} from there on (DeleteRecords)"
     return told(
         one,
         f"{OUT_OF_RANGE}: asks for {listed(texts, 3) or listed(one.noted('concerns'))}{often}{deleted}",
@@ -175,6 +195,7 @@ def offset_out_of_range(one: Observation, observed: Observed, context: Context) 
             "error": OUT_OF_RANGE,
             "concerns": [*apis, *one.noted("concerns")],
             "partitions": asked,
+            "gone": gone,
             **({"deleted": lost, "deleted_by": by_whom} if lost else {}),
             "error_messages": one.noted("messages"),
         },

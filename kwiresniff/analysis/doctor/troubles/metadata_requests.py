@@ -12,6 +12,7 @@ from kwiresniff.analysis.doctor.evidence import Case, client_of
 from kwiresniff.analysis.doctor.observation import Observation, Observed, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
+from kwiresniff.analysis.doctor.troubles.opened_connections import lasts
 from kwiresniff.analysis.doctor.wording import counted, duration, listed
 from kwiresniff.analysis.memory_budget import NUMBER_BYTES
 from kwiresniff.base.api_keys import METADATA
@@ -145,7 +146,7 @@ class MetadataStorm(Cause):
             told = numbers["with_errors"] + numbers["after_failures"]
             if numbers["interval_ns"] and few_connections and told * 10 < one.count:
                 regular.append(one)
-            elif numbers["per_second"] > METADATA_PER_SECOND:
+            elif numbers["per_second"] > METADATA_PER_SECOND and (few_connections or lasts(one)):
                 yield self._other(one, on_new=not few_connections)
         regular.sort(key=lambda one: int(one.numbers["interval_ns"]))
         while regular:

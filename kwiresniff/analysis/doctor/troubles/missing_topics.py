@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from kwiresniff.analysis.doctor.bodies import request_body, response_body
 from kwiresniff.analysis.doctor.context import Context
@@ -17,6 +17,7 @@ from kwiresniff.analysis.negotiation import ADMIN_APIS
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import (
     CONSUMER_GROUP_HEARTBEAT,
+    CREATE_TOPICS,
     DELETE_TOPICS,
     FETCH,
     FIND_COORDINATOR,
@@ -60,14 +61,15 @@ class MissingTopics(CountingObserver):
     follower's, ``admin`` where one is an administrator's. Numbers: ``role`` (``producer``, ``consumer`` or empty),
     ``seen_ns`` when the topic was last seen to exist, whether it ``existed`` before, whether a connection ``is_open``
     at the end, whether the client ``went_on`` without asking again or may have, where answers are cut off, and a
-    sentence on a topic that exists ``elsewhere``. Of a deletion: ``user``.
+    sentence on a topic that exists ``elsewhere``. Of a deletion: ``user``, and whether the topic was ``temporary``:
+    created in the capture by the client that deleted it.
     """
 
     kinds = ("topic_missing", "topic_deletion")
     entities = ("client", "topic")
     apis = frozenset({
-        METADATA, DELETE_TOPICS, INIT_PRODUCER_ID, FIND_COORDINATOR, LIST_OFFSETS, OFFSET_COMMIT, OFFSET_FETCH,
-        JOIN_GROUP, CONSUMER_GROUP_HEARTBEAT, SHARE_GROUP_HEARTBEAT, STREAMS_GROUP_HEARTBEAT,
+        METADATA, CREATE_TOPICS, DELETE_TOPICS, INIT_PRODUCER_ID, FIND_COORDINATOR, LIST_OFFSETS, OFFSET_COMMIT,
+        OFFSET_FETCH, JOIN_GROUP, CONSUMER_GROUP_HEARTBEAT, SHARE_GROUP_HEARTBEAT, STREAMS_GROUP_HEARTBEAT,
     })  # fmt: skip
     judges = UNKNOWN
 
@@ -78,6 +80,8 @@ class MissingTopics(CountingObserver):
         self._exists = context.existing
         self._existed: set[_Topic] = set()
         self._deleted: dict[str, Observation] = {}
+        #: Topics with the clients that created them.
+        self._makers: dict[str, str] = {}
         self._asked: dict[int, int] = {}
         self._open: set[str] = set()
 
@@ -99,6 +103,8 @@ class MissingTopics(CountingObserver):
             for topic in body.get("topics") or ():
                 if not topic.get("error_code"):
                     self._seen((cluster, clipped(self.context.topic_of(topic))), ns)
+        elif api_key == CREATE_TOPICS:
+            self._create(exchange, body)
         else:
             self._delete(exchange, body)
 
@@ -161,6 +167,12 @@ class MissingTopics(CountingObserver):
             for one in others[:1]
         ]
 
+    def _create(self, exchange: Exchange, body: dict[str, Any]) -> None:
+        for topic in body.get("topics") or ():
+            name = clipped(self.context.topic_of(topic))
+            if name and not topic.get("error_code") and self.context.has_room(self._makers, MAX_DELETIONS, name):
+                self._makers[name] = client_of(exchange)
+
     def _delete(self, exchange: Exchange, body: dict[str, object]) -> None:
         responses = body.get("responses")
         for topic in responses if isinstance(responses, list) else ():
@@ -168,7 +180,8 @@ class MissingTopics(CountingObserver):
             if name and not topic.get("error_code") and len(self._deleted) < MAX_DELETIONS:
                 case, about = self.context.case(), {f"client:{client_of(exchange)}", f"topic:{name}"}
                 case.add(*place_of(exchange))
-                numbers = {"user": user_of(exchange.connection)}
+                temporary = self._makers.get(name) == client_of(exchange)
+                numbers = {"user": user_of(exchange.connection), "temporary": temporary}
                 self._deleted[name] = observation_of("topic_deletion", case, about, numbers)
 
     def observations(self) -> Iterator[Observation]:

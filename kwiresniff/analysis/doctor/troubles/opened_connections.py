@@ -20,8 +20,9 @@ from kwiresniff.model import Connection, Exchange
 MAX_BROKERS = 100
 #: Fewer connections of a client are not judged.
 ENOUGH_CONNECTIONS = 20
-#: More connections of a client in a minute are churn.
+#: More connections of a client in a minute are churn, where that goes on for so long: a script is over by then.
 CONNECTIONS_PER_MINUTE: Final = 30.0
+LASTING_NS: Final = 10_000_000_000
 _WORKS: Final = frozenset({PRODUCE, INIT_PRODUCER_ID, JOIN_GROUP})
 #: A connection that is there for a smaller part of its client's time does not last.
 SHORT_PART: Final = 4
@@ -101,16 +102,22 @@ class OpenedConnections(Observer):
             yield observation_of("connections_opened", case, about, numbers)
 
 
+def lasts(one: Observation) -> bool:
+    """Whether a client goes on with new connections for long enough."""
+    return one.last_ns - one.first_ns >= LASTING_NS
+
+
 @cause("connection_churn", explains=("connections_opened", "metadata_requests"))
 def connection_churn(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`connection_churn` (warning; info for a broker that looks for its controller): a client opens more than 30
-    connections a minute, by the time in which it was seen, in place of others that have ended, and none lasts. Seen
-    must be the handshakes and the ends: a client that starts opens many at once and keeps them. Its requests for
-    metadata are symptoms.
+    connections a minute for 10 s and more, in place of others that have ended, and none lasts. Seen must be the
+    handshakes and the ends: a client that starts opens many at once and keeps them. Its requests for metadata are
+    symptoms.
     """
     numbers = one.numbers
     is_short = numbers["mean_lifetime_ns"] * SHORT_PART < numbers["seen_ns"]
-    if not is_short or numbers["again"] < ENOUGH_CONNECTIONS or numbers["per_minute"] <= CONNECTIONS_PER_MINUTE:
+    is_often = numbers["again"] >= ENOUGH_CONNECTIONS and numbers["per_minute"] > CONNECTIONS_PER_MINUTE
+    if not is_short or not is_often or not lasts(one):
         return None
     client, brokers = numbers["client"], numbers["brokers"]
     per_broker = listed([f"{broker} {count}" for broker, count in brokers.items()])

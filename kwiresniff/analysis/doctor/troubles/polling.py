@@ -147,19 +147,33 @@ def _moves(exchange: Exchange) -> bool:
 
 @cause("not_polling", explains=("not_polling",))
 def silent_application(one: Observation, observed: Observed, context: Context) -> Explanation | None:
-    """`not_polling` (warning): a member fetches and commits nothing for 10 s or more on connections that stand, and its
+    """`not_polling` (warning; info where it goes back each time to records that it had been given, as one does that
+    waits until they are due): a member fetches and commits nothing for 10 s or more on connections that stand, and its
     heartbeats go on: its application does not poll, or has paused its partitions. Must not be seen: fetches that find
     nothing, errors, other partitions. That it falls behind is a symptom.
     """
     client, group, longest = one.name("client"), one.name("group"), duration(one.numbers["longest_ns"])
     often = f", {one.count} times, {longest} at most" if one.count > 1 else ""
+    later = observed.about(one.about, "read_later")
+    is_meant = sum(each.count for each in later) >= one.count
     return told(
         one,
         f"fetched and committed nothing for {longest} while its heartbeats went on{often}"
-        f"{f' (group {group})' if group else ''}",
-        "Its application does not poll, or has paused its partitions, and nobody else reads them "
-        "meanwhile: look at what it does with records (a call that hangs, a deadlock, a batch that takes long; "
-        "a thread dump shows it). After max.poll.interval.ms the group takes its partitions away.",
-        severity="warning",
+        f"{f' (group {group})' if group else ''}"
+        + (", and then asked for records again that it had been given" if is_meant else ""),
+        _MEANT if is_meant else _HANGS,
+        supports=tuple(each.sentence for each in later),
+        severity="info" if is_meant else "warning",
         explains=symptoms("client", [client], "consumer_lag"),
     )
+
+
+_MEANT: Final = (
+    "An application that hangs does not go back: this one pauses its partitions, seeks back, and waits, as a delay "
+    "queue does until a record is due, or one that tries again after a while."
+)
+_HANGS: Final = (
+    "Its application does not poll, or has paused its partitions, and nobody else reads them meanwhile: look at what "
+    "it does with records (a call that hangs, a deadlock, a batch that takes long; a thread dump shows it). After "
+    "max.poll.interval.ms the group takes its partitions away."
+)

@@ -33,6 +33,10 @@ _OF_WORKERS: Final = {
     "the same config.storage.topic, offset.storage.topic and status.storage.topic. Give another Connect cluster a "
     "group.id of its own."
 }
+_TOPICS: Final = (
+    "Give topics that come and go names that the pattern does not match, or keep them. With group.protocol=consumer or "
+    "partition.assignment.strategy=cooperative-sticky members go on with the partitions that they keep."
+)
 _RESTARTS: Final = "Look at who comes and goes, and why (kwiresniff groups): members that are restarted."
 #: Remedies by the protocol of the group.
 _HELPS: Final = {
@@ -45,28 +49,35 @@ _HELPS: Final = {
 def rebalance_storm(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`rebalances` (warning; info where each member is restarted once, in order, or where the only one commits each
     time before it leaves, as a job that is started again and again does): a classic, consumer, share or streams
-    group rebalances more often than its start and growth explain; with what each member did, and why, as far as it
+    group rebalances more often than its start, growth and end explain; with what each member did, and why, as far as it
     shows: polls that are too far apart, sessions that time out, restarts, a member that joins the same generation again
-    and again, as Connect workers do that share a `group.id` and not their config topic. Joins that take long, and what
-    removed members are answered, are symptoms. A group whose only member comes and goes disturbs nobody else: what is
-    told then is that.
+    and again, as Connect workers do that share a `group.id` and not their config topic, topics that a pattern matches
+    and that are made and deleted. Joins that take long, and what removed members are answered, are symptoms. A group
+    whose only member comes and goes disturbs nobody else: what is told then is that.
     """
     numbers = one.numbers
     if not is_storm(one):
         return None
+    changes = _changes(one, observed)
     group, case_ns, kind = one.name("group"), one.last_ns - one.first_ns, numbers["protocol"]
     alone = numbers["largest"] == 1
     came = f"{counted(numbers['joins'], 'join')}, {counted(numbers['leaves'], 'leave')}"
     came += f", {numbers['removals']} removed" if numbers["removals"] else ""
     word = "generations" if kind == "classic" else "epochs"
     name = "the group" if kind == "classic" else f"the {kind} group"
-    how = "as its members are restarted" if _are_restarted(numbers) else "again and again"
+    is_restarted = not changes and _are_restarted(numbers)
+    how = "as its members are restarted" if is_restarted else "again and again"
     title = (
         f"its only member comes and goes: {came} in {duration(case_ns)}"
         if alone
         else f"{name} rebalances {how}: {one.count} {word} in {duration(case_ns)}; {came}"
     )
     reasons, remedy = _reasons(numbers, alone=alone)
+    topics = [topic for each in changes for topic in each.noted("changed")]
+    if changes:
+        what = "each time what its members subscribe to changes, as a pattern's does when topics are made or deleted"
+        reasons.append(f"{what}: {listed(topics, 3)}")
+        remedy = _TOPICS
     return told(
         one,
         "; ".join([title, *reasons]),
@@ -84,9 +95,18 @@ def rebalance_storm(one: Observation, observed: Observed, context: Context) -> E
             "members": numbers["members"],
         },
         details=tuple(numbers["histories"]),
-        severity="info" if _are_restarted(numbers) or _works_at_times(numbers) else "warning",
-        explains=symptoms("group", [group], "unanswered"),
+        severity="info" if is_restarted or _works_at_times(numbers) else "warning",
+        explains=symptoms("group", [group], "unanswered") | symptoms("topic", topics, "topic_deleted"),
     )
+
+
+def _changes(one: Observation, observed: Observed) -> list[Observation]:
+    """The changes of subscriptions, where these explain most of the generations that no coming or going member does."""
+    numbers = one.numbers
+    changes = observed.about([f"group:{one.name('group')}"], "subscriptions_change")
+    other = one.count - numbers["joins"] - numbers["leaves"]
+    often = [each for each in changes if each.count >= REBALANCES and 2 * each.count >= other]
+    return often if _leave_in_order(numbers) else []
 
 
 def _follows(numbers: dict[str, Any]) -> tuple[str, ...]:
@@ -104,6 +124,8 @@ def is_storm(one: Observation) -> bool:
     if count <= REBALANCES or count / seconds * 600 <= REBALANCES:
         return False
     gone, again = numbers["leaves"] + numbers["removals"], numbers["returns"]
+    if again == 0 and numbers["removals"] == 0 and count <= numbers["joins"] + numbers["leaves"] <= 2 * numbers["most"]:
+        return False  # each came once and left once
     if numbers["protocol"] == "classic":  # that starts and grows, goes through some generations, too
         return bool(gone + again >= FEW_DEPARTURES or count >= 2 * REBALANCES)
     # Each member that comes or goes adds an epoch or two.
@@ -112,8 +134,7 @@ def is_storm(one: Observation) -> bool:
 
 def _are_restarted(numbers: dict[str, Any]) -> bool:
     """Whether no member came more than twice, and all left in order, as with a new version."""
-    most = numbers["largest"] or (len(numbers["members"]) if numbers["returns"] else 0)
-    return bool(numbers["joins"] <= 2 * most and _leave_in_order(numbers))
+    return bool(numbers["joins"] <= 2 * numbers["most"] and _leave_in_order(numbers))
 
 
 def _works_at_times(numbers: dict[str, Any]) -> bool:
@@ -125,7 +146,8 @@ def _works_at_times(numbers: dict[str, Any]) -> bool:
 
 
 def _leave_in_order(numbers: dict[str, Any]) -> bool:
-    return not any(numbers[name] for name in ("removals", "overslept", "returned", "again"))
+    circles = any(count >= OFTEN_AGAIN for _, count in numbers["again"])
+    return not circles and not any(numbers[name] for name in ("removals", "overslept", "returned"))
 
 
 def _reasons(numbers: dict[str, Any], *, alone: bool) -> tuple[list[str], str]:

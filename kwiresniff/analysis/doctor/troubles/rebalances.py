@@ -88,13 +88,16 @@ class LastJoin:
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """A group with its members, and the last ones to join its newest generations."""
+    """A group with its members, and the last ones to join its newest generations. ``largest`` is its size as leaders
+    are told, ``most`` that of ``present``, the members that are seen to be in it."""
 
     protocol: str
     case: Case
     protocol_type: str = ""
     newest: int = -1
     largest: int = 0
+    most: int = 0
+    present: set[str] = field(default_factory=set)
     members: dict[str, Member] = field(default_factory=dict)
     epochs: set[str] = field(default_factory=set)
     joins: dict[int, LastJoin] = field(default_factory=dict)
@@ -115,8 +118,8 @@ class Rebalances(Observer):
 
     Numbers of the first: ``generations``, ``joins``, ``leaves``, ``removals``, ``returns`` of former members,
     ``restarts`` (departures without a known reason), ``worked`` (departures after a commit), ``largest`` (members, as
-    leaders are told), the ``protocol_type``, and lists of those that ``overslept``, ``returned``, were ``removed``, or
-    joined ``again``.
+    leaders are told), ``most`` (members seen at a time), the ``protocol_type``, and lists of those that ``overslept``,
+    ``returned``, were ``removed``, or joined ``again``.
     """
 
     kinds = ("generations", "long_rebalance", "member_removed", "commit_from_outside")
@@ -192,6 +195,7 @@ class Rebalances(Observer):
             return
         ns = request_place(exchange)[1]
         member.leave(ns, exchange.connection.id)
+        group.present.discard(client_of(exchange))
         member.give(reason)
         interval_ns = member.interval_ns
         if interval_ns and member.last_ns and interval_ns <= ns - member.last_ns <= 2 * interval_ns + 5_000_000_000:
@@ -226,6 +230,7 @@ class Rebalances(Observer):
         member.interval_ns = interval_ms * MILLISECOND_NS or member.interval_ns
         if isinstance(asked, int) and asked < 0:
             member.leave(request_place(exchange)[1], exchange.connection.id)
+            group.present.discard(client_of(exchange))
             return
         if asked == 0:
             self._joins(exchange, member)
@@ -282,6 +287,8 @@ class Rebalances(Observer):
             self._members += 1
         if member is not None:
             member.vanished_ns = 0
+            group.present.add(client)
+            group.most = max(group.most, len(group.present))
         return group, member
 
     def _generation(self, group: Group, generation: int, exchange: Exchange) -> None:
@@ -315,6 +322,7 @@ def _generations(group_id: str, group: Group) -> Observation:
         "protocol": group.protocol,
         "generations": case.count,
         "largest": group.largest,
+        "most": max(group.most, group.largest),
         "joins": sum(one.joined for one in members),
         "leaves": sum(one.left for one in members),
         "removals": sum(one.removed for one in members),

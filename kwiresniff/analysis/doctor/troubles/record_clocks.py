@@ -11,10 +11,11 @@ from kwiresniff.analysis.doctor.evidence import Case, client_of
 from kwiresniff.analysis.doctor.observation import Observation, Observed, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
-from kwiresniff.analysis.doctor.wording import duration, listed, times
+from kwiresniff.analysis.doctor.wording import counted, duration, listed, times
 from kwiresniff.base.api_keys import PRODUCE
 from kwiresniff.base.time_units import MILLISECOND_NS
 from kwiresniff.model import Exchange
+from kwiresniff.results.findings import scope_of
 
 #: Producers that are remembered.
 MAX_PRODUCERS = 2_000
@@ -30,15 +31,22 @@ BEHIND_NS: Final = 10_000_000_000
 STEADY_NS: Final = 2_000_000_000
 
 
-class _Clock:
-    """The age of the oldest record of each batch at the capture point, of up to ``MAX_AGES`` batches."""
+#: Units of timestamps that are no milliseconds, with their nanoseconds, and how near the time they have to be.
+UNITS: Final = (("seconds", 1_000_000_000), ("microseconds", 1_000), ("nanoseconds", 1))
+NEAR_NS: Final = 86_400_000_000_000
 
-    __slots__ = ("ages", "case", "every")
+
+class _Clock:
+    """The age of the oldest record of each batch at the capture point, of up to ``MAX_AGES`` batches, and the number of
+    batches with the time in another unit than milliseconds."""
+
+    __slots__ = ("ages", "case", "every", "units")
 
     def __init__(self, case: Case) -> None:
         self.case = case
         self.ages: list[int] = []
         self.every = 1
+        self.units: dict[str, int] = {}
 
     def add(self, age_ns: int) -> None:
         if self.case.count % self.every == 0:
@@ -46,6 +54,10 @@ class _Clock:
         if len(self.ages) >= MAX_AGES:
             del self.ages[1::2]
             self.every *= 2
+
+    def unit(self) -> str:
+        """The unit in which nine in ten batches have their time, where that is not milliseconds."""
+        return next((unit for unit, count in self.units.items() if count * 10 >= self.case.count * 9), "")
 
     def ahead_ns(self) -> int:
         """How far the clock is ahead (below zero: behind), 0 where the ages do not show it. A tenth of the batches at
@@ -59,13 +71,14 @@ class _Clock:
 
 
 class RecordClocks(Observer):
-    """``clock_off``: nine in ten batches of a producer are of the future, or are older than 10 s by the same time.
+    """``clock_off``: nine in ten batches of a producer are of the future, or are older than 10 s by the same time;
+    ``timestamp_unit``: nine in ten batches of a producer have timestamps that are the time in another ``unit``.
 
-    Numbers: ``ahead_ns`` of the time at the capture point (below zero: behind it), ``others``: producers whose records
-    are neither.
+    Numbers of the first: ``ahead_ns`` of the time at the capture point (below zero: behind it), ``others``: producers
+    whose records are neither.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("clock_off",)
+    kinds: ClassVar[tuple[str, ...]] = ("clock_off", "timestamp_unit")
     apis: ClassVar[frozenset[int] | None] = frozenset({PRODUCE})
 
     def __init__(self, context: Context) -> None:
@@ -83,16 +96,24 @@ class RecordClocks(Observer):
                 clock = self._clocks.of(client_of(exchange))
                 if clock is None:
                     return
-                clock.add(request.first_ns - part.oldest_ms * MILLISECOND_NS)
+                age_ns = request.first_ns - part.oldest_ms * MILLISECOND_NS
+                clock.add(age_ns)
+                if not -NEAR_NS < age_ns < NEAR_NS:
+                    for unit, size in UNITS:
+                        if -NEAR_NS < part.oldest_ms * size - request.first_ns < NEAR_NS:
+                            clock.units[unit] = clock.units.get(unit, 0) + 1
                 clock.case.add(request.first_packet, request.first_ns)
                 clock.case.note("topics", [name])
 
     def observations(self) -> Iterator[Observation]:
+        in_units = {client: unit for client, clock in self._clocks.items() if (unit := clock.unit())}
+        for client, unit in in_units.items():
+            yield observation_of("timestamp_unit", self._clocks[client].case, {f"client:{client}"}, {"unit": unit})
         off = {client: clock for client, clock in self._clocks.items() if clock.ages and clock.ahead_ns()}
         others = sorted(self._clocks.keys() - off.keys())
         for client, clock in off.items():
             case = clock.case
-            if case.count < ENOUGH_BATCHES or case.last_ns - case.first_ns < LASTING_NS:
+            if client in in_units or case.count < ENOUGH_BATCHES or case.last_ns - case.first_ns < LASTING_NS:
                 continue
             numbers = {"ahead_ns": clock.ahead_ns(), "others": others[:100]}
             yield observation_of("clock_off", case, {f"client:{client}"}, numbers)
@@ -134,4 +155,32 @@ def wrong_clock(one: Observation, observed: Observed, context: Context) -> Expla
         numbers={"ahead_ns": ahead_ns, "topics": one.named("topic")[:100]},
         severity="error" if refused else "warning" if others else "info",
         explains=symptoms("client", [client], "invalid_timestamp"),
+    )
+
+
+@cause("timestamp_unit", explains=("timestamp_unit", "offset_out_of_range"))
+def other_unit(one: Observation, observed: Observed, context: Context) -> Explanation | None:
+    """`timestamp_unit` (warning; error where records were deleted before they were read): a producer gives its records
+    the time in seconds, microseconds or nanoseconds, and Kafka takes milliseconds. Those in seconds are of January
+    1970, and retention by time deletes them at once; those in smaller units are of a far future, and stay or are
+    refused. Seen must be timestamps that are the time of their requests in that unit, to within a day.
+    """
+    client, unit, topics = one.name("client"), one.numbers["unit"], one.named("topic")
+    of_past = topics if unit == "seconds" else []
+    found = observed.about(scope_of("topic", of_past), "offset_out_of_range")
+    missed = [each for each in found if each.numbers["gone"]]
+    gone = sum(each.numbers["gone"] for each in missed)
+    who = listed(sorted({name for each in missed for name in each.named("client")}))
+    lost = f"; {counted(gone, 'record')} {'was' if gone == 1 else 'were'} deleted before {who} had read them"
+    when = "January 1970, which retention by time deletes at once" if unit == "seconds" else "a far future"
+    return told(
+        one,
+        f"gives its records of {listed(topics)} the time in {unit}, where Kafka takes milliseconds: to brokers they "
+        f"are of {when}{lost if gone else ''}",
+        "Leave timestamps to the producer, or give them in milliseconds since 1970. Until then set retention.ms=-1 for "
+        "the topic where its records are deleted.",
+        explained=(one, *missed),
+        supports=tuple(each.sentence for each in missed),
+        severity="error" if gone else "warning",
+        explains=symptoms("client", [client], "invalid_timestamp") | symptoms("topic", of_past, "offset_out_of_range"),
     )

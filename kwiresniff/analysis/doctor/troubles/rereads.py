@@ -19,13 +19,15 @@ from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.troubles.uncommitted_starts import groups_in
 from kwiresniff.analysis.doctor.wording import duration, listed
-from kwiresniff.analysis.places import place_of
+from kwiresniff.analysis.places import place_of, request_place
 from kwiresniff.base.api_keys import FETCH, OFFSET_COMMIT, OFFSET_FETCH
 from kwiresniff.digest import PartitionDigest
 from kwiresniff.model import Body, Connection, Exchange
 
 #: A rebalance or a lost answer makes fewer returns to one offset.
 MANY_RETURNS = 3
+#: A consumer that goes back after so long had waited.
+LONG_NS: Final = 10_000_000_000
 #: Partitions whose position is remembered, and clients.
 MAX_READ = 5_000
 MAX_CLIENTS = 5_000
@@ -38,13 +40,14 @@ _SYMPTOMS: Final = ("connection_churn", "commit_storm", "metadata_storm", "consu
 class _Reader:
     """How far a client has read a partition (``end``), and the offset that it went back to (``target``).
 
-    ``connection`` is that of the last answer, 0 once it has ended; ``assignments`` are those of the client by then.
+    ``connection`` is that of the last answer, which came at ``ns``, 0 once it has ended; ``assignments`` are those of
+    the client by then.
     """
 
-    __slots__ = ("assignments", "case", "connection", "end", "returns", "target")
+    __slots__ = ("assignments", "case", "connection", "end", "ns", "returns", "target")
 
     def __init__(self) -> None:
-        self.connection = self.assignments = self.end = self.returns = 0
+        self.connection = self.assignments = self.end = self.returns = self.ns = 0
         self.target = -1
         self.case: Case | None = None
 
@@ -62,12 +65,13 @@ class _Client:
 
 class Rereads(Observer):
     """``read_again``: a consumer goes back to one offset of a partition 3 times or more, by itself or to the committed
-    offset, and nothing behind it is committed. What it reads again because of a rebalance does not count.
+    offset, and nothing behind it is committed; ``read_later``: a consumer asks for nothing of a partition for 10 s or
+    more, and then for records that it has been given. What it reads again because of a rebalance does not count.
 
-    Numbers: ``group``, ``topic``, ``partitions`` and the ``offsets`` in them.
+    Numbers of the first: ``group``, ``topic``, ``partitions`` and the ``offsets`` in them.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("read_again",)
+    kinds: ClassVar[tuple[str, ...]] = ("read_again", "read_later")
     apis: ClassVar[frozenset[int] | None] = frozenset({FETCH, OFFSET_COMMIT, OFFSET_FETCH})
 
     def __init__(self, context: Context) -> None:
@@ -75,6 +79,7 @@ class Rereads(Observer):
         self._readers: Subjects[PartitionOfClient, _Reader] = context.subjects(_Reader, 3, MAX_READ)
         self._on: dict[int, set[_Reader]] = {}  # each reader is in one of them
         self._clients: Subjects[str, _Client] = context.subjects(_Client, 2, MAX_CLIENTS)
+        self._later = context.tally()
 
     def exchange(self, exchange: Exchange) -> None:
         if exchange.response is None or (exchange.api_key != FETCH and exchange.errors):
@@ -122,7 +127,7 @@ class Rereads(Observer):
                     parts = self.context.parts(exchange.request)
                     asked = {(topic, each.index): each.offset for topic, each in parts if each.offset >= 0}
                 self._back(reader, key, exchange, asked.get((name, part.index), first_offset))
-            self._got(reader, client, exchange.connection.id, part)
+            self._got(reader, client, exchange, part)
 
     def _back(self, reader: _Reader, key: PartitionOfClient, exchange: Exchange, target: int) -> None:
         """Counts a return on the same connection with the same assignment, or to the committed offset."""
@@ -133,18 +138,22 @@ class Rereads(Observer):
             same = committed is not None and committed.offset == target
         if not same:
             return
+        begun_ns = request_place(exchange)[1]
+        if reader.connection and begun_ns - reader.ns >= LONG_NS:
+            self._later.case(key[0]).add(*request_place(exchange), begun_ns - reader.ns)
         if target != reader.target or reader.case is None:
             reader.target, reader.returns, reader.case = target, 0, self.context.case()
         reader.returns += 1
         reader.case.add(*place_of(exchange))
 
-    def _got(self, reader: _Reader, client: str, connection: int, part: PartitionDigest) -> None:
+    def _got(self, reader: _Reader, client: str, exchange: Exchange, part: PartitionDigest) -> None:
+        connection = exchange.connection.id
         reader.assignments = self._assignments(client)
         if reader.connection != connection:
             self._on.get(reader.connection, set()).discard(reader)
             reader.connection = connection
             self._on.setdefault(connection, set()).add(reader)
-        reader.end = part.end_offset
+        reader.end, reader.ns = part.end_offset, place_of(exchange)[1]
 
     def _offsets(self, client: str, body: Body) -> Iterator[tuple[PartitionOfClient, int]]:
         for name, part in self.context.parts_in(body):
@@ -156,6 +165,8 @@ class Rereads(Observer):
         return known.assignments if known is not None else 0
 
     def observations(self) -> Iterator[Observation]:
+        for client, _, case in self._later:
+            yield observation_of("read_later", case, {f"client:{client}"})
         stuck: dict[tuple[str, str], dict[int, _Reader]] = {}
         for (client, topic, index), reader in self._readers.items():
             if reader.returns >= MANY_RETURNS:

@@ -53,24 +53,25 @@ class _Start:
 
 
 class _Passed:
-    """The partitions whose records members of a group skipped, with the number of these records."""
+    """The partitions whose records members of a group skipped, with the number of these records: all before the end, or
+    those behind the offset that the group had committed."""
 
-    __slots__ = ("case", "ends")
+    __slots__ = ("case", "records")
 
     def __init__(self, case: Case) -> None:
         self.case = case
-        self.ends: dict[_Partition, int] = {}
+        self.records: dict[_Partition, int] = {}
 
 
 class _Group:
-    """A group's committed partitions, those of them that were gone when a member asked, and the partitions that its
+    """A group's committed offsets, those of them that were gone when a member asked, and the partitions that its
     members skipped: those that were added during the capture, and others."""
 
     __slots__ = ("added", "committed", "deleted_by", "gone", "others")
 
     def __init__(self, context: Context) -> None:
         self.added, self.others = _Passed(context.case()), _Passed(context.case())
-        self.committed: set[_Partition] = set()
+        self.committed: dict[_Partition, int] = {}
         self.gone: set[_Partition] = set()
         self.deleted_by = ""
 
@@ -95,9 +96,9 @@ class _Size:
 class StartsAtEnd(Observer):
     """``starts_at_end``: a group without a committed offset begins at the end of partitions that have records.
 
-    Numbers: ``group``, ``partitions``, ``records`` before the offsets where it begins, at most; ``expired``: it had
-    committed some of them before; ``deleted_by``: the client that deleted the offsets; ``added``: the partitions were
-    added during the capture, ``added_by`` whom, and ``learned_ns`` later the group began.
+    Numbers: ``group``, ``partitions``, ``records`` before the offsets where it begins, at most, and behind what it had
+    committed; ``expired``: it had committed some of them before; ``deleted_by``: the client that deleted the offsets;
+    ``added``: the partitions were added during the capture, ``added_by`` whom; ``learned_ns`` later the group began.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("starts_at_end",)
@@ -166,9 +167,9 @@ class StartsAtEnd(Observer):
                 start.ends[place] = -1
 
     def _commit(self, group: _Group, place: _Partition, offset: int) -> None:
-        new = offset >= 0 and place not in group.committed
-        if new and self.context.has_room(group.committed, MAX_PARTITIONS, place[0], entries=2):
-            group.committed.add(place)
+        known = place in group.committed
+        if offset >= 0 and (known or self.context.has_room(group.committed, MAX_PARTITIONS, place[0], entries=2)):
+            group.committed[place] = offset
 
     def _list(self, start: _Start, asked: Body, told: Body) -> None:
         latest = {
@@ -192,23 +193,24 @@ class StartsAtEnd(Observer):
                 passed.case.add(*place_of(fetch))
                 passed.case.note("clients", [client_of(fetch)])
                 passed.case.note("topics", [name])
-                passed.ends[name, part.index] = end
+                done = group.committed.get((name, part.index), 0) if (name, part.index) in group.gone else 0
+                passed.records[name, part.index] = max(end - done, 0)
 
     def observations(self) -> Iterator[Observation]:
         for group_id, group in self._groups.items():
             for passed in (group.added, group.others):
-                if passed.ends:
+                if passed.records:
                     yield self._observation(group_id, group, passed, passed is group.added)
 
     def _observation(self, group_id: str, group: _Group, passed: _Passed, is_added: bool) -> Observation:
-        records, topics = sum(passed.ends.values()), passed.case.noted("topics")
+        records, topics = sum(passed.records.values()), passed.case.noted("topics")
         sizes = [size for topic in topics if (size := self._sizes.get(topic)) is not None] if is_added else []
         added_by = [size.added_by for size in sizes if size.added_by]
         learned_ns = max((passed.case.first_ns - size.grown_ns for size in sizes), default=0)
-        expired = not group.gone.isdisjoint(passed.ends)
+        expired = not group.gone.isdisjoint(passed.records)
         numbers = {
             "group": group_id,
-            "partitions": [f"{topic}-{index}" for topic, index in sorted(passed.ends)][:100],
+            "partitions": [f"{topic}-{index}" for topic, index in sorted(passed.records)][:100],
             "records": records,
             "expired": expired,
             "deleted_by": group.deleted_by or None,

@@ -27,19 +27,21 @@ MAX_TOPICS = 20
 
 @dataclass(slots=True, eq=False)
 class _Subscriber:
-    """A client of a group with its last subscription."""
+    """A client of a group with its last subscription, and the joins with another one than before: ``changed``."""
 
     case: Case
+    changed: Case
     topics: frozenset[str] = frozenset()
 
 
 class Subscriptions(Observer):
-    """``subscriptions_differ``: members of a consumer group subscribe to topics of which they have none in common.
+    """``subscriptions_differ``: members of a consumer group subscribe to topics of which they have none in common;
+    ``subscriptions_change``: a member comes to subscribe to other topics, as a classic one does with a pattern.
 
-    Numbers: ``topics`` by client.
+    Numbers of the first: ``topics`` by client. Notes of the second: ``changed``, the topics that came and went.
     """
 
-    kinds = ("subscriptions_differ",)
+    kinds = ("subscriptions_differ", "subscriptions_change")
     apis = frozenset({JOIN_GROUP, CONSUMER_GROUP_HEARTBEAT})
 
     def __init__(self, context: Context) -> None:
@@ -59,12 +61,19 @@ class Subscriptions(Observer):
         if one is None:
             if not self.context.has_room(known, MAX_CLIENTS, group_id, client, *topics, entries=4):
                 return
-            one = self._groups.setdefault(group_id, {})[client] = _Subscriber(self.context.case())
+            one = _Subscriber(self.context.case(), self.context.case())
+            self._groups.setdefault(group_id, {})[client] = one
+        if one.topics and one.topics != topics:
+            one.changed.add(*place_of(exchange))
+            one.changed.note("changed", sorted(one.topics ^ topics))
         one.topics = topics
         one.case.add(*place_of(exchange))
 
     def observations(self) -> Iterator[Observation]:
         for group_id, clients in self._groups.items():
+            client, most = max(clients.items(), key=lambda each: each[1].changed.count)
+            if most.changed.count:
+                yield observation_of("subscriptions_change", most.changed, {f"group:{group_id}", f"client:{client}"})
             kinds: dict[frozenset[str], list[str]] = {}
             for client, one in clients.items():
                 kinds.setdefault(one.topics, []).append(client)

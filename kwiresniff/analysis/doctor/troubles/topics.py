@@ -24,9 +24,10 @@ _BEFORE: Final = "before it was there"
 
 
 def _deletion(one: Observation, observed: Observed) -> Observation | None:
-    """The deletion of a topic after which a client asked for it."""
+    """The deletion of a topic after which another client than the one that deleted it asked for it."""
     deletions = observed.about([f"topic:{one.name('topic')}"], "topic_deletion")
-    return deletions[0] if deletions and one.last_ns >= deletions[0].first_ns else None
+    deletion = deletions[0] if deletions and one.last_ns >= deletions[0].first_ns else None
+    return deletion if deletion is not None and deletion.name("client") != one.name("client") else None
 
 
 def _is_deleted(one: Observation, observed: Observed) -> bool:
@@ -40,8 +41,9 @@ def _is_deleted(one: Observation, observed: Observed) -> bool:
 
 
 class DeletedTopic(Cause):
-    """`topic_deleted` (error; warning where the deletion is not in the capture): a topic was deleted while in use: by
-    whom, who still asks for it, and whether it was made anew.
+    """`topic_deleted` (error; warning where the deletion is not in the capture; info where only consumers ask for a
+    topic that whoever deletes it had made in the capture): a topic was deleted while in use: by whom, who still asks
+    for it, and whether it was made anew. Must be seen: another client than that one which asks afterwards.
     """
 
     codes = ("topic_deleted",)
@@ -77,9 +79,18 @@ class DeletedTopic(Cause):
                 "concerns": [*apis, f"topic {topic}"],
                 "errors": list(dict.fromkeys(name for one in users for name in one.noted("errors"))),
             },
-            severity="error" if deletion is not None or "producer" in roles.values() else "warning",
+            severity=_severity(deletion, is_produced="producer" in roles.values()),
             explains=symptoms("client", roles, "metadata_storm", "unanswered") | symptoms("topic", [topic], *of_topic),
         )
+
+
+def _severity(deletion: Observation | None, *, is_produced: bool) -> str:
+    """The severity of a deletion: nobody misses a topic that was there for a while and that nobody writes."""
+    if is_produced:
+        return "error"
+    if deletion is None:
+        return "warning"
+    return "info" if deletion.numbers["temporary"] else "error"
 
 
 @cause("unknown_topic_or_partition", explains=("topic_missing",))

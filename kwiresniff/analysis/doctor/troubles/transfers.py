@@ -13,9 +13,11 @@ from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, 
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.troubles.lossy_paths import small_transfers
+from kwiresniff.analysis.doctor.troubles.path_times import LONG_NS
 from kwiresniff.analysis.doctor.troubles.segments import SOME_RETRANSMITS
 from kwiresniff.analysis.doctor.wording import duration, listed, times
 from kwiresniff.base.flows import host_of
+from kwiresniff.base.time_units import SECOND_NS
 from kwiresniff.model import Exchange
 from kwiresniff.results.findings import Explains, scope_of
 
@@ -25,6 +27,8 @@ SLOW_BYTES_PER_S: Final = 1_000_000
 #: Fewer slow transfers, or shorter ones, may be those of a consumer that works between two polls.
 OFTEN: Final = 3
 VERY_SLOW_NS: Final = 5_000_000_000
+#: The largest TCP window without the option that scales it (RFC 9293).
+SMALL_WINDOW_BYTES: Final = 65_535
 
 
 class _Transfers:
@@ -117,7 +121,9 @@ class SlowTransfer(Cause):
     begun, and the broker has answered by then, or waits for the rest. By client's host, with all the brokers that it
     is slow with. Several of them at a time, or other hosts that are not slow with the same brokers, show that it is on
     the client's side: its link is narrow, or it does not read. Segments that are lost on the way there and sent again
-    show a narrow link whose queue is full, or one that loses packets; without them it may be either.
+    show a narrow link whose queue is full, or one that loses packets; without them it may be either. On a long path
+    (`long_path`) on which no more than 64 kB pass in the time there and back, and nothing is lost, it may be a TCP
+    receive window that is as small as that.
     """
 
     codes = ("slow_transfer",)
@@ -166,6 +172,12 @@ class SlowTransfer(Cause):
         clogged = lost >= SOME_RETRANSMITS and direction == "response"
         if clogged:
             title += f"; {lost} segments were lost on the way {does[1]} it"
+        trips = observed.about(scope_of("broker", brokers), "path_time")
+        trip_ns = min((one.numbers["round_trip_ns"] for one in trips if one.name("host") == host), default=0)
+        window = longest.numbers["bytes_per_second"] * trip_ns // SECOND_NS
+        windowed = direction == "response" and not clogged and trip_ns >= LONG_NS and window <= SMALL_WINDOW_BYTES
+        if windowed:
+            title += f", which is {window:,} bytes in the {duration(trip_ns)} there and back"
         # What waits before a narrow link has left its client and not reached the broker.
         named = {f"client:{client}" for client in clients}
         late = [
@@ -179,7 +191,9 @@ class SlowTransfer(Cause):
             code="slow_transfer",
             subject=clients[0] if len(clients) == 1 else host,
             title=title,
-            remedy=f"The path {does[1]} {host} takes no more: look at {narrow}, and at what else goes over it. Let it "
+            remedy=_WINDOW
+            if windowed
+            else f"The path {does[1]} {host} takes no more: look at {narrow}, and at what else goes over it. Let it "
             "ask for less (fetch.max.bytes, max.partition.fetch.bytes), or let producers compress."
             if clogged or (on_its_side and direction == "request")
             else "The broker has answered by then. Either the client does not read (it works for long between two "
@@ -188,6 +202,7 @@ class SlowTransfer(Cause):
             + (f": look at {narrow}." if on_its_side else ": compare with other clients of the same broker."),
             explained=(*slow, *(paths if clogged or direction == "request" else []), *late),
             severity="warning" if grave else "info",
+            doubt="A link that passes no more, or a client that reads as slowly, looks the same." if windowed else "",
             numbers={
                 "longest_ns": longest_ns,
                 "bytes": longest.numbers["bytes"],
@@ -201,6 +216,14 @@ class SlowTransfer(Cause):
             },
             explains=_symptoms(clients),
         )
+
+
+_WINDOW: Final = (
+    "On a path as long as this no more passes in the time there and back than the client's TCP window takes "
+    "(tcp.window_size in Wireshark). Where that is so small, let the kernel size it (receive.buffer.bytes=-1; "
+    "socket.receive.buffer.bytes=0 of librdkafka), or set it to the bytes of a second times the seconds there and "
+    "back. Else see whether the client reads, and compare with others on the same path."
+)
 
 
 def _symptoms(clients: list[str]) -> Explains:

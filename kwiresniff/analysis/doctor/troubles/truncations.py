@@ -9,18 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, Final, NamedTuple
 
+from kwiresniff.analysis.body_entities import acks_of
 from kwiresniff.analysis.doctor.bodies import response_body
 from kwiresniff.analysis.doctor.cause import Explanation, cause, symptoms, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import client_of, clipped, is_replica
 from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
-from kwiresniff.analysis.doctor.wording import clock, listed
+from kwiresniff.analysis.doctor.wording import clock, duration, listed
 from kwiresniff.analysis.places import place_of
 from kwiresniff.analysis.topic_parts import message_parts, refused_parts
 from kwiresniff.base.api_keys import FETCH, OFFSET_FOR_LEADER_EPOCH, PRODUCE
+from kwiresniff.base.time_units import SECOND_NS
 from kwiresniff.digest import TopicDigest
 from kwiresniff.model import Exchange
+from kwiresniff.results.findings import scope_of
 
 #: Partitions, positions of consumers and losses that are remembered.
 MAX_PARTITIONS = 5_000
@@ -45,15 +48,32 @@ _REMEDY: Final = (
 )
 
 
+_ACKS_1: Final = (
+    "With acks=1 the leader acknowledges what nobody else has yet, and any failover may lose that: write what must not "
+    "be lost with acks=all and min.insync.replicas of 2 or more. Whether the election was an unclean one "
+    "(unclean.leader.election.enable), the controller's log says."
+)
+_CUT_OFF: Final = (
+    "The old leader did not learn that it leads no more: look at its connection to the controllers (their listener, "
+    "its network, its log). "
+)
+
+
 class _End:
-    """The end of a log, with the broker that gave it, and the client that it was given to."""
+    """The end of a log, with the broker that gave it, and the client that it was given to.
 
-    __slots__ = ("broker", "client", "offset")
+    ``ns`` is when it was given last; before ``safe`` the records had been acknowledged by all replicas in sync, or
+    copied by another leader.
+    """
 
-    def __init__(self, offset: int, broker: str, client: str) -> None:
+    __slots__ = ("broker", "client", "ns", "offset", "safe")
+
+    def __init__(self, offset: int, broker: str, client: str, ns: int = 0, safe: int = 0) -> None:
         self.offset = offset
         self.broker = broker
         self.client = client
+        self.ns = ns
+        self.safe = safe
 
 
 class _Loss(NamedTuple):
@@ -104,6 +124,7 @@ class Truncations(Observer):
         cluster = self.context.cluster.of(broker)
         answered = message_parts(exchange.response)
         again = self._sent_again(exchange, cluster, answered)
+        (packet, ns), is_alone = place_of(exchange), acks_of(exchange.request) == 1
         for topic in answered:
             name = clipped(topic.name)
             for part in topic.partitions:
@@ -114,13 +135,17 @@ class Truncations(Observer):
                 before = self._written.get(key)
                 if before is None:
                     if self.context.has_room(self._written, MAX_PARTITIONS, name, client, entries=3):
-                        self._written[key] = _End(offset + 1, broker, client)
+                        self._written[key] = _End(offset + 1, broker, client, ns, 0 if is_alone else offset + 1)
                 elif offset >= before.offset:
-                    before.offset, before.broker, before.client = offset + 1, broker, client
+                    if not is_alone:
+                        before.safe = offset + 1
+                    elif broker != before.broker:
+                        before.safe = offset
+                    before.offset, before.broker, before.client, before.ns = offset + 1, broker, client, ns
                 elif broker != before.broker and key not in again:
-                    packet, ns = place_of(exchange)
                     self._lost(key, _Loss(before, _End(offset + 1, broker, client), packet, ns, read=False))
-                    self._written[key] = _End(offset + 1, broker, client)
+                    safe = offset if is_alone else offset + 1
+                    self._written[key] = _End(offset + 1, broker, client, ns, safe)
 
     def _sent_again(self, exchange: Exchange, cluster: str, answered: list[TopicDigest]) -> set[_Partition]:
         """The partitions of a Produce whose batch its idempotent producer had sent before: any leader answers with the
@@ -218,6 +243,8 @@ class Truncations(Observer):
             "to_address": new,
             "offsets": [[loss.after.offset, loss.before.offset] for loss in losses.values()],
             "details": details[:MAX_LISTED],
+            "alone": all(not loss.read and loss.before.safe < loss.after.offset for loss in losses.values()),
+            "until_ns": max(loss.before.ns for loss in losses.values()),
         }
         about = [f"broker:{old}", f"broker:{new}"]
         return observation_of("log_went_back", case, about, numbers, Harm(records_lost=gone))
@@ -226,18 +253,34 @@ class Truncations(Observer):
 @cause("records_lost", explains=("log_went_back",))
 def unclean_election(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`records_lost` (error): a new leader lacks what the old one had acknowledged, or consumers had read: an unclean
-    leader election; at least how many records. Seen must be offsets that are given out again by another broker than
-    before. A batch that an idempotent producer sends again to the new leader is answered with its first offset, and is
-    no loss; a topic that was deleted and created again looks the same.
+    leader election, or, where all of them had been acknowledged by the old leader alone (`acks=1`), any failover; at
+    least how many records. Seen must be offsets that are given out again by another broker than before. Where the old
+    leader acknowledged writes for 1 s and more after another one was known, it was cut off from its controllers. A
+    batch that an idempotent producer sends again to the new leader is answered with its first offset, and is no loss; a
+    topic that was deleted and created again looks the same.
     """
     numbers = dict(one.numbers)
-    details = numbers.pop("details")
+    details, alone, until_ns = numbers.pop("details"), numbers.pop("alone"), numbers.pop("until_ns")
     old, new = (context.cluster.broker_text(numbers[name]) for name in ("from_address", "to_address"))
+    how = ", which it alone had acknowledged (acks=1)" if alone else ""
+    why = "a failover, or an unclean leader election" if alone else "an unclean leader election"
+    moves = [
+        each
+        for each in observed.about(scope_of("topic", one.named("topic")), "leader_moved")
+        if each.numbers["from_address"] == numbers["from_address"]
+        and not set(each.numbers["partitions"]).isdisjoint(numbers["partitions"])
+    ]
+    since_ns = min((each.first_ns for each in moves), default=until_ns)
+    cut_off = until_ns - since_ns >= SECOND_NS
+    if cut_off:
+        after = f"for {duration(until_ns - since_ns)} after the new leader was known"
+        why = f"{old} acknowledged writes {after}: it is cut off from its controllers"
     return told(
         one,
-        f"records that {old} had are gone, at least {numbers['lost_records']:,}: {new} was made leader "
-        "without them, and gives their offsets out again (an unclean leader election)",
-        _REMEDY,
+        f"records that {old} had are gone, at least {numbers['lost_records']:,}{how}: {new} was made leader "
+        f"without them, and gives their offsets out again ({why})",
+        "".join([_CUT_OFF * cut_off, _ACKS_1 if alone else _REMEDY]),
+        supports=tuple(each.sentence for each in moves if cut_off),
         subject=listed(numbers["partitions"]),
         numbers=numbers,
         details=tuple(details),
