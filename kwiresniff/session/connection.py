@@ -289,10 +289,16 @@ class ConnectionAnalyzer(TlsPhase):
             one.take(carried, packet, ns, data, start, end)
 
     def carry_gap(self, half: HalfStream, packet: i64, ns: int, lost: i64, span: i64, code: str) -> None:
-        """Tells the connection inside that ``lost`` bytes are lost, -1 for an unknown part of ``span``."""
+        """Tells the connection inside that ``lost`` bytes are lost, -1 for an unknown part of ``span``; nothing is lost
+        where ``span`` is 0: the capture begins in the middle of the stream.
+        """
         carried = self._carried()
-        if not carried.closed:
-            one = carried.client if half.flow == carried.client.flow else carried.broker
+        if carried.closed:
+            return
+        one = carried.client if half.flow == carried.client.flow else carried.broker
+        if not span:
+            one.syn_seq = -1
+        else:
             one.lose(carried, packet, ns, lost if lost > 0 else span, code, lost > 0)
 
     def _carried(self) -> ConnectionAnalyzer:

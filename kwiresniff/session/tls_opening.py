@@ -32,8 +32,8 @@ class RecordOpener:
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
-        "_has_opened", "_next", "_nonce", "_opened_before", "_trials", "key", "lost_bytes", "lost_code", "low",
-        "opened", "slack", "updates",
+        "_begins_late", "_has_opened", "_next", "_nonce", "_opened_before", "_trials", "key", "lost_bytes", "lost_code",
+        "low", "opened", "slack", "updates",
     )  # fmt: skip
     #: Made again from the secrets, which no state holds.
     MADE_AGAIN: ClassVar[tuple[str, ...]] = ("_ciphers", "_make")
@@ -47,6 +47,7 @@ class RecordOpener:
         self.lost_code = ""
         self.opened = 0
         self.updates = False
+        self._begins_late = False  # records may precede the capture
         self._has_opened = False  # anything under this key
         self._next = 0  # the number behind the last record that opened
         self._nonce = -1
@@ -88,15 +89,15 @@ class RecordOpener:
         return b"" if cipher is None else cipher.handshake(self.low - 1, record.header, record.body)
 
     def begin(self, key: int, slack: int = 0) -> None:
-        """The next record is one of the first under this key: there may be ``slack`` before it, and what they carried
-        is lost then."""
+        """The next record is one of the first under this key: up to ``slack`` of them precede the capture."""
         self.key, self.low, self.slack, self._next = key, 0, slack, 0
-        self.lost_bytes = 1 if slack else 0
+        self.lost_bytes = 0
+        self._begins_late = slack > 0
         self._has_opened = False
 
     def open(self, record: Record) -> tuple[bytes, int, int, str] | None:
         """What a record carries; how much application data was lost before it, -1 where that is not known; how many
-        bytes on the wire that was, and why. None for one that does not open.
+        bytes on the wire that was, 0 where the capture begins later; and why. None for one that does not open.
         """
         header, body = record.header, record.body
         cipher = self._cipher(self.key)
@@ -153,9 +154,9 @@ class RecordOpener:
     ) -> tuple[bytes, int, int, str]:
         """Notes the place of a record that opened; returns what ``open`` does."""
         lost, span, code = 0, self.lost_bytes, self.lost_code or LOST_GAP
-        if span:
+        if span or self._begins_late:
             lost = self._lost(cipher, key, number)
-            self.lost_bytes = 0
+            self.lost_bytes, self._begins_late = 0, False
             self.lost_code = ""
         if cipher.counts:
             self._nonce = int.from_bytes(body[:8], "big")

@@ -432,7 +432,7 @@ def test_keys_behind_the_packets_of_a_capture_count(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("skipped", [0, 5, 30])
 def test_tls_1_3_is_decrypted_without_its_handshake(tmp_path: Path, skipped: int) -> None:
-    """By trial of the secrets in the log; the roles are those of the secrets."""
+    """By trial of the secrets in the log; the roles are those of the secrets. Nothing is missing from the capture."""
     keylog = tmp_path / "keys.log"
     for _ in range(3):
         talk(keylog, rounds=0)
@@ -447,6 +447,7 @@ def test_tls_1_3_is_decrypted_without_its_handshake(tmp_path: Path, skipped: int
         found = decrypted(one.segments, keylog)
         assert set(range(skipped + 1, 40)) <= {one.correlation_id for one in exchanges(found) if one.outcome == "ok"}
         assert only(found).broker == f"10.0.0.2:{broker_port}"
+        assert [one.code for one in problems(found)] == []
 
 
 @pytest.mark.parametrize("missing", [0, 1])
