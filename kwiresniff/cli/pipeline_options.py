@@ -55,7 +55,7 @@ class Cluster(NamedTuple):
         folder."""
         make_paths_absolute()
         with outside_current_folder():  # where Java stays, and the workers that it starts
-            return start_session(self.master, remote=self.remote, ui=self.verbose, numpy=False, **settings)
+            return start_session(self.master, remote=self.remote, ui=self.verbose, **settings)
 
     def start_for_work(self) -> Any:
         """A session without SQL; prints the address of Spark's page with ``verbose``."""

@@ -36,7 +36,7 @@ def with_variants(frame: DataFrame) -> DataFrame:
 
 def session(master: str = "local[*]", *, remote: str | None = None, ui: bool = False, **settings: str) -> SparkSession:
     """A Spark session with the data source, see ``kwiresniff.pipeline.spark_session``."""
-    found: SparkSession = start_session(master, remote=remote, ui=ui, numpy=True, **settings)
+    found: SparkSession = start_session(master, remote=remote, ui=ui, **settings)
     register(found)
     return found
 

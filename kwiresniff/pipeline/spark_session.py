@@ -7,7 +7,6 @@ import os
 import re
 import socket
 import sys
-from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -32,10 +31,6 @@ _PATHS = ("HADOOP_CONF_DIR", "JAVA_HOME", "PYSPARK_PYTHON", "SPARK_CONF_DIR", "S
 _MASTER = re.compile(r"local(\[.*\])?$|local-cluster\[|spark://|k8s://|yarn$")
 #: C1 alone and the serial collector halve the start: no job here runs JVM code long enough to repay more.
 _JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djava.net.preferIPv4Stack=true"
-#: Python workers hold rows in pieces of megabytes: in pages of that size they take a twentieth less time. Of the C
-#: library glibc from 2.35 on (its manual, "Memory Allocation Tunables"), where the kernel leaves it to programs; others
-#: pass it over.
-_HUGE_PAGES = "glibc.malloc.hugetlb=1"
 #: Spark warns of a dozen things that nobody has to do anything about, and of what it repairs by itself with stacks of
 #: both languages. What stops a job is raised.
 _LOGGING = """\
@@ -52,15 +47,12 @@ logger.gateway.level = {level}
 """
 
 
-def start_session(
-    master: str = "local[*]", *, remote: str | None = None, ui: bool = False, numpy: bool = True, **settings: str
-) -> Any:
+def start_session(master: str = "local[*]", *, remote: str | None = None, ui: bool = False, **settings: str) -> Any:
     """A session on ``master``, or on a Spark Connect server. It does not know the data source yet: who needs none need
     not wait for that.
 
-    Who gives Spark no values of NumPy's starts sooner without ``numpy``. ``settings`` are Spark's own, with ``__`` for
-    the dots. Raises KwiresniffError when Spark is not installed, when there is no Java, and when the cluster does not
-    answer.
+    ``settings`` are Spark's own, with ``__`` for the dots. Raises KwiresniffError when Spark is not installed, when
+    there is no Java, and when the cluster does not answer.
     """
     try:
         from pyspark.sql import SparkSession
@@ -69,19 +61,10 @@ def start_session(
     builder: Any = SparkSession.builder.appName("kwiresniff")
     if remote is None:
         builder = _classic(builder, master, ui)
-        if not numpy:
-            _do_without_numpy()
     builder = builder.config(PUSHDOWN, "true").config("spark.sql.session.timeZone", "UTC")
     for name, value in settings.items():
         builder = builder.config(name.replace("__", "."), value)
     return _started(builder, master) if remote is None else _connected(builder, remote)
-
-
-def _do_without_numpy() -> None:
-    """Has Spark not ask of what is given to Java whether it is NumPy's. For that it would load NumPy, pandas, Arrow and
-    what its own tests need: half of the time that the driver's Python takes."""
-    converters = import_module("py4j.protocol").INPUT_CONVERTER
-    converters[:] = [one for one in converters if "Numpy" not in type(one).__name__]
 
 
 def _started(builder: Any, master: str) -> Any:
@@ -162,8 +145,6 @@ def _classic(builder: Any, master: str, ui: bool) -> Any:
         builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
         if not master.startswith("local-cluster"):  # Spark makes the secret, which stays in its process
             builder = builder.config("spark.authenticate", "true")
-        if home == _packaged_home():  # workers have the Spark of this process, where Python finds it
-            builder = builder.config("spark.python.daemon.module", "kwiresniff.pipeline.worker_daemon")
     level = "error" if ui else "off"
     logging = cached(f"log4j2-{level}.properties", _LOGGING.format(level=level))
     # That folder is on the class path. Java archives classes of jars alone, and refuses where there is anything else.
@@ -182,7 +163,6 @@ def _classic(builder: Any, master: str, ui: bool) -> Any:
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.memory", DRIVER_MEMORY)
         .config("spark.driver.extraJavaOptions", options)
-        .config("spark.executorEnv.GLIBC_TUNABLES", os.environ.get("GLIBC_TUNABLES", _HUGE_PAGES))
         # Files are named one by one; a job to look at them would take longer than looking.
         .config("spark.sql.sources.parallelPartitionDiscovery.threshold", "10000")
         .config("spark.sql.shuffle.partitions", "2" if master.startswith("local") else "200")

@@ -21,43 +21,32 @@ from kwiresniff.results.stats import LatencySummary, StatRow
 if TYPE_CHECKING:
     from rich.table import Table
 
-#: Columns beside the keys and their ranks: the highest rank is left out first, 0 never.
-_RANKS: Final = {
-    "count": 0,
-    "errors": 1,
-    "unanswered": 4,
-    "negotiation": 6,
-    "produced": 3,
-    "fetched": 3,
-    "path": 10,
-    "queued": 10,
-    "held": 10,
-    "broker": 10,
-    "request": 7,
-    "response": 8,
-    "p50": 0,
-    "p90": 9,
-    "p95": 5,
-    "p99": 2,
-    "max": 1,
-    "histogram": 3,
+#: Columns beside the keys: the rank, of which the highest is left out first and 0 never, and the style of cells that
+#: differ from their row.
+_COLUMNS: Final = {
+    "count": (0, ""),
+    "errors": (1, "bad"),
+    "unanswered": (4, "warn"),
+    "negotiation": (6, "dim"),
+    "produced": (3, ""),
+    "fetched": (3, ""),
+    "path": (10, "wait"),
+    "queued": (10, "wait"),
+    "held": (10, "wait"),
+    "broker": (10, ""),
+    "request": (7, "dim"),
+    "response": (8, "dim"),
+    "p50": (0, ""),
+    "p90": (9, ""),
+    "p95": (5, ""),
+    "p99": (2, ""),
+    "max": (1, ""),
+    "histogram": (3, ""),
 }
 _LATENCIES: Final = ("p50", "p90", "p95", "p99", "max")
 
 #: Dimensions of which an exchange may have several values.
 _SEVERAL: Final = frozenset({"topic", "partition", "group", "error"})
-
-#: Styles of cells that differ from their row's.
-_KINDS: Final = {
-    "errors": "bad",
-    "unanswered": "warn",
-    "negotiation": "dim",
-    "path": "wait",
-    "queued": "wait",
-    "held": "wait",
-    "request": "dim",
-    "response": "dim",
-}
 
 #: Spaces between two columns.
 _GAP: Final = 2
@@ -202,10 +191,7 @@ def _sum_cells(row: StatRow, glyphs: Glyphs) -> dict[str, str]:
 def _latency_cells(latency: LatencySummary | None, glyphs: Glyphs, scale: tuple[int, ...]) -> dict[str, str]:
     if latency is None:
         return {}
-    values = (latency.p50_ns, latency.p90_ns, latency.p95_ns, latency.p99_ns, latency.max_ns)
-    cell = {
-        title: format_units.duration(value, micro=glyphs.micro) for title, value in zip(_LATENCIES, values, strict=True)
-    }
+    cell = {title: format_units.duration(getattr(latency, f"{title}_ns"), micro=glyphs.micro) for title in _LATENCIES}
     cell["histogram"] = sparkline(latency.buckets, scale, _BARS, glyphs.bars)
     return cell
 
@@ -213,15 +199,15 @@ def _latency_cells(latency: LatencySummary | None, glyphs: Glyphs, scale: tuple[
 def _columns(by: Sequence[str], lines: Sequence[_Line]) -> list[list[Column]]:
     """The keys, and what else any line has something to say of."""
     said = {title for line in lines for title, text in line.cells.items() if text}
-    titles = [title for title, rank in _RANKS.items() if rank == 0 or title in said]
+    shown = {title: look for title, look in _COLUMNS.items() if look[0] == 0 or title in said}
     bars = max([len("histogram"), *[len(line.cells.get("histogram", "")) for line in lines]])
     rows = []
     for line in lines:
         row = [Column(title, True, line.kind, key) for title, key in zip(by, line.keys, strict=True)]
-        for title in titles:
+        for title, (rank, kind) in shown.items():
             room = bars if title == "histogram" else 0
             text = line.cells.get(title, "").ljust(room)
-            row.append(Column(title.ljust(room), False, _KINDS.get(title, line.kind), text, _RANKS[title]))
+            row.append(Column(title.ljust(room), False, kind or line.kind, text, rank))
         rows.append(row)
     return rows
 

@@ -21,21 +21,10 @@ from kwiresniff.pipeline import session
 from kwiresniff.pipeline.output_store import OutputStore
 from kwiresniff.pipeline.plan import plan
 from kwiresniff.pipeline.query import open_views
-from kwiresniff.pipeline.spark_tasks import in_tasks
 from tests.support.exported import Json, exchange_of, exchanges, export, recorded, rotate, shifted
 from tests.support.paths import CAPTURES
 from tests.support.sample import one_in
 from tests.support.transformations import elsewhere, segments_of, write
-
-#: A command that says in the end which of some packages it has loaded.
-_TELL_WHAT_IS_LOADED = """
-import sys
-from kwiresniff.cli.main import main
-try:
-    sys.exit(main(sys.argv[1:]))
-finally:
-    print([name for name in ("numpy", "pandas", "py4j", "pyarrow") if name in sys.modules])
-"""
 
 
 def frame(spark: Any, *paths: Path, **options: str) -> Any:
@@ -50,22 +39,6 @@ def test_the_data_source_says_what_export_says_about_captures(spark: Any, tmp_pa
     for row in frame(spark, *paths, parallelism="2").collect():
         found[row["source"]].append(exchange_of(row.asDict(recursive=True)))
     assert found == expected
-
-
-@pytest.mark.skipif("SPARK_HOME" in os.environ, reason="workers have another Spark then")
-def test_workers_have_the_spark_that_is_installed(spark: Any) -> None:
-    """Not the archive of it that Spark names first, which is compiled anew by each process that imports it."""
-    import pyspark
-    from pyspark.sql.functions import udf
-
-    where = udf(lambda _: sys.modules["pyspark"].__file__, "string", useArrow=False)
-    assert spark.range(1).select(where("id")).first()[0] == pyspark.__file__
-
-
-@pytest.mark.skipif("GLIBC_TUNABLES" in os.environ, reason="workers have what is set there")
-def test_workers_are_to_take_their_memory_in_large_pages(spark: Any) -> None:
-    """glibc's manual: 1 makes malloc ask for them where the kernel has them for who asks."""
-    assert in_tasks(spark, os.getenv, ["GLIBC_TUNABLES"]) == ["glibc.malloc.hugetlb=1"]
 
 
 def test_a_single_path_a_table_and_a_filter(spark: Any) -> None:
@@ -389,19 +362,18 @@ def test_a_session_of_this_machine_authenticates_its_processes(spark: Any) -> No
 
 
 def test_a_query_leaves_nothing_where_it_is_asked(command: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
-    """In a process of its own, with Spark's own idea of where tables are: it looks for one there. It does without NumPy
-    and pandas, which Spark would load."""
+    """In a process of its own, with Spark's own idea of where tables are: it looks for one there."""
     out, here, temporary = tmp_path / "out", tmp_path / "here", tmp_path / "tmp"
     here.mkdir()
     temporary.mkdir()
     assert command("run", str(CAPTURES / "first-look.pcap"), "--out", str(out), "-q")[0] == 0
     asked = ["pipeline", "query", str(out), "DROP TABLE nothing_like_it"]
     done = subprocess.run(
-        [sys.executable, "-c", _TELL_WHAT_IS_LOADED, *asked],
+        [sys.executable, "-m", "kwiresniff", *asked],
         check=False, cwd=here, env=os.environ | {"TMPDIR": str(temporary)}, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert (done.returncode, done.stderr.count("\n")) == (1, 1) and "nothing_like_it" in done.stderr, done.stderr
-    assert done.stdout == "['py4j']\n"
+    assert done.stdout == ""
     assert list(here.iterdir()) == list(temporary.iterdir()) == []
 
 
