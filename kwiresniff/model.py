@@ -250,7 +250,7 @@ class Message:
 
     @property
     def body(self) -> Body | None:
-        """The decoded body, None for one that nobody wanted or could read."""
+        """The decoded body, None for one that is not wanted or cannot be read."""
         decode, frame = self._decode, self.frame
         if decode is not None and frame is not None:
             self._decode = None
@@ -264,7 +264,7 @@ class Message:
 
     @property
     def is_deferred(self) -> bool:
-        """Whether the body is as it should be, and will be decoded when somebody asks for it."""
+        """Whether the body is sound and will be decoded on demand."""
         return self._decode is not None
 
     def defer(self, digest: Digest | None, decode: DecodeBody) -> None:
@@ -307,7 +307,7 @@ class SessionMembers:
         return list(found)
 
     def since(self, earlier: SessionMembers | None) -> list[tuple[Any, bool]]:
-        """What has come (true) and gone (false) since an earlier fetch of the session; without one, all that came."""
+        """Members that came (true) and went (false) since an earlier fetch of the session; all of them without one."""
         if earlier is not None and earlier.values is self.values and earlier.end <= self.end:
             return [(self.values[at], self.added[at]) for at in range(earlier.end, self.end)]
         before: dict[Any, None] = {} if earlier is None else dict.fromkeys(earlier.present())
@@ -434,7 +434,7 @@ class Exchange:
 
     @property
     def held_ns(self) -> int | None:
-        """How long the broker held the response back on purpose, in nanoseconds, or None."""
+        """The nanoseconds for which the broker held the response back on purpose, or None."""
         return self.held if self.held >= 0 else None
 
     @property

@@ -32,7 +32,7 @@ def may_be_connects(key: Any, value: Any) -> bool:
 
 
 def may_be_opened(batches: Any) -> bool:
-    """Whether a decoded record set has a record that may be one of Connect's, or something that nobody could read."""
+    """Whether a decoded record set has a record that may be one of Connect's, or bytes that could not be read."""
     for batch in batches if isinstance(batches, list) else ():
         if any(isinstance(value, bytes) for value in batch.values()):
             return True

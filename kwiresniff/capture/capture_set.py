@@ -104,7 +104,7 @@ class CaptureSet:
         self._key_log = KeyLog(path, self.tls_secrets, growing=self._grows or self.total_bytes is None)
 
     def _waited(self) -> None:
-        """Takes in TLS keys, and calls whoever waits with us."""
+        """Takes in TLS keys, and calls ``wait``."""
         if self._key_log is not None:
             self._key_log.poll()
         if self._wait is not None:
@@ -293,7 +293,7 @@ def _check_stream(stream: Stream, *, timed: bool) -> float:
 
 
 def _first_place(path: str, reference: int) -> Place | None:
-    """Where the packets of a live capture begin that are kept; None where all are, and of files."""
+    """The first kept place of a live capture; None for files, and for a capture that keeps all packets."""
     pieces = pieces_of(path) if is_spool(path) else []
     return Place(reference + pieces[0].packets, pieces[0].offset, CONTEXT) if pieces and pieces[0].packets else None
 

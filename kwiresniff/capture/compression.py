@@ -25,7 +25,7 @@ ZSTD_STEP_BYTES = 512
 
 
 class _Decoder(Protocol):
-    """What the decompressors of bz2, lzma and lz4 have in common."""
+    """The common interface of the decompressors of bz2, lzma and lz4."""
 
     @property
     def eof(self) -> bool: ...

@@ -106,7 +106,7 @@ def _explain(stream: Stream) -> str:
 
 
 def looks_like(head: bytes) -> str:
-    """What a person would call data that starts with ``head``."""
+    """The common name of data that starts with ``head``."""
     for magic, what in _OTHER_FILES.items():
         if head.startswith(magic):
             return what

@@ -53,7 +53,7 @@ class _Counted:
 
 
 def _reader(file: BinaryIO) -> Callable[[int], bytes | None]:
-    """What gives the bytes that are there, without waiting for a full piece; none at the end."""
+    """Returns a function that reads the bytes that are there, without waiting for a full piece; none at the end."""
     raw = getattr(file, "raw", file)
     if not isinstance(raw, io.FileIO) or stat.S_ISREG(os.fstat(raw.fileno()).st_mode):
         return getattr(file, "read1", file.read)

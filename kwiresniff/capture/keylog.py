@@ -39,7 +39,7 @@ def check_key_log(path: str, *, growing: bool = False) -> None:
 
 
 class KeyLog:
-    """A key log that may grow and may be begun anew; what is read of it is added to ``secrets``."""
+    """A key log that may grow and may be replaced; its lines are added to ``secrets``."""
 
     def __init__(self, path: str, secrets: TlsSecrets, *, growing: bool = False) -> None:
         """A ``growing`` one may be missing at first. Raises CaptureError when ``path`` is something else."""

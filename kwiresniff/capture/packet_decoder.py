@@ -61,18 +61,18 @@ NO_CHOICES: Final = Choices()
 
 
 class PacketDecoder(Protocol):
-    """What a file reader needs: how the common case looks, and what to do with the rest."""
+    """The decoder of a file reader's packets, except those of the common case."""
 
     def front(self, link_type: int, order: str, /) -> Front:
-        """What ``LayerDecoder.front`` gives."""
+        """See ``LayerDecoder.front``."""
 
     def skip_empty(self, link_type: int, count: int, /) -> None:
-        """What ``LayerDecoder.skip_empty`` does."""
+        """See ``LayerDecoder.skip_empty``."""
 
     def segment(
         self, packet: int, timestamp_ns: int, link_type: int, buffer: bytes, start: int, end: int, missing: int, /
     ) -> Segment | None:
-        """What ``LayerDecoder.segment`` gives; None for a packet without a TCP segment."""
+        """See ``LayerDecoder.segment``."""
 
 
 class LayerDecoder:
@@ -85,7 +85,7 @@ class LayerDecoder:
         self._fragments: Fragments | None = None  # made for the first one
 
     def front(self, link_type: int, order: str) -> Front:
-        """How the common case looks on ``link_type`` in a file of byte order ``order`` (``<`` or ``>``)."""
+        """The common case on ``link_type`` in a file of byte order ``order`` (``<`` or ``>``)."""
         return NEVER if link_type in self._choices.link_types else front(link_type, order)
 
     def fragments_of_last(self) -> list[int]:
@@ -272,7 +272,7 @@ def _capture_header(link_type: int) -> LinkLayer:
 
 
 def _tunnel(protocol: int, buffer: bytes, start: int, end: int, choices: Choices) -> tuple[int, int]:
-    """What lies inside an IP payload that is no TCP, by the names of link layers."""
+    """Ethertype and offset inside an IP payload that is not TCP."""
     if protocol == _UDP:
         ports = choices.udp_ports
         if ports and end - start > 8:

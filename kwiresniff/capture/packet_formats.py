@@ -40,7 +40,7 @@ class PacketFormat(Protocol):
     """The bytes of a capture file, piece by piece. Interfaces are numbered from 0, as they are described."""
 
     def begin(self) -> bytes:
-        """What stands before everything else."""
+        """The bytes before everything else."""
 
     def interface(self, link_type: int, snap_bytes: int, name: bytes = b"", description: bytes = b"") -> bytes:
         """The next interface, of a LINKTYPE_ number."""
@@ -77,7 +77,7 @@ class PcapngFormat:
         self._application = application.encode()
 
     def begin(self) -> bytes:
-        """The section header, of a section whose length is not told."""
+        """The section header, with an unknown section length."""
         return _block(SECTION, _section(_BYTE_ORDER, 1, 0, _NOT_KNOWN), [(_APPLICATION, self._application)])
 
     def interface(self, link_type: int, snap_bytes: int, name: bytes = b"", description: bytes = b"") -> bytes:

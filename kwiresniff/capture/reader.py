@@ -76,7 +76,7 @@ class FileReader:
 
     @property
     def offset(self) -> int:
-        """Where the next record begins, in bytes of the stream."""
+        """The offset of the next record, in bytes of the stream."""
         return self._base + self._offset
 
     @property

@@ -88,7 +88,7 @@ class RecordedNames:
 
 
 def names_in_comment(comment: bytes) -> list[str]:
-    """What a comment says of the process, container and pod that a packet is of, as ``pod/shop-7f``."""
+    """The names of process, container and pod in a packet's comment, such as ``pod/shop-7f``."""
     found: list[str] = []
     for line in comment.decode("utf-8", "replace").split("\n"):
         match = _LINE.fullmatch(line)

@@ -48,7 +48,7 @@ class SegmentProducer(Protocol):
 
 
 def segments_of(reader: SegmentProducer) -> Iterator[Segment]:
-    """What a reader gives, as tuples."""
+    """Yields the segments of a reader as tuples."""
     sink = SegmentList()
     try:
         while reader.feed(sink):

@@ -97,7 +97,7 @@ class StreamFeeder:
         self._conversations = TlsConversations()
 
     def write(self, out: BinaryIO) -> None:
-        """Read the captures to their end, or until nobody takes what is written."""
+        """Reads the captures to their end, or until nothing reads the output any more."""
         with contextlib.suppress(BrokenPipeError), out:
             out.write(PREFIX)
             self._write(out)

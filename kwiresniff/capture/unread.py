@@ -78,7 +78,7 @@ def may_be_name(port: int, tunnel: str) -> str:
 
 
 def in_words(name: str) -> str:
-    """What packets counted under ``name`` are, and where something can be done, what; else the name."""
+    """The packets counted under ``name`` in words, with a remedy where there is one; else the name."""
     if name in _WORDS:
         return _WORDS[name]
     match = _NUMBERED.fullmatch(name)

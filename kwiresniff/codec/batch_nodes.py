@@ -121,12 +121,12 @@ def attributes_meaning(attributes: int, magic: int = 2) -> str:
 
 
 def bytes_meaning(name: str, value: bytes | None) -> str:
-    """What it means that a key or value is null."""
+    """The meaning of a null key or value."""
     return "" if value is not None else "tombstone" if name == "value" else "none"
 
 
 def append_time_meaning(client_ms: int) -> str:
-    """What it means that the broker has replaced a record's timestamp, which was ``client_ms``, by its own time."""
+    """The meaning of a record's timestamp ``client_ms`` that the broker replaced by its own time."""
     return f"log append time, the client's was {time_meaning(client_ms)}"
 
 

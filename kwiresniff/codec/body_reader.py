@@ -50,7 +50,7 @@ class BodyReader:
             errors.clear()
 
     def error_count(self) -> i64:
-        """How many error codes have been met."""
+        """The number of error codes met."""
         errors = self.errors
         return len(errors) if errors is not None else 0
 

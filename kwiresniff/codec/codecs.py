@@ -91,7 +91,7 @@ def digest_reader(is_internal: Callable[[str], bool]) -> DigestReader:
 
 @lru_cache(KEPT)
 def text_steps(api_key: int, version: int, direction: Direction) -> list[Step] | None:
-    """How the body writer writes one message; None for one that it cannot write."""
+    """The plan for the JSON text of one message; None for one that cannot be written."""
     try:
         return plan(schema.message(api_key, version, direction))
     except SchemaError:

@@ -16,7 +16,7 @@ def truncated(path: str = "", missing: int = 0) -> DecodeError:
 
 
 def trailing_bytes(end: int, remaining: int, details: dict[str, Any] | None = None) -> Problem:
-    """What is said of the bytes behind a message, which make nothing fail."""
+    """The problem of bytes behind a message, which do not make it fail."""
     return Problem("trailing_bytes", f"{remaining} bytes follow the end of the message", end, details=details)
 
 
@@ -62,7 +62,7 @@ def invalid_utf8(path: str = "") -> DecodeError:
 
 
 def invalid_utf8_text(path: str) -> str:
-    """What is said of such a string, after which the reading can go on."""
+    """The text of the problem of such a string; the reading can go on."""
     return f"{path} is not valid UTF-8"
 
 

@@ -103,7 +103,7 @@ class _Roles:
         return named
 
     def role(self, field: WireField, parent: str, outermost: bool) -> int:
-        """What a field is to a digest."""
+        """The role of a field in a digest."""
         name = field.name
         if field.enum == "error_code" and field.type != "INT16":
             raise self.untold("has an error code that is no INT16")
@@ -126,7 +126,7 @@ class _Roles:
         return 0
 
     def name_role(self, name: str, parent: str, is_list: bool) -> int:
-        """What a text is to a digest, or each of a list of them."""
+        """The role of a text, or of each of a list of them, in a digest."""
         if name == entities.RESOURCE_NAME and not is_list:
             return A_RESOURCE
         if is_list:
@@ -137,7 +137,7 @@ class _Roles:
         return A_GROUP if name in entities.GROUP_FIELDS else A_TRANSACTION * (name in entities.TRANSACTION_FIELDS)
 
     def array_role(self, name: str, parent: str, outermost: bool) -> int:
-        """What an array of structures is to a digest."""
+        """The role of an array of structures in a digest."""
         role = _ARRAYS.get(name, 0) if self.opened else 0
         place = TOPICS if outermost else PARTITIONS if _ARRAYS.get(parent) == TOPICS else 0
         return role if role == place else 0

@@ -83,7 +83,7 @@ class DigestReader(BodyWalker):
         self._partition = PartitionDigest()
 
     def steps(self, api_key: int, version: int, direction: Direction) -> list[Step] | None:
-        """How a message is read; None for one that is not."""
+        """The plan for the digest of a message; None for one without."""
         key = (api_key, version, direction)
         if key not in self._plans:
             steps: list[Step] | None = None
@@ -205,7 +205,7 @@ class DigestReader(BodyWalker):
         return True
 
     def take_records(self, step: Step, pos: i64, end: i64) -> i64:
-        """Takes batches of which nothing would have to be told."""
+        """Takes batches without anything to report."""
         frame = self.frame
         found = self._found
         batch = self._batch

@@ -68,7 +68,7 @@ def dissect_front(message: MessageVersion, frame: bytes, offset: int = 0) -> Dis
 
 
 class MessageBytes:
-    """What is dissected, and how; the arguments of ``dissect``, and the ``details`` of all problems."""
+    """The arguments of ``dissect``, and the ``details`` of all problems."""
 
     __slots__ = ("details", "frame", "message", "missing", "offset", "records", "topic_name")
 
@@ -151,7 +151,7 @@ class Dissector:
         self.problems.append(decode_errors.trailing_bytes(self.position, self.end - self.position, self.details))
 
     def fail(self, failure: DecodeError) -> bool:
-        """Keeps why the reading ends here; False, so that whoever is being read can say so."""
+        """Keeps why the reading ends here, and returns False."""
         self.failure = failure
         return False
 
@@ -300,7 +300,7 @@ class Dissector:
         ]
 
     def folded_records(self) -> Folded | None:
-        """What stands for records that nobody looks at, where those are not all kept."""
+        """The node for records that are not shown, where not all are kept."""
         return None
 
     def structured(self, node: Node, facts: FieldFacts, path: str) -> bool:

@@ -69,7 +69,7 @@ class FieldFacts:
 
 
 class StructureFacts:
-    """What is asked of the ``fields`` of a structure, by their identity: they are kept with it."""
+    """The facts of a structure's ``fields``, kept by their identity."""
 
     __slots__ = ("fields", "regular", "tagged")
 
@@ -83,7 +83,7 @@ _facts: dict[int, StructureFacts] = {}  # by the identity of the fields, twice, 
 
 
 def structure_facts(fields: tuple[WireField, ...], flexible: bool) -> StructureFacts:
-    """What is asked of these fields, made when a message has them for the first time."""
+    """The facts of these fields, made when a message has them for the first time."""
     key = 2 * id(fields) + (1 if flexible else 0)
     found = _facts.get(key)
     if found is None:
@@ -95,6 +95,6 @@ def structure_facts(fields: tuple[WireField, ...], flexible: bool) -> StructureF
 
 @cache
 def _fixed(wire_type: str) -> tuple[Callable[[bytes, i64], tuple[Any, ...]], int, Callable[[Any], Any] | None]:
-    """How a value of fixed size is read: what unpacks it, its bytes, and what makes the value of what was unpacked."""
+    """The reader of a fixed-size type: its unpacker, its size, and its conversion."""
     code, size = FIXED[wire_type]
     return struct.Struct(f">{code}").unpack_from, size, reader_of(wire_type)

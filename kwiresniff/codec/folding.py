@@ -127,7 +127,7 @@ class _Folding(Dissector):
         return True
 
     def worth_a_stop(self, wrong: int) -> int:
-        """What is looked for in elements, when so many before them had a fault."""
+        """The facts that stop the skipper at an element, after so many ``wrong`` ones."""
         found = self.looked_at
         if self.may_hide(wrong):
             found &= ~FAILED
@@ -136,7 +136,7 @@ class _Folding(Dissector):
         return found
 
     def may_fold(self, wrong: int) -> bool:
-        """Whether nobody needs to look at what was skipped; before it there were so many elements with a fault."""
+        """Whether the elements skipped need no nodes, after so many ``wrong`` ones."""
         found = self.skipper
         nodes = self.nodes + found.nodes
         if nodes > MAX_NODES:
@@ -158,7 +158,7 @@ class _Folding(Dissector):
         return True
 
     def folder(self, node: Node, entry: WireField) -> Callable[[int, int], None]:
-        """What puts something in the place of a number of elements of the array ``node``, which end somewhere."""
+        """Returns a function that replaces a number of elements of the array ``node``, up to an offset."""
         return lambda number, end: None
 
 

@@ -282,7 +282,7 @@ def has_records(steps: list[Step]) -> bool:
 
 
 def _kind(field: WireField) -> int:
-    """What a field is read as, JUMP for one of fixed size whose value no plan reads."""
+    """The kind of a field; JUMP for a fixed-size type that no plan reads."""
     if field.type == "STRUCT":
         return STRUCTURE
     if field.enum == _ERROR_CODE and field.type == "INT16":

@@ -94,7 +94,7 @@ def check_tag_count(count: int, remaining: int, path: str) -> None:
 
 
 def too_many_tags(count: int, remaining: int, path: str) -> DecodeError | None:
-    """What is wrong with such a count; None where nothing is."""
+    """The error of such a count; None for a possible one."""
     return bad_count(count, remaining, path) if count * 2 > remaining or count > MAX_TAGS else None
 
 

@@ -114,7 +114,7 @@ def read_varint(data: bytes, pos: int, most: int, end: int = 1 << 62) -> tuple[i
 
 
 def bad_varint(pos: int, most: int, end: int) -> DecodeError:
-    """What is wrong with the varint at ``pos``, of at most ``most`` bytes before ``end``, that cannot be read."""
+    """The error of the varint at ``pos``, of at most ``most`` bytes before ``end``, that cannot be read."""
     why = "is cut short" if end - pos < most else f"is longer than {most} bytes"
     return DecodeError(f"a varint {why}", code="bad_record", offset=pos)
 

@@ -70,7 +70,7 @@ _MOST_ASKED_BYTES: Final = 1 << 50
 
 
 class _Always:
-    """What has been asked for of all messages."""
+    """The size that ``decompress_always`` has set."""
 
     size_bytes: ClassVar[int | None] = None
 
@@ -107,7 +107,7 @@ class RecordBudget:
         self.decompressed_bytes = self.most_bytes = most
 
     def state(self) -> tuple[int, int, int, int]:
-        """What is left now, for ``restore``."""
+        """The rest of the budget, for ``restore``."""
         return self.batches, self.records, self.headers, self.decompressed_bytes
 
     def restore(self, state: tuple[int, int, int, int]) -> None:

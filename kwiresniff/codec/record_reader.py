@@ -171,7 +171,7 @@ class RecordDicts(RecordReader):
         return pos
 
     def _read_headers(self, data: bytes, pos: i64, stop: i64, found: list[dict[str, Any]] | None, shown: i64) -> i64:
-        """Where the headers of a record end, or -1; the first ``shown`` are added to ``found``."""
+        """The end of a record's headers, or -1; the first ``shown`` are added to ``found``."""
         count: i64 = self.header_count(data, pos, stop)
         pos = self.pos
         if count < 0:

@@ -321,7 +321,7 @@ def _holds_records(fields: tuple[WireField, ...]) -> bool:
 
 
 def _kind(field: WireField) -> int:
-    """What a field is read as; JUMP for a value of fixed size that is no integer."""
+    """The kind of a field; JUMP for a fixed-size type that is no integer."""
     if field.type == "STRUCT":
         return STRUCTURE
     if field.type in FIXED:

@@ -120,11 +120,11 @@ class AddressBook:
         return self.zone(host_of(broker)) or (node.rack if node is not None and node.rack else None)
 
     def client_names(self, client_id: str | None, host: str) -> tuple[Name, ...]:
-        """What is called so at a host: the ports that a client uses, then the host."""
+        """The names of a host: the ports that a client uses, then the host."""
         return (*self._called.get((host, client_id), ()), *self._names.of_address(host))
 
     def broker_names(self, broker: str) -> tuple[Name, ...]:
-        """What a broker's address (``ip:port``) is called, the host that its node advertises at last."""
+        """The names of a broker's address (``ip:port``), the host that its node advertises last."""
         found = self._names.of(broker)
         node = self.node(broker)
         if node is not None and host_text(node.host) is None and all(one.name != node.host for one in found):

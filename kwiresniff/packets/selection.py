@@ -66,7 +66,7 @@ class Selection:
             self.comments.setdefault(first.first_packet, []).append(comment_of(exchange).encode())
 
     def add_finding(self, finding: Finding, *, named: bool) -> None:
-        """Adds a comment on a finding to the packets that show it; ``named`` says whether it may name somebody."""
+        """Adds a comment on a finding to the packets that show it; ``named`` allows names in it."""
         for packet, _ in finding.evidence:
             self.comments.setdefault(packet, []).append(finding_comment(finding, named=named).encode())
 

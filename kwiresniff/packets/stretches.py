@@ -22,7 +22,7 @@ class Stretches:
 
     @property
     def count(self) -> int:
-        """How many stretches there are."""
+        """The number of stretches."""
         return len(self._starts)
 
     def add(self, start: int, end: int) -> None:

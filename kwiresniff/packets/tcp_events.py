@@ -45,7 +45,7 @@ class TcpEvents:
         self._ways = _Way(), _Way()
 
     def events(self, segment: Segment, from_client: bool) -> Iterator[TcpEvent]:
-        """What a segment shows; nothing for one that is as expected."""
+        """The events that a segment shows; none for an expected one."""
         _, ns, flow, seq, _, flags, buffer, start, end, missing = segment
         own, other = self._ways if from_client else self._ways[::-1]
         size = end - start + missing
@@ -100,7 +100,7 @@ def _distance(start: int, end: int) -> int:
 
 
 def header_of(buffer: bytes, start: int, flow: bytes) -> int | None:
-    """Where the TCP header begins whose payload begins at ``start``; None where it is not in front of that."""
+    """The offset of the TCP header before the payload at ``start``; None where it is not in front of that."""
     for words in range(5, 16):
         header = start - 4 * words
         if header >= 0 and buffer[header + 12] >> 4 == words and buffer[header : header + 4] == flow[-4:]:

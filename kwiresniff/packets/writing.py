@@ -32,7 +32,7 @@ _ETHERNET = 1
 
 @dataclass(slots=True)
 class Written:
-    """What was written: packets, and bytes of them."""
+    """The packets written, and their bytes."""
 
     packets: int = 0
     size_bytes: int = 0
@@ -40,7 +40,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Anonymous:
-    """What stands for the packets of a capture that is to show no names, addresses and values."""
+    """The pseudonyms and frames for an anonymous capture."""
 
     pseudonyms: Pseudonyms
     frames: FrameSpool

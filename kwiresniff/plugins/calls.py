@@ -33,7 +33,7 @@ class HookCalls:
         self._problems = list(problems)
 
     def take_problems(self) -> list[Problem]:
-        """What went wrong since this was last called."""
+        """Returns the problems since the last call."""
         problems, self._problems = self._problems, []
         return problems
 

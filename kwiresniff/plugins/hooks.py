@@ -64,14 +64,14 @@ class Hook:
 
 
 class PluginOptions(NamedTuple):
-    """What the user says about keys and values: ``--schemas`` and ``--value-format``, as they were given."""
+    """The user's ``--schemas`` and ``--value-format``, as given."""
 
     schemas: tuple[str, ...] = ()
     value_formats: tuple[str, ...] = ()
 
     @property
     def places(self) -> list[str]:
-        """Where schemas come from, without the user and password of a URL."""
+        """The sources of schemas, without the user and password of a URL."""
         return [re.sub(r"//[^/]*@", "//", place) for place in self.schemas]
 
 

@@ -39,7 +39,7 @@ _FOLDER: Final = str(Path(__file__).parents[2])
 
 
 class FailedThere(PluginError):
-    """What a function raised in its process, with the name of its class."""
+    """An exception of a function in its process, with the name of its class."""
 
 
 class IsolatedDecoder:
@@ -143,7 +143,7 @@ class IsolatedDecoder:
         return bytes(found)
 
     def _ended(self) -> PluginError:
-        """What is to be raised of a process that has ended. Raises TookTooLong for one that its timer ended."""
+        """The error for a process that has ended. Raises TookTooLong for one that its timer ended."""
         assert self._process is not None
         code = self._process.wait()
         if code == -signal.SIGPROF:
@@ -152,7 +152,7 @@ class IsolatedDecoder:
 
 
 class LearningDecoder(IsolatedDecoder):
-    """One that learns schemas, and is told them again when its process had to be started again."""
+    """An isolated decoder that learns schemas, again when its process had to be restarted."""
 
     _learned_bytes = 0
 

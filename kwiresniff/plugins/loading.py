@@ -86,7 +86,7 @@ def _import_path() -> list[str]:
 
 
 def _may_offer(folder: str) -> bool:
-    """Whether a package in this folder of the import path names our group, or nobody can tell without importlib."""
+    """Whether a package in this folder of the import path names our group, or importlib must be asked."""
     try:
         names = [name for name in os.listdir(folder) if name.endswith(_METADATA)]
     except NotADirectoryError:

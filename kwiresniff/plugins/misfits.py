@@ -81,7 +81,7 @@ class Misfits:
         return 0
 
     def _path(self) -> str:
-        """Where the record set lies in its message."""
+        """The path of the record set in its message."""
         exchange = self._exchange
         message = exchange.request if self._side == "request" else exchange.response
         todo: list[tuple[str, Any]] = [("", message.body if message is not None else None)]
@@ -97,7 +97,7 @@ class Misfits:
 
 
 def _counted(problem: Problem) -> Problem:
-    """A problem whose text says how many records it is about."""
+    """The problem with the number of its records in its text."""
     more = (problem.details or {}).get("records", 1) - 1
     return problem._replace(message=f"{problem.message}; {more} more do not fit it either") if more else problem
 

@@ -132,7 +132,7 @@ class Plugins(HookCalls):
                             decoded[part] = redacted_member(member, left)
 
     def _redact(self, topic: str | None, part: str, data: Any) -> Any:
-        """What all redactors together leave of a decoded value; None for nothing, also where one of them fails."""
+        """The rest that all redactors leave of a decoded value; None for nothing, and where one of them fails."""
         for hook in self.redactors:
             if data is None or not hook.enabled:
                 return None
@@ -143,7 +143,7 @@ class Plugins(HookCalls):
 
 
 def _decoded(hook: Hook, *arguments: Any) -> Any:
-    """What a decoder returns, or the DoesNotFit that it raises."""
+    """The return value of a decoder, or the DoesNotFit that it raises."""
     try:
         return hook.function(*arguments)
     except DoesNotFit as error:
@@ -156,11 +156,11 @@ def _copied(room: list[int] | None, found: Any) -> Any:
 
 
 def _nothing(found: Any) -> None:
-    """What is made of an answer that nobody asked for."""
+    """Ignores an answer."""
 
 
 def _listed(hook: Hook, exchange: Exchange) -> list[Any]:
-    """What an annotator says of an exchange."""
+    """The notes of an annotator on an exchange."""
     notes = list(islice(_each(hook.function(exchange)), MAX_NOTES + 1))
     if len(notes) > MAX_NOTES:
         raise TooMuch(f"of more than {MAX_NOTES} notes")

@@ -68,7 +68,7 @@ def _by_name() -> dict[str, Api]:
 
 @cache
 def data_index() -> DataIndex:
-    """Where the messages are that are of no API."""
+    """The places of the messages that belong to no API."""
     return parse_data(read_data(INDEX_NAME))
 
 

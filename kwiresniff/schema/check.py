@@ -23,7 +23,7 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What is different, in one line; ``reason`` says why that is as it should be, or is empty."""
+    """A difference in one line; ``reason`` says why it is right, or is empty."""
 
     text: str
     reason: str = ""

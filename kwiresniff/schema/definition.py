@@ -106,7 +106,7 @@ def shapes(fields: tuple[Field, ...], version: int, flexible: bool) -> tuple[Fie
 
 
 def zero(type_name: str, array: bool, fields: tuple[FieldAtVersion, ...]) -> Any:
-    """What a field of this type holds when its definition gives no default."""
+    """The value of a field of this type when its definition gives no default."""
     if array:
         return []
     if type_name == STRUCT_DEFINITION:

@@ -69,7 +69,7 @@ def parse_versions(text: str, top: int = MAX_VERSION) -> Versions:
 
 
 def _default(text: str) -> Any:
-    """A JSON value. All but a few are constants and whole numbers, for which nobody needs to import ``json``."""
+    """A JSON value; constants and whole numbers, which are most, need no ``json``."""
     if text in _CONSTANTS:
         return _CONSTANTS[text]
     digits = text.removeprefix("-")

@@ -82,7 +82,7 @@ def enum_of(owner: str, field: str, type_name: str) -> str:
 
 
 def enum_value(enum: str, value: int) -> str:
-    """What a value of an enumeration means, or an empty text; of a bit field, all its bits, separated by commas."""
+    """The meaning of an enumeration's value, or an empty text; of a bit field, all bits, separated by commas."""
     if enum == ERROR_CODE:
         return error(value).name
     tables = _tables()

@@ -28,7 +28,7 @@ class KafkaError(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _lines() -> dict[int, str]:
-    """What the file says of each code. A capture has few of them, so each is understood when it is asked for."""
+    """The lines of the file by code, each parsed on demand: a capture has few codes."""
     found = {}
     for line in read_data("errors.txt").splitlines():
         code, _, said = line.partition(" ")

@@ -77,7 +77,7 @@ def _numbers(name: str) -> list[int]:
 
 
 def _minor(numbers: list[int]) -> int:
-    """How many numbers name a release without its patches: ``0.10.2``, ``4.0``."""
+    """The number of parts that name a release without its patches: ``0.10.2``, ``4.0``."""
     return 3 if numbers[:1] == [0] else 2
 
 

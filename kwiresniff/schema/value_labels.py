@@ -64,7 +64,7 @@ def has_meaning(field: WireField) -> bool:
 
 @lru_cache(_KINDS_OF_FIELD)
 def _meaning_by(name: str, wire_type: str, enum: str) -> Meaning | None:
-    """How to tell the meaning of a field's values, or None when they never have one."""
+    """The function for the meaning of a field's values, or None when they have none."""
     if enum == "error_code":
         return error_meaning
     unit = _unit(name, wire_type)

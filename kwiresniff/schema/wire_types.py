@@ -14,7 +14,7 @@ from kwiresniff.base.known_ids import ZERO_UUID
 
 
 class Fixed(NamedTuple):
-    """What has a fixed size: the code it has in a ``struct`` format and its bytes."""
+    """A fixed size: its ``struct`` code and bytes."""
 
     code: str
     size: int

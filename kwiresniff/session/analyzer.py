@@ -230,11 +230,11 @@ class Analyzer(ConnectionServices):
         self.pauses = False
 
     def end_attempts(self, idle_ns: int) -> None:
-        """End the attempts at connections that nobody has answered for ``idle_ns``; they are among the next events."""
+        """Ends attempts that were not answered for ``idle_ns``; they are among the next events."""
         self.table.end_attempts(idle_ns)
 
     def in_flight(self) -> tuple[int, int]:
-        """How many requests have no response yet, and when the oldest of them was sent, in nanoseconds since 1970."""
+        """The number of requests without a response, and when the oldest was sent (ns since 1970)."""
         count, oldest_ns = 0, 0
         for one in self.table.connections():
             inner = one.carried if one.carried is not None else one

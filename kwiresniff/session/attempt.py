@@ -46,6 +46,6 @@ class Attempt:
         self.last_ns = ns
 
     def event(self) -> ConnectionAttempt:
-        """What is reported of it when nobody has answered."""
+        """The event of an attempt that was not answered."""
         sent = 1 + self.retransmits
         return ConnectionAttempt(*endpoints(self.flow), self.packet, self.first_ns, self.last_ns, sent, False, self.seq)

@@ -94,7 +94,7 @@ class Channel:
         self.free_ns = response.last_ns
 
     def _queue(self, exchange: Exchange, sent_ns: int, begun_ns: int) -> None:
-        """How long a request waited before the broker read it: 0 for brokers that answer out of order, in parallel."""
+        """The time a request waited before the broker read it: 0 for brokers that answer out of order."""
         if self.lost_ns > sent_ns:
             exchange.queued = UNKNOWN_NS
             return

@@ -99,7 +99,7 @@ class ConnectionState(FrameHandler):
         return self.client if side == self.client_side else self.broker
 
     def set_client(self, client: HalfStream) -> None:
-        """Sets which half stream is the client's, once that is known or guessed anew."""
+        """Sets the client's half stream, known or guessed."""
         if client is not self.client:
             self.client, self.broker = client, self.client
             self.client_side = client.side

@@ -172,7 +172,7 @@ class ConnectionTable(FlowTable):
             self._begin(late)
 
     def end_attempts(self, idle_ns: int) -> None:
-        """End the attempts at connections whose SYN nobody has answered for ``idle_ns`` at the last segment."""
+        """Ends attempts whose SYN was not answered for ``idle_ns`` at the last segment."""
         before_ns = self._services.now_ns - idle_ns
         for one in list(self.transient.values()):
             connection = one.connection
@@ -235,7 +235,7 @@ class ConnectionTable(FlowTable):
         return self.find(flow)
 
     def _give_up(self, attempt: Attempt) -> None:
-        """Reports an attempt that nobody has answered."""
+        """Reports an attempt that was not answered."""
         if self._services.attempts:
             self._services.output.report(attempt.event())
 

@@ -243,7 +243,7 @@ class BodyDecoder:
 
     @property
     def _malformed(self) -> MalformedBodies:
-        """What reads bodies that do not decode cleanly."""
+        """The reader of bodies that do not decode cleanly."""
         if self._closer_look is None:
             self._closer_look = MalformedBodies(self._records, self._topics)
         return self._closer_look

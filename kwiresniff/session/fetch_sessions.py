@@ -53,7 +53,7 @@ Key: TypeAlias = tuple[str, int] | tuple[str, str, str]
 
 
 class MemberLog:
-    """What came to a session and what went, topics or partition numbers, in this order."""
+    """The log of members that came to and left a session, topics or partition numbers."""
 
     STATE: ClassVar[tuple[str, ...]] = ("added", "values")
     __slots__ = STATE
@@ -334,7 +334,7 @@ def _says_nothing(frame: bytes, at: int, version: int) -> bool:
 
 
 def session_place(version: int, request: Message) -> int:
-    """Where the session's id and epoch stand in the frame of a Fetch request that has sessions."""
+    """The offset of session id and epoch in the frame of a Fetch request."""
     return request.body_offset + (13 if version >= WITHOUT_REPLICA_ID_SINCE else 17)
 
 
@@ -374,7 +374,7 @@ def _digest(exchange: Exchange, direction: Direction) -> Digest | None:
 
 
 def _named_parts(exchange: Exchange) -> list[TopicDigest] | None:
-    """What a fetch adds to its session or changes in it; None for one that has no digest, or forgets something."""
+    """The parts a fetch adds to or changes in its session; None without a digest, or with forgotten ones."""
     digest = _digest(exchange, "request")
     if digest is None or digest.parts is None:
         return None

@@ -76,7 +76,7 @@ _REQUEST: Final = rb"(?s)(?=[\x00-\x%02x].{3}\x00.\x00[\x00-\x3f].{4}(?:\xff\xff
 
 @cache
 def _request_search() -> Callable[..., re.Match[bytes] | None]:
-    """What finds the places that look like ``_REQUEST``."""
+    """Returns the search for places that look like ``_REQUEST``."""
     return re.compile(_REQUEST).search
 
 

@@ -26,7 +26,7 @@ class MalformedBodies:
         self._topics = topics
 
     def report_trailing(self, exchange: Exchange, message: Message, direction: Direction, end: int) -> None:
-        """Reports the bytes behind a body that has nothing else that would have to be told."""
+        """Reports the bytes behind a body that has no other problem."""
         assert message.frame is not None
         size = len(message.frame)
         if size > MAX_NODES:  # it may have more fields than are kept
@@ -93,7 +93,7 @@ class MalformedBodies:
             exchange.problems.append(Problem("unknown_version", text, 2, details=details))
 
     def _bytes(self, exchange: Exchange, message: Message, direction: Direction) -> MessageBytes:
-        """What is read of a message."""
+        """The arguments for the dissection of a message."""
         assert message.frame is not None
         definition = schema.message(exchange.api_key, message.version, direction)
         missing, details = message.size_bytes - len(message.frame), {"direction": direction}

@@ -126,7 +126,7 @@ class NonKafkaTraffic:
             self._kafka[server] = True
 
     def problems(self) -> Iterator[Problem]:
-        """One problem for each server; the counts begin anew."""
+        """Yields one problem for each server, and resets the counts."""
         for (protocol, server), (connections, size, packet, ns) in self._servers.items():
             what = _WORDS.get(protocol, protocol)
             details: dict[str, object] = {

@@ -226,7 +226,7 @@ class ProxyPreamble:
         return at
 
     def _client_message(self, data: bytes, answer: bytes) -> int:
-        """How many bytes were read of one message; 0 when more are needed, or when there is none."""
+        """The bytes read of one message; 0 when more are needed, or when there is none."""
         if self._next == _ANY:
             return self._preamble(data, b"" if self._answers else answer)
         if self._next == _HEADERS:

@@ -20,7 +20,7 @@ READS: Final = 3
 
 
 def read_body(api_key: int, version: int, direction: Direction, frame: bytes, offset: int) -> int:
-    """How ``frame[offset:]`` reads as the body of this message: one of the values above."""
+    """The grade of ``frame[offset:]`` as the body of this message: one of the values above."""
     try:
         decode = codec.decoder(api_key, version, direction, "skip")
     except SchemaError:
@@ -33,7 +33,7 @@ def read_body(api_key: int, version: int, direction: Direction, frame: bytes, of
 
 
 def read_request(frame: bytes) -> int:
-    """How a frame, without its length, reads as the request that its header says it is."""
+    """The grade of a frame, without its length, as the request named in its header."""
     if len(frame) < MIN_REQUEST_BYTES:
         return FAILS
     api_key, api_version, _, _ = unpack_request_header(frame)
@@ -63,7 +63,7 @@ def read_front(front: bytes) -> int:
 
 
 def read_response(api_key: int, api_version: int, frame: bytes) -> int:
-    """How a frame, without its length, reads as the response to a request of this API and version."""
+    """The grade of a frame, without its length, as a response of this API and version."""
     facts = api_facts(api_key, api_version)
     version = response_version(api_key, facts.read_as, frame)
     offset = skip_tagged_fields(frame, 4) if facts.response_header_version else 4

@@ -71,7 +71,7 @@ class ResponseReorderBuffer:
         return released
 
     def ready(self, request: bytes, last_packet: int, last_ns: int, outstanding: Outstanding) -> int:
-        """How many held responses are ready after ``request``, because it is theirs or they waited long enough."""
+        """The number of held responses ready after ``request``: it is theirs, or they waited long enough."""
         first_packet, first_ns, *_ = self.held[0]
         asked = len(request) >= 8 and unpack_correlation_id(request, 4)[0] in self._ids
         if not asked and not _is_late(first_packet, first_ns, last_packet, last_ns):
@@ -82,7 +82,7 @@ class ResponseReorderBuffer:
         return 1 + max([self._order.index(correlation_id) for correlation_id in answers], default=-1)
 
     def _ready_or_late(self, last_packet: int, last_ns: int, outstanding: Outstanding) -> int:
-        """What ``ready`` returns, where some of the responses may have waited long enough: all are looked at."""
+        """``ready`` where responses may have waited long enough: looks at all of them."""
         taken: set[int] = set()  # the next response with such an id answers a request that is still to come
         ready = 0
         for count, (_, _, packet, ns, _, data, _, _, _) in enumerate(self.held, 1):

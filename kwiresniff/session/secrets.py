@@ -316,7 +316,7 @@ def conceal_dissection(
 
 
 def _conceal_config_node(node: Node, sensitive: SensitiveNames | None) -> None:
-    """A structure whose fields say that it is a secret config: its value, and those of its synonyms."""
+    """Hides the value of a config node that is a secret, and those of its synonyms."""
     member = {child.name: child.value for child in node.children}
     if _is_config(member, sensitive):
         for child in all_nodes(node):

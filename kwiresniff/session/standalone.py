@@ -63,7 +63,7 @@ def is_clean(exchange: Exchange) -> bool:
 
 
 def _misfit(exchange: Exchange) -> tuple[bool, int]:
-    """How badly a message fits: bytes left over behind it are less than what cannot be read, the fewer the better."""
+    """The degree of misfit: bytes left over are better than unreadable ones, fewer better than many."""
     message = exchange.request if exchange.response is None else exchange.response
     assert message is not None
     if all(problem.code in ("trailing_bytes", "guessed_version") for problem in exchange.problems):
@@ -100,7 +100,7 @@ def _is_whole(frames: list[tuple[int, bytes]]) -> bool:
 
 
 def _cut_in_header(data: bytes, size: int, frame: bytes) -> DecodeError | None:
-    """What there is of a request that ends before its body, None when it is none, or when it begins with its header."""
+    """The error for a request cut off in its header; None for other bytes, or a header without a length."""
     text = _cut_header_text(size, frame)
     if text is None or _facts_of(data).known:
         return None

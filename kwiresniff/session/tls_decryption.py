@@ -265,7 +265,7 @@ class TlsDecryption:
             self._refuse("its keys do not fit, or too much of it is missing from the capture")
 
     def _look_for_early(self, side: int, record: Record, opened: bool) -> None:
-        """What a record tells of early data that the client offers, up to the first of each side that ``opened``."""
+        """Learns from a record about early data that the client offers, up to the first ``opened`` of each side."""
         opener, refuses = self.openers[side], self.parsers[1].asks_again
         if side != self.client_side:
             if opened and opener.opened == 1 and opener.key == HANDSHAKE_KEY:
@@ -289,7 +289,7 @@ class TlsDecryption:
     # -- the end ------------------------------------------------------------------------------------------------
 
     def end(self) -> list[Plaintext]:
-        """What is decrypted last: bytes that were lost and of which nothing opened any more."""
+        """The last plaintext: lost bytes behind which no record opened."""
         found = self.look()
         self._empty()
         for side, opener in enumerate(self.openers):

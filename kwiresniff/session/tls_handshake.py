@@ -75,7 +75,7 @@ class _Cursor:
             raise _Misfit
 
     def vector(self, size: int) -> _Cursor:
-        """What follows a length of ``size`` bytes."""
+        """The content behind a length of ``size`` bytes."""
         start = self._at + size
         self.skip_vector(size)
         return _Cursor(self._data, start, self._at)

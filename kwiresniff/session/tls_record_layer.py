@@ -34,12 +34,12 @@ def is_record(data: bytes, offset: i64) -> bool:
 
 
 def record_length(data: bytes, offset: i64) -> i64:
-    """How long the record is, its header not counted, whose header begins at ``offset``."""
+    """The length of the record at ``offset``, without its header."""
     return u16(data, offset + 3)
 
 
 def hello_sender(data: bytes, offset: i64) -> int:
-    """Who sent the hello in the record at ``offset``: 1 the client, -1 the server, 0 when it is no hello."""
+    """The sender of the hello in the record at ``offset``: 1 the client, -1 the server, 0 for no hello."""
     if len(data) <= offset + RECORD_HEADER_BYTES or data[offset] != HANDSHAKE:
         return 0
     message = data[offset + RECORD_HEADER_BYTES]

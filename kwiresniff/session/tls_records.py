@@ -54,7 +54,7 @@ class Record:
         self.code = code
 
     def members(self) -> tuple[int, int, int, int, bytes, bytes, int, bool, int, str]:
-        """What the record is made of."""
+        """The record as a tuple."""
         first = self.first_packet, self.first_ns, self.packet, self.ns
         return (*first, self.header, self.body, self.span, self.known, self.missing, self.code)
 
@@ -146,7 +146,7 @@ class RecordReader:
         return start
 
     def _end_lost(self, packet: int, ns: int, found: list[Record], known: bool) -> None:
-        """What was lost is over."""
+        """Ends a loss."""
         first = (self._first_packet, self._first_ns) if known else (packet, ns)
         found.append(Record(*first, packet, ns, b"", b"", self._span, known, self._missing, self._code))
         self._span = self._missing = 0

@@ -75,7 +75,7 @@ class TlsSession:
         return secrets.master(*self.names) or secrets.master(*self.origin)
 
     def ciphers(self, secrets: TlsSecrets) -> tuple[Callable[[int], RecordCipher | None], ...]:
-        """What makes the ciphers of the client and of the server by the number of their key."""
+        """Makers of the client's and the server's ciphers by the number of their key."""
         from kwiresniff.session.tls_ciphers import tls12_ciphers, tls13_cipher, updated
 
         suite = suite_of(self.suite)

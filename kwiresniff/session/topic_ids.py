@@ -56,7 +56,7 @@ def carries_ids(api_key: int, version: int, direction: Direction) -> bool:
 
 
 class SavedTopics(NamedTuple):
-    """What a table of topic names knows: names by id, and the configs that are sensitive, or that all may be."""
+    """The content of a topic name table: names by id, and sensitive configs (or that all may be)."""
 
     names: dict[str, str]
     sensitive: tuple[str, ...]

@@ -34,7 +34,7 @@ def without_text(value: Any) -> None:
 
 
 def _without_text(value: Any, most_bits: int) -> Any:
-    """What stands for a value that is no container."""
+    """The replacement of a value that is no container."""
     if not _is_long(value, most_bits):
         return withheld(value)
     bits = value.bit_length() if isinstance(value, int) else 64

@@ -98,7 +98,7 @@ class FrameBuffer:
             self.awaiting_budget = min(self.remaining - length, keep)
 
     def pop(self, keep: i64) -> bytes:
-        """What was kept of the frame that is complete, ``keep`` bytes of it at the most; nothing is kept any more."""
+        """The kept bytes of the complete frame, at most ``keep``."""
         if self.filter is not None:
             self.filter.finish()
             self.filter = None

@@ -158,7 +158,7 @@ class FrameReader(FrameBuffer):
     def _refuse(
         self, handler: FrameHandler, packet: i64, ns: int, size: i64, buffer: bytes, start: i64, end: i64
     ) -> i64:
-        """Where reading stops because of a length that frames hardly have; -1 for one that a frame may have."""
+        """The offset at which an unlikely length ends the reading; -1 for a possible one."""
         first = _length_bytes(size) + buffer[start : min(end, start + FIRST_BYTES)]
         if handler.on_invalid_length(self.side, packet, ns, first):
             self.count_only()

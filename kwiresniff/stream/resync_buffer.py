@@ -95,7 +95,7 @@ class ResyncBuffer:
         self.awaited = -1
 
     def excess(self, length: i64) -> i64:
-        """How many bytes must be dropped before ``length`` more are taken."""
+        """The bytes to be dropped before ``length`` more are taken."""
         # Out of budget: only what starts in a segment can be found; a possible start is kept with what follows.
         held = self._size
         over, least = held + length - MAX_RESYNC_BYTES, MAX_RESYNC_BYTES // SEARCH_GROWTH

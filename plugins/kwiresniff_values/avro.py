@@ -21,7 +21,7 @@ _PRIMITIVES = frozenset({"null", "boolean", "int", "long", "float", "double", "b
 
 
 def reader(schema: Schema) -> Callable[[bytes], Any]:
-    """What reads a payload by a schema. It raises Misfit and TooMuch, ``reader`` itself Unusable."""
+    """Returns the reader of payloads of a schema, which raises Misfit and TooMuch. Raises Unusable."""
     try:
         from fastavro import schemaless_reader
     except ImportError:

@@ -107,7 +107,7 @@ class ValueDecoder:
             raise DoesNotFit(format.name, error) from None
 
     def _by_itself(self, topic: str | None, part: str, data: bytes, headers: Headers) -> Any:
-        """What says itself which format or schema it is of."""
+        """Decodes data that names its format or schema itself."""
         found = self._claimed(part, data, headers)
         if found is not None:
             return found
@@ -216,7 +216,7 @@ class ValueDecoder:
 
 
 def _found(source: Source, by: str, id: str) -> Schema | None:
-    """What a source has; raises Unusable."""
+    """The schema in a source. Raises Unusable."""
     return source.by_name(id) if by == "name" else source.by_id(by, id)
 
 

@@ -25,7 +25,7 @@ AUTO = Format("auto")
 
 
 class Formats:
-    """What the rules say of a topic; the first one that applies counts. Raises PluginError for what is no rule."""
+    """The formats of topics by rules, of which the first that applies counts. Raises PluginError for a wrong rule."""
 
     def __init__(self, rules: Sequence[str]) -> None:
         self._rules = [_rule(text) for text in rules]

@@ -57,7 +57,7 @@ class Claim(NamedTuple):
 
 
 def claims(part: str, data: bytes, headers: Iterable[Mapping[str, Any]]) -> Iterator[Claim]:
-    """What a key or value may be, the most certain first."""
+    """The claims that a key or value may make, the most certain first."""
     by_name = {header.get("key"): header.get("value") for header in headers}
     texts = {
         name.lower(): value for name, value in by_name.items() if isinstance(name, str) and isinstance(value, bytes)
@@ -143,7 +143,7 @@ def _zigzag(data: bytes, at: int) -> tuple[int, int]:
 
 
 def inflated(data: bytes) -> bytes:
-    """What zlib compressed; raises Misfit for what it did not, TooMuch beyond MAX_PAYLOAD_BYTES."""
+    """The data that zlib compressed; raises Misfit for other bytes, TooMuch beyond MAX_PAYLOAD_BYTES."""
     stream = zlib.decompressobj()
     try:
         found = stream.decompress(data, MAX_PAYLOAD_BYTES + 1)

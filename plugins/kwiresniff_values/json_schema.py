@@ -26,7 +26,7 @@ _COSTS = dict.fromkeys(_LEADING.split(), 5)
 
 
 def reader(schema: Schema) -> Callable[[bytes], Any]:
-    """What reads a JSON text and checks it. It raises Misfit and TooMuch, ``reader`` itself Unusable."""
+    """Returns the checking reader of JSON texts, which raises Misfit and TooMuch. Raises Unusable."""
     try:
         from jsonschema.exceptions import SchemaError
         from jsonschema.validators import Draft7Validator, extend, validator_for

@@ -19,7 +19,7 @@ _MAX_INT64 = 2**63
 
 
 def class_name(value: Any) -> str:
-    """What stands for a value that has no form in JSON."""
+    """The replacement of a value that has no form in JSON."""
     return f"({type(value).__name__})"
 
 

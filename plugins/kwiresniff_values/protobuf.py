@@ -59,7 +59,7 @@ class Messages:
         return self._readers[name]
 
     def reader_of(self, name: str) -> Callable[[bytes], Any] | None:
-        """What reads a payload as the message of the file that is called so, with its package or without, or None."""
+        """The reader of the file's message with this name, with its package or without, or None."""
         for one in self._file.message_types_by_name.values():
             if name in (one.name, one.full_name):
                 return self._cached(str(one.full_name))

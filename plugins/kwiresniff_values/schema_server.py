@@ -24,7 +24,7 @@ _PIECE = 1 << 16
 
 
 class _SameHost(urllib.request.HTTPRedirectHandler):
-    """Follows a redirection on the same host only: elsewhere nobody asked to go."""
+    """Follows redirections on the same host only."""
 
     def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
         if urlsplit(newurl)[:2] != urlsplit(req.full_url)[:2]:

@@ -36,7 +36,7 @@ class Schema:
 
 
 class Source(Protocol):
-    """Where schemas come from: a folder, a registry, the capture itself."""
+    """A source of schemas: a folder, a registry, the capture itself."""
 
     def by_id(self, by: str, id: str) -> Schema | None:
         """The schema with an id of a kind (see ``framing.Claim``), or None; raises Unusable."""

@@ -39,7 +39,7 @@ class LiveCapture:
     """
 
     def __init__(self, source: PacketSource, options: LiveOptions, names: AddressNames | None = None) -> None:
-        """``names`` are told in comments on packets that are written."""
+        """``names`` go into comments on packets that are written."""
         self._names = names
         self.files = [", ".join(options.interfaces)]  # one stream of packets, however many they come from
         self.problems: list[Problem] = source.problems

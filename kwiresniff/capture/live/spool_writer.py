@@ -53,7 +53,7 @@ class SpoolWriter:
         self._parts.append(self._format.packet(0, timestamp_ns, buffer[start:end], wire, comments, flags))
 
     def flush(self) -> None:
-        """Hands what was taken to whoever reads. Raises CaptureError."""
+        """Hands the packets taken to readers. Raises CaptureError."""
         if not self._parts:
             return
         data = b"".join(self._parts)

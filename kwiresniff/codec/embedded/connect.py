@@ -36,7 +36,7 @@ _SHAPES: Final = (
 
 
 class ConnectRecord(NamedTuple):
-    """What a record holds: ``key`` of a source offset alone, ``value`` None for a tombstone."""
+    """The content of a Connect record: ``key`` of a source offset alone, ``value`` None for a tombstone."""
 
     message: str
     key: Body | None
@@ -44,7 +44,7 @@ class ConnectRecord(NamedTuple):
 
 
 def read_connect_record(key: Any, value: Any) -> ConnectRecord | None:
-    """What a record of Connect holds; None for any other."""
+    """The content of a Connect record; None for any other record."""
     if not may_be_connects(key, value):
         return None
     data = _json(value)
@@ -71,7 +71,7 @@ def _is_map(value: Any) -> bool:
 
 
 def _json(raw: Any) -> Any:
-    """What JSON says; None for what is none, and is too long to be read."""
+    """The value of a JSON text; None for other bytes, and for too many."""
     if not isinstance(raw, bytes) or len(raw) > MAX_CONNECT_BYTES:
         return None
     try:

@@ -48,7 +48,7 @@ def _of_version(message: str, version: int, sure: bool) -> Content | None:
 
 
 class Contents(NamedTuple):
-    """What the bytes of many structures may hold; ``sure`` as in ``Content``."""
+    """The content of bytes in many structures; ``sure`` as in ``Content``."""
 
     skipper: ContentSkipper
     sure: bool

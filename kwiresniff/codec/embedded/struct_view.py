@@ -219,7 +219,7 @@ def _skipper(message: str, version: int) -> MessageSkipper:
 
 
 def content_of(header: RequestHeader, direction: Direction) -> Content:
-    """What the bytes of a whole message are, whose header has been read."""
+    """The content of bytes that are a whole message, whose header has been read."""
     return Content(f"{schema.API_NAMES[header.api_key]} {direction}", header.api_version, header.body_offset)
 
 

@@ -116,7 +116,7 @@ class _Reader:
 
 
 def _meaning(name: str, value: Any) -> str:
-    """What a person wants to read beside a value."""
+    """The meaning of a value, for people."""
     if name.endswith("time_unix_nano"):
         return time_meaning(value // _NANOSECONDS_PER_MILLISECOND)
     return _TEMPORALITIES.get(value, "") if name == "aggregation_temporality" else ""

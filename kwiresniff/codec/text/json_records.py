@@ -112,7 +112,7 @@ class RecordWriter(RecordReader):
         return end
 
     def _long_value(self, data: bytes, start: i64, stop: i64) -> None:
-        """Writes bytes whose text would be held several times as a whole: here, and by whoever gets it."""
+        """Writes bytes in parts: their text as a whole would be held several times."""
         out, pieces = self.out, self.pieces
         assert pieces is not None
         hand_over(out, pieces)

@@ -22,7 +22,7 @@ _LENGTH_BYTES = 4
 
 
 class _Places:
-    """Where the frames of one direction of a connection begin, by sequence number, and where they lie in the file."""
+    """The sequence numbers at which frames of one direction begin, and their places in the file."""
 
     __slots__ = ("is_sorted", "offsets", "sizes", "starts")
 
@@ -48,7 +48,7 @@ class _Places:
 
 
 class FrameSpool:
-    """The frames of all connections, in ``file``, which nobody else may read."""
+    """The frames of all connections, in a private ``file``."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file

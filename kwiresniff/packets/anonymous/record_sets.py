@@ -47,7 +47,7 @@ _MOST_KEY: Final = 8
 
 
 class _Record(NamedTuple):
-    """What is kept of a record: its attributes, and its deltas of time and offset as they are written."""
+    """The kept parts of a record: its attributes, and the encoded deltas of time and offset."""
 
     attributes: int
     deltas: bytes
@@ -134,7 +134,7 @@ def _blank_record(block: bytes, at: int, start: int, end: int, kept: int) -> byt
 
 
 def _pair(block: bytes, place: int) -> tuple[list[tuple[int, int]], int]:
-    """Where the two byte arrays of a record or header lie that begin at ``place``, and where they end."""
+    """The places of the two byte arrays of a record or header at ``place``, and their end."""
     spans = []
     for _ in range(2):
         size, place = _varint(block, place)
