@@ -14,8 +14,8 @@ from kwiresniff.analysis.doctor.wording import listed, span
 from kwiresniff.model import Connection
 
 #: Clients, and connections of each, that are remembered.
-MAX_CLIENTS: Final = 2_000
-MAX_STAYS: Final = 200
+MAX_CLIENTS = 2_000
+MAX_STAYS = 200
 #: Stays by turns: two are a move from one cluster to another.
 FEW_TURNS: Final = 3
 #: The connections of a client that ends may last for so long into the next start.
