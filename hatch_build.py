@@ -48,6 +48,7 @@ COMPILED = (
     "kwiresniff/analysis/doctor/troubles/queues.py",
     "kwiresniff/analysis/doctor/troubles/record_clocks.py",
     "kwiresniff/analysis/doctor/troubles/rereads.py",
+    "kwiresniff/analysis/doctor/troubles/restarts.py",
     "kwiresniff/analysis/doctor/troubles/slow_answers.py",
     "kwiresniff/analysis/doctor/troubles/starts_at_end.py",
     "kwiresniff/analysis/doctor/troubles/truncations.py",

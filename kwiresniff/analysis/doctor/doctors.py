@@ -12,6 +12,7 @@ from kwiresniff.analysis.cluster_evidence import cluster_of
 from kwiresniff.analysis.doctor.examine import Doctor, Maker
 from kwiresniff.analysis.doctor.judgement import AFTER_NS, BEFORE_NS, MAX_SYMPTOMS, Judgement, in_order
 from kwiresniff.analysis.doctor.troubles.clusters import cluster_changed
+from kwiresniff.analysis.doctor.troubles.mixed_clusters import mixed_bootstrap
 from kwiresniff.base.needs import Needs
 from kwiresniff.identity.clusters import Clusters
 from kwiresniff.model import Connection, ConnectionAttempt, Event, Exchange, Problem, TopicNames
@@ -79,6 +80,7 @@ class Doctors:
             judged = doctor.judgement()
             found += [one._replace(cluster=label) for one in judged.findings]
             rejected += [one._replace(cluster=label) for one in judged.rejected]
+        found = [one._replace(cluster=None) if one.code in mixed_bootstrap.codes else one for one in found]
         changes = [one for one in found if one.code in cluster_changed.codes]
         others = [one for one in found if one.code not in cluster_changed.codes]
         for place, change in enumerate(changes):

@@ -33,8 +33,8 @@ from kwiresniff.model import Body, Exchange
 from kwiresniff.results.findings import scope_of
 
 #: Clients whose starts are followed, and the partitions of one of which the first fetch is looked at.
-MAX_CLIENTS: Final = 2_000
-MAX_PARTITIONS: Final = 500
+MAX_CLIENTS = 2_000
+MAX_PARTITIONS = 500
 #: What is fetched for the first time so long after a start is where it begins.
 START_NS: Final = 10_000_000_000
 #: Starts of the same kind from which on they are no single replay, and groups that a client had one after the other.
@@ -56,8 +56,7 @@ class _Client:
         "committed_for",
         "group",
         "is_lost",
-        "missed",
-        "stopped",
+        "missed", "room", "stopped",
         "uncommitted",
     )  # fmt: skip
 
@@ -67,7 +66,7 @@ class _Client:
         self.begun: set[tuple[str, int]] = set()
         self.is_lost = self.asked = self.uncommitted = False
         self.behind, self.changes, self.stopped = context.case(), context.case(), context.case()
-        self.behind_records = self.missed = 0
+        self.behind_records = self.missed = self.room = 0
 
 
 class Restarts(Observer):
@@ -148,13 +147,20 @@ class Restarts(Observer):
             return
         for name, part in self.context.parts(exchange.request):
             place = name, part.index
-            is_first = part.offset >= 0 and place not in known.begun and len(known.begun) < MAX_PARTITIONS
-            if not is_first or not self.context.has_room(known.begun, MAX_PARTITIONS, entries=2):
+            if part.offset < 0 or place in known.begun or not self._has_room(known):
                 continue
             known.begun.add(place)
             committed = self.context.commits.get((client, *place))
             if committed is not None and committed.count and committed.offset != part.offset:
                 self._began(known, name, part.offset - committed.offset, (packet, ns))
+
+    def _has_room(self, known: _Client) -> bool:
+        """Whether one more partition may be remembered; what an earlier start had room for stays charged."""
+        if len(known.begun) < known.room:
+            return True
+        has_room = self.context.has_room(known.begun, MAX_PARTITIONS, entries=2)
+        known.room += has_room
+        return has_room
 
     def _began(self, known: _Client, topic: str, away: int, place: tuple[int, int]) -> None:
         """It begins so many records behind what it had committed, or before that where the number is negative."""
