@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from importlib import import_module
+from itertools import accumulate
 from typing import Any, Final
 
 #: Bytes that a value takes beside its text, as an estimate: its place in the row, and the object.
@@ -35,26 +37,49 @@ class RowBuffer:
 
 
 def _array(values: Sequence[Any], kind: Any) -> Any:
-    arrow = import_module("pyarrow")
-    if arrow.types.is_string(kind):  # text that is UTF-8 already is not decoded to be checked
-        return _array(values, arrow.binary()).view(kind)
-    try:
-        return arrow.array(values, kind)
-    except (OverflowError, UnicodeEncodeError, arrow.ArrowInvalid):
-        return arrow.array([_storable(value) for value in values], kind)
-
-
-def _storable(value: Any) -> Any:
-    """The value with lone surrogates, as the name of a file may have them, as escapes, and null for an integer of more
-    than 64 bits.
+    """The values as an array, laid out as Arrow's columnar format has it: ``pyarrow.array`` would import pandas, half a
+    second, where that is installed.
     """
-    if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode()
-    if isinstance(value, int):
-        return value if -(1 << 63) <= value < 1 << 63 else None
-    if isinstance(value, list):
-        return list(map(_storable, value))
-    return tuple(map(_storable, value)) if isinstance(value, tuple) else value
+    arrow = import_module("pyarrow")
+    try:
+        buffers, children = _layout(arrow, values, kind)
+    except OverflowError:  # a capture may claim any time; what does not fit is null
+        limit = 1 << kind.bit_width - 1
+        return _array([value if value is None or -limit <= value < limit else None for value in values], kind)
+    except UnicodeEncodeError:  # lone surrogates, as the name of a file may have them, are written as escapes
+        escaped = [value.encode("utf-8", "backslashreplace") if isinstance(value, str) else value for value in values]
+        return _array(escaped, kind)
+    nulls = values.count(None)
+    mask = _bits(arrow, [value is not None for value in values]) if nulls else None
+    return arrow.Array.from_buffers(kind, len(values), [mask, *buffers], nulls, children=children)
+
+
+def _layout(arrow: Any, values: Sequence[Any], kind: Any) -> tuple[list[Any], list[Any]]:
+    """The buffers of an array without that of its nulls, and the arrays of its members."""
+    types = arrow.types
+    if types.is_struct(kind):
+        members = zip(*[value or (None,) * kind.num_fields for value in values], strict=True)
+        columns = list(members) or [()] * kind.num_fields
+        return [], [_array(column, field.type) for column, field in zip(columns, kind, strict=True)]
+    if types.is_boolean(kind):
+        return [_bits(arrow, values)], []
+    if types.is_list(kind):
+        lists = [value or () for value in values]
+        return [_ends(arrow, lists)], [_array([one for value in lists for one in value], kind.value_type)]
+    if types.is_string(kind) or types.is_binary(kind):
+        texts: list[bytes] = [value.encode() if isinstance(value, str) else value or b"" for value in values]
+        return [_ends(arrow, texts), arrow.py_buffer(b"".join(texts))], []
+    code = {16: "h", 32: "i", 64: "q"}[kind.bit_width]
+    return [arrow.py_buffer(array(code, [0 if value is None else value for value in values]))], []
+
+
+def _ends(arrow: Any, values: Sequence[Sequence[Any]]) -> Any:
+    return arrow.py_buffer(array("i", accumulate([len(value) for value in values], initial=0)))
+
+
+def _bits(arrow: Any, values: Sequence[Any]) -> Any:
+    digits = "".join(["1" if value else "0" for value in reversed(values)])
+    return arrow.py_buffer(int(digits or "0", 2).to_bytes(len(values) // 8 + 1, "little"))
 
 
 def _bytes_of(values: Sequence[Any]) -> int:
