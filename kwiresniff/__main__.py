@@ -22,12 +22,14 @@ def run() -> None:
     # work in a loop. There is none: nothing here multiplies matrices.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from kwiresniff.base.process_memory import GARBAGE_THRESHOLD
-    from kwiresniff.cli.main import main as command
 
     gc.set_threshold(GARBAGE_THRESHOLD)
+    from kwiresniff.cli.main import main as command
+
     try:
         command()
     finally:
+        gc.freeze()  # what is left goes with the process; Python would look through all of it for garbage
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the exit code is decided
 
 

@@ -5,9 +5,8 @@ and tasks of the pipeline all have.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
-from kwiresniff.analysis.filter import compile_filter
-from kwiresniff.analysis.redact import Redactor
 from kwiresniff.analysis.sinks import Narrowed, Observed, Redacted
 from kwiresniff.base.address_names import AddressNames
 from kwiresniff.base.needs import Needs
@@ -19,6 +18,9 @@ from kwiresniff.plugins import Plugins
 from kwiresniff.plugins.sinks import LEARNED_FROM as SCHEMAS_FROM
 from kwiresniff.plugins.sinks import AnnotatingSink, DecodingSink, RedactingSink, SchemaLearner
 from kwiresniff.session import Analyzer
+
+if TYPE_CHECKING:
+    from kwiresniff.analysis.redact import Redactor
 
 
 class Reading:
@@ -48,6 +50,8 @@ class Reading:
         plugins.hides_values = redactor is not None
         self.filter = None
         if expression is not None:
+            from kwiresniff.analysis.filter import compile_filter
+
             self.filter = compile_filter(expression, self.topic_name, lambda: self.analyzer.topics.changes, names)
             needs = (needs | self.filter.needs)._replace(attempts=False)
         self._decodes = bool(plugins.decoders) and needs.depth == "records"

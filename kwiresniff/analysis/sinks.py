@@ -6,9 +6,12 @@ Written for mypyc: every exchange passes through them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from kwiresniff.analysis.redact import Redactor
 from kwiresniff.model import Connection, ConnectionAttempt, Event, Exchange, ForwardingSink, Problem, Sink, file_index
+
+if TYPE_CHECKING:
+    from kwiresniff.analysis.redact import Redactor
 
 
 class CallingSink(Sink):

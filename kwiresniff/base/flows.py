@@ -5,7 +5,6 @@ And their ends as text, ``ip:port``.
 
 from __future__ import annotations
 
-from ipaddress import ip_address
 from typing import Final
 
 #: The numbers of an IPv4 address, as text.
@@ -33,6 +32,8 @@ def endpoints(flow: bytes) -> tuple[str, str]:
 
 def flow_between(source: str, destination: str) -> bytes:
     """The flow key from one ``ip:port`` to another, the opposite of ``endpoints``."""
+    from ipaddress import ip_address
+
     ends = [one.rpartition(":") for one in (source, destination)]
     addresses = b"".join([ip_address(host.strip("[]")).packed for host, _, _ in ends])
     return addresses + b"".join([int(port).to_bytes(2, "big") for _, _, port in ends])
@@ -47,4 +48,6 @@ def _text(raw: bytes, port: bytes) -> str:
     if len(raw) == 4:
         first, second, third, last = _OCTETS[raw[0]], _OCTETS[raw[1]], _OCTETS[raw[2]], _OCTETS[raw[3]]
         return f"{first}.{second}.{third}.{last}:{port[0] << 8 | port[1]}"
+    from ipaddress import ip_address
+
     return f"[{ip_address(raw)}]:{int.from_bytes(port, 'big')}"

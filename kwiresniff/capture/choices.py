@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kwiresniff.capture.decode_as import tables_of
 from kwiresniff.capture.packet_decoder import NO_CHOICES, Choices
 
 
@@ -12,4 +11,6 @@ def choices_of(decode_as: Sequence[str]) -> Choices:
     """The tables that rules of ``decode_as`` make. Raises ValueError for one that is none."""
     if not decode_as:
         return NO_CHOICES
+    from kwiresniff.capture.decode_as import tables_of
+
     return tables_of(decode_as)

@@ -11,7 +11,6 @@ from kwiresniff.capture.fast_path import NEVER, Front
 from kwiresniff.capture.input_stream import Stream
 from kwiresniff.capture.packet_decoder import PacketDecoder
 from kwiresniff.capture.pcap import MAGICS, PcapReader
-from kwiresniff.capture.pcapng import PcapngReader
 from kwiresniff.capture.sources import Reader, segments_of
 from kwiresniff.errors import CaptureError
 from kwiresniff.model import Problem, Segment
@@ -83,6 +82,8 @@ def open_reader(
     if magic in MAGICS:
         return PcapReader(stream, decoder, reference, report)
     if magic == PCAPNG_MAGIC:
+        from kwiresniff.capture.pcapng import PcapngReader
+
         return PcapngReader(stream, decoder, reference, report, names)
     raise NotACapture(f"{stream.name} is not a capture: {_explain(stream)}")
 

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from select import POLLIN, poll
 from typing import BinaryIO
 
-from kwiresniff.capture.compression import decompressed
 from kwiresniff.capture.compressions import LONGEST_MAGIC, DamagedStream, Source, compression_of
 
 #: Bytes asked for at a time. Larger gains nothing measurable. In smaller pieces more packets straddle two reads: with a
@@ -90,6 +89,8 @@ class Stream:
         self.compression = compression_of(self._raw.peek(LONGEST_MAGIC))
         self._source: Source = self._raw
         if self.compression:
+            from kwiresniff.capture.compression import decompressed
+
             self._source = decompressed(self.compression, self._raw)
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -26,6 +25,8 @@ class SuggestingGroup(click.Group):
         """The subcommand that ``args`` begin with; raises UsageError where there is none."""
         known = self.list_commands(ctx)
         if args and args[0] not in known and not args[0].startswith("-"):
+            from difflib import get_close_matches
+
             near = get_close_matches(args[0], known, n=2, cutoff=0.55)
             hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(known)}"
             ctx.fail(f"no such command {args[0]!r}: {hint}")

@@ -10,9 +10,6 @@ from kwiresniff.analysis.sinks import CallingSink
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.outcomes import INTERRUPTED
 from kwiresniff.cli.stderr_messages import Messages
-from kwiresniff.export.csv_table import csv_lines
-from kwiresniff.export.encode import json_line, json_text
-from kwiresniff.export.output import Output
 from kwiresniff.model import Event, Exchange, Problem
 
 FORMS = ("table", "csv", "json", "jsonl")
@@ -60,6 +57,10 @@ def print_objects(objects: Iterable[dict[str, Any]], form: str) -> None:
     """One JSON array, one object a line, or CSV. JSON one at a time: they may be many, and their text takes more than
     they do.
     """
+    from kwiresniff.export.csv_table import csv_lines
+    from kwiresniff.export.encode import json_line, json_text
+    from kwiresniff.export.output import Output
+
     with Output("-") as out:
         if form == "csv":
             out.stream.writelines(csv_lines(objects))

@@ -7,21 +7,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from itertools import chain, islice
+from typing import TYPE_CHECKING
 
 from kwiresniff.analysis.cluster_evidence import learn_cluster
-from kwiresniff.analysis.redact import Redactor
 from kwiresniff.analysis.sinks import CaptureEvents, Counted, Limited, Observed, WholeEvents
 from kwiresniff.base.address_names import AddressNames
 from kwiresniff.base.needs import Needs
 from kwiresniff.base.process_memory import keep_freed_memory
 from kwiresniff.capture import CaptureSet, SegmentSource, feed_from, open_captures, with_decryption
-from kwiresniff.capture.hosts_file import read_hosts_file
-from kwiresniff.capture.topic_file import read_topic_file
 from kwiresniff.cli.interrupts import uninterrupted
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.cli.outcomes import FAILED
 from kwiresniff.cli.progress import Progress
-from kwiresniff.cli.redact_key import redact_key
 from kwiresniff.cli.time_window import TimeWindow
 from kwiresniff.codec.record_limits import decompress_always
 from kwiresniff.identity.addresses import ServerNames
@@ -32,10 +29,16 @@ from kwiresniff.plugins import Plugins
 from kwiresniff.plugins.loading import load_plugins
 from kwiresniff.reading import Reading
 
+if TYPE_CHECKING:
+    from kwiresniff.analysis.redact import Redactor
+
 
 def _redactor(options: ReadOptions) -> Redactor | None:
     if not options.redact and options.redact_key is None and options.redact_key_file is None:
         return None
+    from kwiresniff.analysis.redact import Redactor
+    from kwiresniff.cli.redact_key import redact_key
+
     return Redactor(redact_key(options.redact_key_file, options.redact_key))
 
 
@@ -78,6 +81,8 @@ class EventSource:
         decompress_always(options.max_decompressed)
         self.names = names or AddressNames()
         if options.hosts is not None:
+            from kwiresniff.capture.hosts_file import read_hosts_file
+
             read_hosts_file(options.hosts, self.names)
         self.plugins = plugins or load_plugins(options.plugin, options.plugin_options)
         if options.strict:  # a problem counts wherever it is, whatever the command looks at
@@ -106,6 +111,8 @@ class EventSource:
             self.captures.tls_secrets, show_secrets=options.show_secrets, ports=options.port
         )
         if options.topics is not None:
+            from kwiresniff.capture.topic_file import read_topic_file
+
             self.analyzer.topics.add(read_topic_file(options.topics))
         self._screen = screen
         self._all_views = all_views

@@ -11,7 +11,6 @@ import click
 from kwiresniff.analysis.parse_units import duration_ns, size_bytes, time_ns, time_of_day_ns
 from kwiresniff.base.time_units import DAY_NS
 from kwiresniff.capture import BUILT_IN, TSHARK
-from kwiresniff.capture.decode_as import rule_of
 from kwiresniff.cli.click_commands import ParamType, SharedOption, TrafficCommand, remember_traceback
 from kwiresniff.plugins.hooks import PluginOptions
 
@@ -84,6 +83,8 @@ class DecodeAsType(ParamType):
     name = "rule"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from kwiresniff.capture.decode_as import rule_of
+
         try:
             rule_of(value)
         except ValueError as error:

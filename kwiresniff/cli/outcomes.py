@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from collections.abc import Callable
 
 import click
@@ -28,6 +27,8 @@ def outcome(work: Callable[[], object], wants_traceback: Callable[[], bool]) -> 
 
     def complain(message: str, code: int = FAILED) -> int:
         if wants_traceback():
+            import traceback
+
             traceback.print_exc()
         print(f"kwiresniff: {one_line(message)}", file=sys.stderr)
         return code

@@ -6,15 +6,16 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from importlib import util
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kwiresniff.errors import PluginError
 from kwiresniff.model import Problem
 from kwiresniff.plugins.answers import described
 from kwiresniff.plugins.hooks import NO_OPTIONS, Hooks, Plugin, PluginOptions
 from kwiresniff.plugins.running import Plugins
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 ENTRY_POINTS = "kwiresniff.plugins"
 #: How the folders end that installed packages describe themselves in; an .egg holds such a folder.
@@ -58,7 +59,7 @@ def load_again(source: tuple[str, str], options: PluginOptions) -> Plugin:
     """Loads in another process the plugin that has this ``source``; raises PluginError."""
     kind, where = source
     if kind == "file":
-        return _load_file(Path(where), options)
+        return _load_file(files_of(where)[0], options)
     for entry in _entry_points():
         if entry.name == where:
             return _register(entry.load(), entry.name, f"entry point {entry.value}", source, options)
@@ -115,6 +116,8 @@ def _may_offer(folder: str) -> bool:
 
 def files_of(path: str) -> list[Path]:
     """The Python files that a path names: itself, or all in a folder but those that begin with ``_``."""
+    from pathlib import Path
+
     named = Path(path)
     if named.is_dir():
         found = sorted(file for file in named.glob("*.py") if not file.name.startswith("_"))
@@ -127,6 +130,8 @@ def files_of(path: str) -> list[Path]:
 
 
 def _load_file(file: Path, options: PluginOptions) -> Plugin:
+    from importlib import util
+
     spec = util.spec_from_file_location(f"kwiresniff_plugin_{file.stem}", file)
     if spec is None or spec.loader is None:
         raise PluginError(f"plugin {file}: not a Python file; its name must end in .py")

@@ -36,7 +36,6 @@ of a structure with different versions: the field was moved or changed its type.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -78,6 +77,8 @@ def _default(text: str) -> Any:
     digits = text.removeprefix("-")
     if digits.isascii() and digits.isdecimal() and (digits[0] != "0" or digits == "0"):
         return int(text)
+    import json
+
     return json.loads(text)
 
 
@@ -256,6 +257,8 @@ def _field_lines(fields: tuple[Field, ...], parent: Versions, top: int, depth: i
         if field.tag is not None:
             words += ["tag", str(field.tag)]
         if field.explicit_default:
+            import json
+
             words += ["=", json.dumps(field.default).replace(" ", "\\u0020")]
         if field.flexible is not None:
             words += ["flexible", _range(field.flexible, top)]

@@ -30,7 +30,6 @@ from kwiresniff.model import (
 from kwiresniff.session import problems
 from kwiresniff.session.connection import ConnectionAnalyzer
 from kwiresniff.session.connection_table import ConnectionTable
-from kwiresniff.session.decode import BodyDecoder
 from kwiresniff.session.endpoint import Endpoint
 from kwiresniff.session.fetch_sessions import FetchSessions
 from kwiresniff.session.services import NONE_EARLY, SECRETS_LATE_NS, ConnectionServices
@@ -99,6 +98,8 @@ class Analyzer(ConnectionServices):
         self.keep_response = MAX_KEPT_BYTES if errors or topics else RESPONSE_FRONT_BYTES
         records: RecordsMode = "headers" if needs.depth != "records" else "shown" if needs.shown else "full"
         if needs.decodes:
+            from kwiresniff.session.decode import BodyDecoder
+
             output.decoder = BodyDecoder(
                 records,
                 self.topics,

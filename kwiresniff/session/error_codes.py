@@ -7,7 +7,6 @@ from typing import Final, final
 from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import ENVELOPE
 from kwiresniff.codec.body_walker import BodyScanner
-from kwiresniff.codec.embedded import ANSWER, forwarded_answer
 from kwiresniff.model import Exchange, Message
 
 ERRORS: Final = frozenset({"error_code"})
@@ -29,7 +28,12 @@ class ErrorCodes:
         self._scan(
             exchange, exchange.api_key, response.version, response.frame, response.body_offset, response.size_bytes
         )
-        if exchange.api_key == ENVELOPE and (answer := forwarded_answer(exchange)) is not None:
+        if exchange.api_key != ENVELOPE:
+            return
+        from kwiresniff.codec.embedded import ANSWER, forwarded_answer
+
+        answer = forwarded_answer(exchange)
+        if answer is not None:
             header, frame = answer
             self._scan(exchange, header.api_key, header.api_version, frame, header.body_offset, 0, f"{ANSWER}.body.")
 

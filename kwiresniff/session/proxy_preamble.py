@@ -12,7 +12,6 @@ they come, and those that were read are dropped: a password, and the headers of 
 from __future__ import annotations
 
 import re
-from ipaddress import ip_address
 from typing import Any, ClassVar, Final
 
 from kwiresniff.base.flows import endpoints
@@ -441,6 +440,8 @@ def _v1_flow(data: bytes) -> bytes | None:
         return None
     if match[1] is None:
         return b""
+    from ipaddress import ip_address
+
     try:
         source, target = (ip_address(match[index].decode("ascii")) for index in (2, 3))
         ports = [int(match[index]).to_bytes(2, "big") for index in (4, 5)]

@@ -7,7 +7,6 @@ from typing import Any
 from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import API_VERSIONS, ENVELOPE
 from kwiresniff.codec.body_walker import BodyScanner
-from kwiresniff.codec.embedded import ANSWER, forwarded_answer
 from kwiresniff.codec.plan import Step
 from kwiresniff.errors import DecodeError, SchemaError
 from kwiresniff.model import Direction, Exchange, Message
@@ -107,6 +106,8 @@ class ShallowReader:
 
     def _enveloped(self, exchange: Exchange) -> list[tuple[str, Any]]:
         """The topics of the response inside an Envelope that has no error of its own; adds its error codes."""
+        from kwiresniff.codec.embedded import ANSWER, forwarded_answer
+
         answer = forwarded_answer(exchange)
         if answer is None:
             return []

@@ -8,6 +8,7 @@ from contextlib import suppress
 import pytest
 
 from kwiresniff import codec, schema
+from kwiresniff.codec.dissector import dissect
 from kwiresniff.codec.node_values import plain
 from kwiresniff.errors import DecodeError
 from kwiresniff.model import Direction
@@ -32,13 +33,13 @@ def test_every_version_comes_back_from_its_bytes(api: Api, direction: Direction)
         raw = encoder(api.key, version, direction)(body)
         decode = codec.decoder(api.key, version, direction)
         assert decode(raw, 0, []) == (body, len(raw))
-        dissected = codec.dissect(definition, raw, 0)
+        dissected = dissect(definition, raw, 0)
         assert (plain(dissected.root), dissected.problems) == (body, [])
         scanner = codec.scanner(api.key, version, direction, WANTED)
         assert scanner.scan(raw, 0)
         for _ in range(NOISE):
             noise = rng.randbytes(rng.randrange(120))
-            codec.dissect(definition, noise, 0)
+            dissect(definition, noise, 0)
             with suppress(DecodeError):
                 decode(noise, 0, [])
             scanner.scan(noise, 0)
