@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from typing import Final
 
 from kwiresniff.analysis.body_entities import replica_id_of
@@ -188,19 +187,30 @@ def clipped(name: str, most: int = MAX_NAME_CHARS) -> str:
     return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
+class _Looked:
+    """The exchange that is looked at, and its client: most observers ask for it."""
+
+    __slots__ = ("client", "exchange")
+
+    def __init__(self) -> None:
+        self.exchange: Exchange | None = None
+        self.client = ""
+
+
+_LOOKED: Final = _Looked()
+
+
 def client_of(exchange: Exchange) -> str:
     """The client that an exchange concerns, by its id and address."""
-    return client_text(exchange.client_id, exchange.connection.client)
+    if exchange is not _LOOKED.exchange:
+        _LOOKED.exchange = exchange
+        _LOOKED.client = client_text(exchange.client_id, exchange.connection.client)
+    return _LOOKED.client
 
 
 def client_text(client_id: str | None, endpoint: str) -> str:
     """A client by its id and the address of its endpoint."""
-    return _client_text(clipped(client_id) if client_id else NO_CLIENT_ID, endpoint)
-
-
-@lru_cache(maxsize=4096)  # asked of every exchange, and there are as many as clients
-def _client_text(name: str, endpoint: str) -> str:
-    return f"{name} {host_of(endpoint)}"
+    return f"{clipped(client_id) if client_id else NO_CLIENT_ID} {host_of(endpoint)}"
 
 
 def is_node(client: str) -> bool:
