@@ -8,12 +8,14 @@ Bounded: so many names, of so many characters; what comes later is not remembere
 
 from __future__ import annotations
 
-from ipaddress import IPv4Network, IPv6Network, ip_address
-from typing import Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from kwiresniff.base.flows import host_of
 
-Network: TypeAlias = IPv4Network | IPv6Network
+if TYPE_CHECKING:
+    from ipaddress import IPv4Network, IPv6Network
+
+    Network: TypeAlias = IPv4Network | IPv6Network
 
 #: Names and zones of all addresses: a large cluster has some thousand hosts. They take 40 MB at most.
 MAX_NAMES: Final = 100_000
@@ -93,6 +95,8 @@ class AddressNames:
         found = self._zones.get(host)
         if found is not None or not self._networks:
             return found
+        from ipaddress import ip_address
+
         try:
             address = ip_address(host.strip("[]"))
         except ValueError:
@@ -102,6 +106,8 @@ class AddressNames:
 
 def host_text(address: str) -> str | None:
     """An IP address as a host stands in output, None for what is no address; an interface (``%eth0``) is left out."""
+    from ipaddress import ip_address
+
     try:
         found = ip_address(address.partition("%")[0])
     except ValueError:

@@ -14,7 +14,6 @@ from kwiresniff.cli.collect import FORMS, end, print_objects, read_through
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import DurationType, ReadOptions, capture_command, form_option
 from kwiresniff.cli.tables import ByType, needs_bodies, needs_of, print_tables
-from kwiresniff.export.json_objects import stat_json
 from kwiresniff.export.times import rfc3339
 from kwiresniff.render.terminal import stdout_for
 from kwiresniff.render.time_table import write_over_time
@@ -75,6 +74,8 @@ def _print(tables: Sequence[StatsTable], form: str, source: EventSource, notes: 
     if form == "table":
         print_tables([(one.by, one.rows()) for one in tables], source.options, notes, names=source.names)
         return
+    from kwiresniff.export.json_objects import stat_json
+
     rows = (row_with_names(row, source.names) for table in tables for row in table.rows())
     print_objects(map(stat_json, rows), form)
 
@@ -88,6 +89,8 @@ def _print_over_time(tables: Sequence[StatsTable], every_ns: int, form: str, sou
                 sys.stdout.write("\n")
             write_over_time(*stdout_for(source.options.color), rows, every_ns)
         return
+    from kwiresniff.export.json_objects import stat_json
+
     print_objects((stat_json(_with_time(row)) for rows in listed for row in rows), form)
 
 

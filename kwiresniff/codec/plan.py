@@ -7,7 +7,6 @@ A plan is never changed. A plan for JSON text (``plan``) has a step for every fi
 from __future__ import annotations
 
 from collections.abc import Callable, Set
-from json import dumps
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
 
 from kwiresniff.base.secret_texts import EXPLANATIONS
@@ -310,4 +309,6 @@ def _quoted(value: Any) -> str:
         return "null"
     if type(value) is int:
         return str(value)
+    from json import dumps
+
     return dumps(value, ensure_ascii=False, separators=(",", ":"), default=bytes.decode)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from functools import cache
 
@@ -84,8 +83,10 @@ def version_range(api_key: int) -> tuple[int, int]:
 
 def nearest(name: str, names: list[str]) -> str:
     """``; did you mean ...`` with the names most like ``name``, or where to find them all."""
+    from difflib import get_close_matches
+
     folded = {fold_name(known): known for known in names}
-    close = difflib.get_close_matches(fold_name(name), list(folded), n=3, cutoff=0.6)
+    close = get_close_matches(fold_name(name), list(folded), n=3, cutoff=0.6)
     if close:
         return f"; did you mean {' or '.join(folded[one] for one in close)}?"
     return "; see: kwiresniff schema list"

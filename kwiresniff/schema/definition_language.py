@@ -47,7 +47,7 @@ MAX_DEPTH = 16
 
 INDENT = "  "
 
-_CONSTANTS = {"null": None, "true": True, "false": False}
+_CONSTANTS = {"null": None, "true": True, "false": False, '""': ""}
 
 
 def parse(text: str, source: str = "definition", kind: str = "") -> tuple[Message, ...]:

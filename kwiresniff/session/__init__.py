@@ -3,7 +3,6 @@
 from kwiresniff.base.depths import Depth
 from kwiresniff.base.flows import endpoints
 from kwiresniff.session.analyzer import Analyzer, analyze
-from kwiresniff.session.decode import BodyDecoder
 from kwiresniff.session.topic_ids import TopicNameTable
 
-__all__ = ["Analyzer", "BodyDecoder", "Depth", "TopicNameTable", "analyze", "endpoints"]
+__all__ = ["Analyzer", "Depth", "TopicNameTable", "analyze", "endpoints"]
