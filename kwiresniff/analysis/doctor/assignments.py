@@ -1,4 +1,4 @@
-"""What members of consumer groups are assigned, as answers to SyncGroup and ConsumerGroupHeartbeat say."""
+"""The partitions that members of consumer groups are assigned, from SyncGroup and ConsumerGroupHeartbeat."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from kwiresniff.model import Body
 
 
 def assignment_in(api_key: int, answer: Body) -> list[Body] | None:
-    """The topics with partitions that an answer assigns; None where it says nothing of it, or the group is no
-    consumers'."""
+    """The topics with partitions that an answer assigns; None where it has no assignment of a consumer."""
     if api_key == SYNC_GROUP:
         return opened_assignment(answer)
     assignment = answer.get("assignment") if api_key == CONSUMER_GROUP_HEARTBEAT else None
@@ -18,11 +17,11 @@ def assignment_in(api_key: int, answer: Body) -> list[Body] | None:
 
 
 def opened_assignment(body: Body) -> list[Body] | None:
-    """The topics with partitions in the assignment of a classic member, by its own answer or as its leader assigns
-    them; None where there is none, or it is no consumer's."""
+    """The topics with partitions in the assignment of a classic member, in its own answer or in its leader's request;
+    None where there is none of a consumer."""
     opened = body.get(f"assignment{DECODED}")
     data = opened.get("data") if isinstance(opened, dict) else None
-    # What an assignor of its own kind adds may be work of another sort: standby tasks of Kafka Streams.
+    # With user data the member may have other work, as standby tasks of Kafka Streams.
     if not isinstance(data, dict) or (data.get("user_data") and body.get("protocol_name") in (None, "stream")):
         return None
     topics: list[Body] | None = data.get("assigned_partitions")

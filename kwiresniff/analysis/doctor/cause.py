@@ -1,19 +1,19 @@
-"""The base of all causes: a cause says which observations it explains, what speaks for it, what against it, what to do.
+"""The base of all causes: a cause explains observations, with what speaks for it and against it, and a remedy.
 
-It sees nothing but observations and what the context knows of the cluster, so that one fact can be weighed by several
-causes; which of them is told is the judgement's business (``judgement``).
+It sees observations and what the context knows of the cluster. Several causes may explain the same observation;
+``judgement`` chooses among them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, TypeAlias
 
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.observation import HARMLESS, Harm, Observation, Observed
-from kwiresniff.results.findings import Explains
+from kwiresniff.results.findings import Explains, scope_of
 
 #: The worst first.
 SEVERITIES = ("error", "warning", "info")
@@ -23,15 +23,14 @@ INCIDENT, ERROR, SYMPTOM, WASTE = range(4)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Explanation:
-    """Why some observations may be as they are.
+    """A possible reason for some observations.
 
     ``code``, ``subject``, ``title``, ``remedy``, ``numbers``, ``details`` and ``rank`` become those of a finding; its
-    times, evidence and scope come from the observations that it explains, with ``scope`` added, and its count from
-    those of the kind that comes first, of which the others are consequences. ``supports`` and ``contradicts`` are
-    sentences: what spoke for it, what against it. ``doubt`` is a sentence that says what else it may be, empty where
-    nothing else looks the same. ``severity`` is that of the harm unless it is given. What does not stand (``stands``)
-    was weighed and is refuted by what contradicts it; nobody is told but with ``-v``. ``explains`` are findings of
-    other causes that are symptoms of this.
+    times, evidence and scope come from the observations, with ``scope`` added, and its count from those of the first
+    kind, of which the others are consequences. ``supports`` and ``contradicts`` are sentences for it and against it.
+    ``doubt`` is a sentence on what else looks the same. ``severity`` is that of the harm unless it is given. An
+    explanation with ``stands`` false is refuted and shown with ``-v`` only. ``explains`` are findings of other causes
+    that are symptoms of this.
     """
 
     code: str
@@ -52,28 +51,27 @@ class Explanation:
 
     @property
     def count(self) -> int:
-        """How often what it explains was seen."""
+        """How often its observations were seen."""
         return sum(one.count for one in self.explained if one.kind == self.explained[0].kind)
 
     def harm(self) -> Harm:
-        """The harm of all that it explains. Where observers saw none and the cause says that it is a warning or worse,
-        each occurrence is a request that was late, or failed.
-        """
+        """The harm of its observations; where they have none, one late request for each occurrence of a warning, one
+        failed request for each of an error."""
         harm = sum((one.harm for one in self.explained), HARMLESS)
         if harm == HARMLESS and self.rank != WASTE and self.severity in ("error", "warning"):
             return Harm(requests_failed=self.count) if self.severity == "error" else Harm(requests_late=self.count)
         return harm
 
     def assumptions(self) -> int:
-        """How much has to be assumed for it: what speaks against it, and what else it may be."""
+        """The number of contradictions and doubts."""
         return len(self.contradicts) + bool(self.doubt)
 
 
 class Cause:
-    """One cause of trouble that weighs several observations; those of a single one are functions (``cause``).
+    """A cause that weighs several observations; causes of a single one are functions (``cause``).
 
-    Its docstring is its entry in docs/doctor.md: what must have been seen, what must not, what else looks the same.
-    ``codes`` are those of its explanations, ``explains`` the kinds of observations that it takes.
+    Its docstring is its entry in docs/doctor.md. ``codes`` are those of its explanations, ``explains`` the kinds of
+    observations that it takes.
     """
 
     codes: ClassVar[tuple[str, ...]] = ()
@@ -87,8 +85,7 @@ class Cause:
         return iter(())
 
 
-#: What there is to say of one observation, by all of them and what the examination knows besides; None where it needs
-#: no explanation.
+#: The explanation of one observation, by all of them and the context; None where it needs none.
 Explain: TypeAlias = Callable[[Observation, Observed, Context], Explanation | None]
 
 
@@ -117,3 +114,8 @@ def told(one: Observation, title: str, remedy: str, **more: Any) -> Explanation:
     """
     given = {"code": "", "subject": one.subject, "numbers": one.numbers, "explained": (one,), **more}
     return Explanation(title=title, remedy=remedy, **given)
+
+
+def symptoms(kind: str, names: Iterable[str], *codes: str) -> dict[str, frozenset[str]]:
+    """Findings with one of these codes about entities of a kind, as ``Explanation.explains`` holds them."""
+    return dict.fromkeys(codes, scope_of(kind, names))

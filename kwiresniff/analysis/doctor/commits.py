@@ -1,4 +1,4 @@
-"""What consumers have committed, as OffsetCommit requests and OffsetFetch responses say, by client and partition."""
+"""The committed offsets of consumers, from OffsetCommit requests and OffsetFetch responses."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ PartitionOfClient: TypeAlias = tuple[str, str, int]
 
 @dataclass(slots=True, eq=False)
 class Committed:
-    """The newest committed offset, -1 before any, how often it was committed while the capture looked, when last, and
-    the longest time between two commits."""
+    """The newest committed offset (-1 before any), the number of commits in the capture, the time of the last, and the
+    longest between two."""
 
     offset: int = -1
     count: int = 0
@@ -23,7 +23,7 @@ class Committed:
     longest_ns: int = 0
 
     def commit(self, offset: int, ns: int) -> None:
-        """A commit."""
+        """Takes in a commit."""
         self.offset = offset
         if self.count:
             self.longest_ns = max(self.longest_ns, ns - self.ns)

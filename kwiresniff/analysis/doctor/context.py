@@ -1,8 +1,8 @@
-"""What all observers, causes and rules of an examination share: topic names, the cluster, the time so far."""
+"""What all observers and causes of an examination share: topic names, the cluster, the time so far."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sized
+from collections.abc import Callable, Iterable, Sized
 from typing import Any
 
 from kwiresniff.analysis.doctor.cluster import Cluster
@@ -11,50 +11,46 @@ from kwiresniff.analysis.doctor.evidence import Case, Tally, clipped, is_cut, is
 from kwiresniff.analysis.doctor.replica_table import ReplicaTable
 from kwiresniff.analysis.doctor.subjects import Subjects, Value
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
-from kwiresniff.analysis.topic_parts import message_parts
+from kwiresniff.analysis.topic_parts import message_parts, parts_of
 from kwiresniff.base.field_values import field_text
 from kwiresniff.digest import PartitionDigest, TopicDigest
 from kwiresniff.identity.clusters import Clusters
-from kwiresniff.model import Exchange, TopicNames
+from kwiresniff.model import Body, Exchange, Message, TopicNames
 
 #: Connections remembered whose responses are cut off.
 MAX_CUT = 20_000
-#: Gaps in what brokers sent, for each response that is missed, that make it doubtful: some of them are at the end of a
-#: connection, or before a pause.
+#: So many gaps in what brokers sent, for each missing response, may have hidden it.
 GAPS = 10
 
 
 class Context:
-    """What all rules of an examination share: names of topics, the cluster as far as it is known, the time so far."""
+    """The shared state of an examination."""
 
     def __init__(
-        self,
-        topic_name: TopicNames | None = None,
-        clusters: Clusters | None = None,
-        beside: Context | None = None,
+        self, topic_name: TopicNames | None = None, clusters: Clusters | None = None, beside: Context | None = None
     ) -> None:
         """``beside`` is that of the first examination, where each cluster has one."""
         self._topic_name = topic_name
         self.is_first = beside is None
         self.budget: MemoryBudget = new_budget() if beside is None else beside.budget
-        #: What is known of the nodes of all clusters, and of which brokers are one.
+        #: The nodes of all clusters, and which brokers are one cluster.
         self.cluster: Cluster = Cluster(self.budget) if beside is None else beside.cluster
         self.clusters: Clusters = (clusters or Clusters()) if beside is None else beside.clusters
         #: When topics were last seen to exist, by cluster id and name.
         self.existing: dict[tuple[str, str], int] = {} if beside is None else beside.existing
-        #: When clients were last heard of, and when they fetched: by node of ``clusters``, address and client.
+        #: The last exchange and the last fetch of clients, by node of ``clusters``, address and client.
         self.visits: dict[tuple[int, str, str], list[int]] = {} if beside is None else beside.visits
         self.replicas = ReplicaTable(self.budget)
         self.commits: Subjects[PartitionOfClient, Committed] = Subjects(self.budget, Committed, 3, MAX_COMMITTED)
-        #: Error codes that observers judge, so that they need no finding of their own.
+        #: Error codes that observers judge.
         self.judged: frozenset[str] = frozenset()
-        #: Clients whose transactions took longer than their timeout, and what is to be said of that.
+        #: Clients whose transactions took longer than their timeout, with a sentence.
         self.overdue: dict[str, str] = {}
-        #: Whose coordinator moved, from which address to which, and when that was learned.
+        #: Moved coordinators: of what, from and to which address, and when that was learned.
         self.moves: list[tuple[str, str, str, int]] = []
-        #: Connections with responses that are cut off: what throttled their clients may have been in these.
+        #: Connections with responses that are cut off.
         self.cut: set[int] = set()
-        #: Gaps in what brokers sent: each may have been a response.
+        #: Gaps in what brokers sent.
         self.gaps = 0
         self.begin_ns = 0
         self.end_ns = 0
@@ -62,7 +58,7 @@ class Context:
         self._brought: list[tuple[str, PartitionDigest]] = []
 
     def is_lossy(self, count: int) -> bool:
-        """Whether the capture has so many gaps that what is missing may be in others, which nothing shows."""
+        """Whether the capture has so many gaps that the missing responses may be in them."""
         return self.gaps >= count * GAPS
 
     def note_cut(self, exchange: Exchange) -> None:
@@ -74,7 +70,7 @@ class Context:
         """The name of a topic id, as far as the capture has shown it."""
         return self._topic_name(topic_id) if self._topic_name is not None else None
 
-    def topic_of(self, body: dict[str, Any]) -> str:
+    def topic_of(self, body: Body) -> str:
         """The topic that a structure names, by its name or its id; empty when it names none."""
         for field in ("name", "topic", "topic_name"):
             if name := field_text(body.get(field)):
@@ -87,29 +83,44 @@ class Context:
         return (self.topic_name(topic.name) or topic.name) if topic.is_id else topic.name
 
     def brought(self, fetch: Exchange) -> list[tuple[str, PartitionDigest]]:
-        """The partitions of which the fetch that is looked at brought a consumer batches, each with the name of its
-        topic; none for a follower's. Several rules ask, and it is looked up once.
+        """The partitions of which a fetch brought a consumer batches, each with the name of its topic; none for a
+        follower's. Observers ask for those of the same fetch one after the other.
         """
         if fetch is not self._fetch:
-            self._fetch, self._brought = fetch, []
-            if not is_replica(fetch):
-                for topic in message_parts(fetch.response):
-                    name = clipped(self.topic_in(topic))
-                    self._brought += [(name, part) for part in topic.partitions if part.batches]
+            parts = [] if is_replica(fetch) else self.parts(fetch.response)
+            self._fetch, self._brought = fetch, [one for one in parts if one[1].batches]
         return self._brought
 
+    def parts(self, message: Message | None) -> list[tuple[str, PartitionDigest]]:
+        """The partitions that a message is about, each with the name of its topic."""
+        return self._named(message_parts(message))
+
+    def parts_in(self, body: Body) -> list[tuple[str, PartitionDigest]]:
+        """The partitions in a body, each with the name of its topic."""
+        return self._named(parts_of(body))
+
+    def _named(self, topics: list[TopicDigest]) -> list[tuple[str, PartitionDigest]]:
+        found = []
+        for topic in topics:
+            name = clipped(self.topic_in(topic))
+            found += [(name, part) for part in topic.partitions]
+        return found
+
     def has_room(self, table: Sized, most: int, *texts: str, entries: int = 1) -> bool:
-        """Whether a table may have one more, of so many entries and these texts, which then count in the budget."""
+        """Whether a table has room for one more; if so, its entries and texts are charged to the budget."""
         return len(table) < most and self.budget.admit(entries * ENTRY_BYTES + text_bytes(*texts))
 
     def subjects(self, make: Callable[[], Value], entries: int, most: int | None = None) -> Subjects[Any, Value]:
-        """What is remembered by subject within the budget of memory, see ``Subjects``."""
+        """Values by subject within the memory budget, see ``Subjects``."""
         return Subjects(self.budget, make, entries, most)
 
     def tally(self) -> Tally:
         """A new tally that shares the budget of memory."""
         return Tally(self.budget)
 
-    def case(self) -> Case:
-        """A new case outside a tally."""
-        return Case(self.budget)
+    def case(self, cases: Iterable[Case] = ()) -> Case:
+        """A new case outside a tally, with the evidence of others."""
+        case = Case(self.budget)
+        for one in cases:
+            case.merge(one)
+        return case

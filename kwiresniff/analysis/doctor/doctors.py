@@ -1,7 +1,6 @@
-"""One examination for each cluster, so that nothing is compared across clusters, and what they find together.
+"""One examination for each cluster, as topics, groups and nodes of several clusters have the same names.
 
-Topics, groups and nodes have the same names in several clusters. What leads from one cluster to another is told by
-``cluster_changed``, which takes what went wrong in both of them for its symptoms.
+``cluster_changed`` is the finding on an address that became another cluster; findings of both are its symptoms.
 """
 
 from __future__ import annotations
@@ -18,19 +17,19 @@ from kwiresniff.identity.clusters import Clusters
 from kwiresniff.model import Connection, ConnectionAttempt, Event, Exchange, Problem, TopicNames
 from kwiresniff.results.findings import Finding
 
-#: Clusters that are examined each by itself; further ones are examined with the first.
+#: Clusters that are examined separately; further ones are examined with the first.
 MAX_CLUSTERS: Final = 16
 
 
 class Doctors:
-    """Takes in events with decoded bodies, each for the cluster that it belongs to as far as that is known by then."""
+    """Takes in events with decoded bodies, each for its cluster as far as that is known by then."""
 
     NEEDS: ClassVar[Needs] = Doctor.NEEDS
 
     def __init__(
         self, topic_name: TopicNames | None = None, more: Iterable[Maker] = (), clusters: Clusters | None = None
     ) -> None:
-        """``clusters`` are those of other analyses of the same exchanges."""
+        """``clusters`` are shared with other analyses of the same exchanges."""
         self._topic_name = topic_name
         self._more = tuple(more)
         self._clusters = clusters or Clusters()
@@ -39,7 +38,7 @@ class Doctors:
         self._nodes = {0: 0}
 
     def add(self, event: Event) -> None:
-        """An exchange, an ended connection, an attempt at one, or a problem."""
+        """Takes in an exchange, an ended connection, an attempt at one, or a problem."""
         if isinstance(event, Exchange):
             self.exchange(event)
             return
@@ -53,7 +52,7 @@ class Doctors:
         self._doctors.get(self._clusters.scope(self._clusters.node_at(address)), self._first).add(event)
 
     def exchange(self, exchange: Exchange) -> None:
-        """An exchange."""
+        """Takes in an exchange."""
         node = cluster_of(self._clusters, exchange)
         cluster = self._clusters.scope(node)
         doctor = self._doctors.get(cluster)
@@ -69,7 +68,7 @@ class Doctors:
         return self.judgement().findings
 
     def judgement(self) -> Judgement:
-        """The findings in all clusters, the worst first, with all that led to them."""
+        """The findings in all clusters, the worst first, and the rejected causes."""
         labels = self._clusters.labels()
         if len(self._doctors) == 1:
             return self._first.judgement()
@@ -83,15 +82,15 @@ class Doctors:
         changes = [one for one in found if one.code in cluster_changed.codes]
         others = [one for one in found if one.code not in cluster_changed.codes]
         for place, change in enumerate(changes):
-            symptoms = [one for one in others if _belongs_to(one, change)]
-            others = [one for one in others if one not in symptoms]
-            changes[place] = _with_symptoms(change, symptoms)
+            follow = [one for one in others if _belongs_to(one, change)]
+            others = [one for one in others if one not in follow]
+            changes[place] = _with_symptoms(change, follow)
         return Judgement(in_order([*changes, *others]), rejected)
 
 
 def _belongs_to(finding: Finding, change: Finding) -> bool:
-    """Whether a finding concerns the clients of an address that became another cluster, or one of the two clusters and
-    nobody in particular, and began about then."""
+    """Whether a finding began about then and concerns the clients of the address, or one of the two clusters and no
+    client or broker in particular."""
     if finding.first_ns and not change.first_ns - BEFORE_NS <= finding.first_ns <= change.last_ns + AFTER_NS:
         return False
     if not finding.scope.isdisjoint(change.scope):

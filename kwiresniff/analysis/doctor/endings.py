@@ -10,13 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
-from kwiresniff.analysis.doctor.cluster import (
-    AT_ADVERTISED,
-    BEFORE_AUTHENTICATION,
-    LEAST_PRODUCE,
-    Cluster,
-    is_removed,
-)
+from kwiresniff.analysis.doctor.bodies import request_body
+from kwiresniff.analysis.doctor.cluster import AT_ADVERTISED, BEFORE_AUTHENTICATION, LEAST_PRODUCE, Cluster, is_removed
 from kwiresniff.analysis.doctor.evidence import client_text, is_cut
 from kwiresniff.base.api_keys import API_VERSIONS, FETCH, JOIN_GROUP, PRODUCE, SASL_AUTHENTICATE, SHARE_FETCH
 from kwiresniff.base.time_units import MILLISECOND_NS, OVERRUN_NS
@@ -181,8 +176,8 @@ def is_waiting(ending: Ending, request: Unanswered) -> bool:
 
 def patience_of(exchange: Exchange) -> int:
     """How long a broker may leave a request waiting on purpose: a long poll, a rebalance."""
-    body = exchange.request.body if exchange.request is not None else None
-    if body is None:
+    body = request_body(exchange)
+    if not body:
         return 0
     if exchange.api_key in (FETCH, SHARE_FETCH):
         waits = body.get("max_wait_ms", CUT_POLL_MS)

@@ -1,29 +1,30 @@
-"""Where in an answer an error code stands: of which topic and partition, and what the broker says of it."""
+"""The topic, the partition and the broker's message of an error code in an answer."""
 
 from __future__ import annotations
 
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
+from kwiresniff.analysis.doctor.bodies import response_body
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import MAX_MESSAGE_CHARS, Case, clipped
 from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Body, Exchange
 
-#: Errors of an answer that are looked at one by one. One with more has them for the same reason.
+#: Errors of an answer that are examined.
 MAX_PLACES = 200
 
 _PARTITION_FIELDS: Final = ("partition_index", "partition", "partition_id", "index")
 _OF_TOPICS: Final = ("responses", "results")
-#: Behind the last step of a path: no field has an empty name.
+#: Stands for the end of a path.
 _END: Final = ("", -1)
-#: Paths that are kept. An answer may have an error in each of its elements; most have it in the same places.
+#: Paths that are cached; most answers have errors in the same places.
 _KEPT = 1024
 
 
 class ErrorPlace(NamedTuple):
-    """An error code of an answer. What it does not stand beneath is empty, a partition -1; ``member`` is the structure
-    that holds it."""
+    """An error code of an answer, with its topic (else empty), partition (else -1), and the structure that holds it
+    (``member``)."""
 
     name: str
     retriable: bool
@@ -45,16 +46,16 @@ class ErrorPlace(NamedTuple):
 
 
 def error_places(exchange: Exchange, context: Context, codes: frozenset[str] | None = None) -> list[ErrorPlace]:
-    """The errors of an exchange, where ``codes`` are given those alone, with what they are about."""
+    """The errors of an exchange, or those of some ``codes``, with their places."""
     errors = [one for one in exchange.errors[:MAX_PLACES] if codes is None or one[2] in codes]
     return [error_place(exchange, error, context) for error in errors]
 
 
 def error_place(exchange: Exchange, error: tuple[str, int, str, bool], context: Context) -> ErrorPlace:
-    """One of the errors of an exchange, with what it is about: what is said by the structures that it stands in."""
+    """One of the errors of an exchange, with what the structures around it say."""
     path, _, name, retriable = error
     topic, partition, message = "", -1, ""
-    member: Any = exchange.response.body if exchange.response is not None else None
+    member: Any = response_body(exchange)
     holder: Body = member or {}
     parent = ""  # the field that the structure is in
     steps = iter(_steps(path))

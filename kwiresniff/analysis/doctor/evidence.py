@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, Protocol, TypeVar
 
 from kwiresniff.analysis.body_entities import replica_id_of
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
@@ -12,35 +12,35 @@ from kwiresniff.base.flows import host_of
 from kwiresniff.base.placeholders import NO_CLIENT_ID, OTHERS
 from kwiresniff.model import Direction, Exchange
 
-#: Subjects counted apart by one rule; those that come later are counted together.
+#: Subjects counted apart by one observer; later ones are counted together.
 MAX_SUBJECTS = 2_000
 #: Occurrences kept as evidence of each.
 MAX_EVIDENCE: Final = 5
-#: Names of a kind kept with each: as many as anybody reads.
+#: Names of a kind kept with each.
 MAX_NAMES = 12
-#: Characters kept of a name: as long as Kafka lets a topic's be.
+#: Characters kept of a name: the longest name of a topic.
 MAX_NAME_CHARS: Final = 249
 #: Characters kept of a broker's or client's own message.
 MAX_MESSAGE_CHARS = 300
-#: Bytes that all rules together remember; beyond it subjects are counted together and names left out.
+#: Bytes that all observers together remember; beyond it subjects are counted together and names left out.
 MAX_EVIDENCE_BYTES = 64 << 20
 #: A case with its evidence, without its names.
 _CASE_BYTES = 1_200
-#: Occurrences so far apart are episodes of their own, and so many of a subject are kept apart.
+#: The pause between two episodes, and episodes of a subject that are kept apart.
 PAUSE_NS = 10_000_000_000
 MAX_EPISODES = 20
 
-#: What stands with a case: of what kind a name is, how often it came.
+#: By kind, names with their counts.
 _Notes = dict[str, dict[str, int]]
 
 
 def new_budget() -> MemoryBudget:
-    """The memory budget that all rules of an examination share."""
+    """The memory budget that all observers of an examination share."""
     return MemoryBudget(MAX_EVIDENCE_BYTES)
 
 
 class Case:
-    """The evidence on one subject: how often, where first, and what else the rule notes."""
+    """The evidence on one subject: how often, when, where first, and names."""
 
     __slots__ = ("_budget", "_notes", "count", "evidence", "first_ns", "last_ns", "most", "total")
 
@@ -55,7 +55,7 @@ class Case:
         self.evidence: list[tuple[int, int]] = []
 
     def add(self, packet: int, ns: int, amount: int = 0, *, until_ns: int = 0) -> None:
-        """Adds one occurrence, which lasts until ``until_ns``; ``amount`` is what the rule adds up."""
+        """Adds one occurrence, which lasts until ``until_ns``; ``amount`` is added to ``total``."""
         self.count += 1
         self.total += amount
         self.most = max(self.most, amount)
@@ -109,7 +109,7 @@ class Case:
 
 
 class Tally:
-    """Cases by subject and by what is counted of it, which comes from a short list (APIs, codes)."""
+    """Cases by subject and a second name, mostly of a short list (APIs, codes)."""
 
     def __init__(self, budget: MemoryBudget) -> None:
         self._budget = budget
@@ -182,6 +182,33 @@ class Episodes:
                 yield subject, what, later
 
 
+class Lasting(Protocol):
+    """What lasts from one time to another."""
+
+    @property
+    def first_ns(self) -> int: ...
+
+    @property
+    def last_ns(self) -> int: ...
+
+
+Some = TypeVar("Some", bound=Lasting)
+
+
+def together(some: Iterable[Some], gap_ns: int, of: Callable[[Some], str] = lambda _: "") -> Iterator[list[Some]]:
+    """Those that overlap or follow each other within ``gap_ns``, by begin; ``of`` names what keeps them apart."""
+    found: list[Some] = []
+    last_ns = 0
+    for one in sorted(some, key=lambda each: (of(each), each.first_ns)):
+        if found and (of(one) != of(found[0]) or one.first_ns > last_ns + gap_ns):
+            yield found
+            found = []
+        last_ns = max(last_ns, one.last_ns) if found else one.last_ns
+        found.append(one)
+    if found:
+        yield found
+
+
 def clipped(name: str, most: int = MAX_NAME_CHARS) -> str:
     """A name from the wire, not longer than one that Kafka would take."""
     return name if len(name) <= most else f"{name[: most - 1]}…"
@@ -209,29 +236,27 @@ def client_of(exchange: Exchange) -> str:
 
 
 def client_text(client_id: str | None, endpoint: str) -> str:
-    """A client by its id and the address of its endpoint."""
+    """A client by its id and the host of its endpoint."""
     return f"{clipped(client_id) if client_id else NO_CLIENT_ID} {host_of(endpoint)}"
 
 
 def is_node(client: str) -> bool:
-    """Whether a client is a broker that speaks to its controller: its client id is its node id. While it looks for the
-    active one it connects anew each time."""
+    """Whether a client is a broker that speaks to its controller: its client id is its node id."""
     return client.partition(" ")[0].isdigit()
 
 
 def is_cut(exchange: Exchange, direction: Direction) -> bool:
-    """Whether bytes of the request or the response are missing from the capture, as where it has a snap length."""
+    """Whether bytes of the request or the response are missing from the capture, as with a snap length."""
     return any(problem.code == "gap" and problem.path == direction for problem in exchange.problems)
 
 
 def went_wrong(exchange: Exchange) -> bool:
-    """Whether an exchange has an error code, or a problem: other than what plugins find wrong inside of records."""
+    """Whether an exchange has an error code, or a problem other than those that plugins find in records."""
     return bool(exchange.errors) or any(problem.code != "payload_does_not_fit" for problem in exchange.problems)
 
 
 def is_replica(exchange: Exchange) -> bool:
-    """Whether the request is a follower's: it gives its node id where consumers give -1. Where that is cut off, its
-    client id counts, which calls itself a fetcher, or is cut off as well."""
+    """Whether the request is a follower's, by its node id, or by the client id of a fetcher where that is cut off."""
     return replica_id_of(exchange.request) >= 0 or (
         exchange.api_key == FETCH and is_cut(exchange, "request") and "etcher" in (exchange.client_id or "etcher")
     )

@@ -25,22 +25,22 @@ from kwiresniff.results.findings import Finding
 
 
 def _classes() -> Iterator[type]:
-    """The classes of all modules in ``troubles``, by the names of these, in the order in which they stand there."""
+    """The classes of all modules in ``troubles``, by name of the module, in their order there."""
     for _, name, _ in iter_modules(troubles.__path__):
         module = import_module(f"{troubles.__name__}.{name}")
         yield from (one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__)
 
 
-#: The observers of an examination, and the causes that are weighed.
+#: The observers and the causes of an examination.
 OBSERVERS: Final[tuple[type[Observer], ...]] = tuple(one for one in _classes() if issubclass(one, Observer))
 CAUSES: Final[tuple[type[Cause], ...]] = tuple(one for one in _classes() if issubclass(one, Cause))
 
-#: How a plugin's observer or cause is made; see ``kwiresniff.plugins``.
+#: Makes an observer or a cause, as plugins register it; see ``kwiresniff.plugins``.
 Maker: TypeAlias = Callable[[Context], Observer | Cause]
 
 
 class Doctor:
-    """Takes in events with decoded bodies. Memory is bounded by the observers, see ``evidence``."""
+    """Takes in events with decoded bodies; the observers bound the memory, see ``evidence``."""
 
     NEEDS: ClassVar[Needs] = Needs("bodies", sessions=True, attempts=True, clusters=True, digests=True)
 
@@ -51,7 +51,7 @@ class Doctor:
         clusters: Clusters | None = None,
         beside: Doctor | None = None,
     ) -> None:
-        """``beside`` is the first one, where each cluster has one (``doctors``)."""
+        """``beside`` is the first doctor, where each cluster has one (``doctors``)."""
         context = Context(topic_name, clusters, None if beside is None else beside.context)
         self.context: Context = context
         self._endings = Endings()
@@ -61,12 +61,12 @@ class Doctor:
         observers = [one for one in made if isinstance(one, Observer)]
         context.judged = frozenset().union(*(one.judges for one in observers))
         self._observers = observers
-        self._on_failure = [one.failure for one in observers if _has(one, "failure")]
-        self._on_connection = [one.connection for one in observers if _has(one, "connection")]
-        self._on_ending = [one.ending for one in observers if _has(one, "ending")]
-        self._on_attempt = [one.attempt for one in observers if _has(one, "attempt")]
-        self._on_problem = [one.problem for one in observers if _has(one, "problem")]
-        #: By API, and of those that no observer names, of which an attacker can invent 65,536.
+        #: By hook, the methods of the observers that override it.
+        self._takers_of: dict[str, list[Callable[[Any], None]]] = {
+            hook: [getattr(one, hook) for one in observers if getattr(type(one), hook) is not getattr(Observer, hook)]
+            for hook in ("failure", "connection", "ending", "attempt", "problem")
+        }
+        #: By API; APIs that no observer names, of which an attacker can invent 65,536, are ``_others``.
         self._takers = {
             api_key: [one.exchange for one in observers if one.apis is None or api_key in one.apis]
             for api_key in frozenset[int]().union(*(one.apis for one in observers if one.apis is not None))
@@ -74,27 +74,27 @@ class Doctor:
         self._others = [one.exchange for one in observers if one.apis is None]
 
     def add(self, event: Event) -> None:
-        """An exchange, an ended connection, an attempt at one, or a problem."""
+        """Takes in an exchange, an ended connection, an attempt at one, or a problem."""
         if isinstance(event, Exchange):
             self.exchange(event)
         elif isinstance(event, Connection):
             self.context.cluster.ended(event)
             ending = self._endings.end(event, self.context.cluster, self.context.end_ns)
-            for take_connection in self._on_connection:
-                take_connection(event)
+            self._give("connection", event)
             if ending is not None:
-                for take_ending in self._on_ending:
-                    take_ending(ending)
+                self._give("ending", ending)
         elif isinstance(event, ConnectionAttempt):
-            for take_attempt in self._on_attempt:
-                take_attempt(event)
+            self._give("attempt", event)
         elif isinstance(event, Problem):
             self.context.gaps += self._endings.mark_gap(event)
-            for take_problem in self._on_problem:
-                take_problem(event)
+            self._give("problem", event)
+
+    def _give(self, hook: str, event: object) -> None:
+        for take in self._takers_of[hook]:
+            take(event)
 
     def exchange(self, exchange: Exchange) -> None:
-        """An exchange."""
+        """Takes in an exchange."""
         context, api_key = self.context, exchange.api_key
         cluster_of(context.clusters, exchange)
         if exchange.problems:
@@ -113,19 +113,18 @@ class Doctor:
         for take_exchange in self._takers.get(api_key, self._others):
             take_exchange(exchange)
         if exchange.errors or exchange.problems:
-            for take in self._on_failure:
-                take(exchange)
+            self._give("failure", exchange)
         if exchange.outcome == "unanswered":
             self._endings.add(exchange)
-            for take in self._on_failure if not exchange.problems else ():
-                take(exchange)
+            if not exchange.problems:
+                self._give("failure", exchange)
 
     def findings(self) -> list[Finding]:
         """The findings of the judgement."""
         return self.judgement().findings
 
     def judgement(self) -> Judgement:
-        """The findings, the worst first, incidents before what follows from them, with all that led to them."""
+        """The findings, the worst first, incidents before what follows from them, and the rejected causes."""
         rename = renamer(self.context.topic_name)
         observations = [_renamed(one, rename) for observer in self._observers for one in observer.observations()]
         return judged(self._causes, observations)
@@ -134,8 +133,3 @@ class Doctor:
 def _renamed(one: Observation, rename: Callable[[Any], Any]) -> Observation:
     """An observation whose topic ids are replaced by names that became known later."""
     return replace(one, **{name: rename(getattr(one, name)) for name in ("about", "text", "numbers", "notes")})
-
-
-def _has(one: Observer, name: str) -> bool:
-    """Whether an observer does something of its own there."""
-    return getattr(type(one), name, None) is not getattr(Observer, name)

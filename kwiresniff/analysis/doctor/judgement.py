@@ -1,8 +1,8 @@
-"""The judgement: which causes are told, in which order, with which symptoms beneath them, and what no cause explains.
+"""The judgement: chooses the causes that become findings, orders them, and puts symptoms beneath their causes.
 
-Of the explanations of an observation the one is told that explains the most harm with the fewest assumptions. One
-incident is one finding: an explanation that only says what is so (of the rank ``SYMPTOM``) stands beneath the cause
-that explains the same, and a cause that explains only what others explain better is rejected.
+Of the explanations of an observation the one becomes a finding that explains the most harm with the fewest assumptions.
+An explanation without a reason (of the rank ``SYMPTOM``) goes beneath the cause that explains the same, and a cause
+that explains only what others explain better is rejected.
 """
 
 from __future__ import annotations
@@ -14,31 +14,29 @@ from typing import NamedTuple, TypeAlias
 
 from kwiresniff.analysis.doctor.cause import SEVERITIES, SYMPTOM, WASTE, Cause, Explanation
 from kwiresniff.analysis.doctor.evidence import MAX_EVIDENCE
-from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed
+from kwiresniff.analysis.doctor.observation import HARMLESS, Observation, Observed, grouped
 from kwiresniff.analysis.doctor.wording import listed
 from kwiresniff.results.findings import Finding
 
-#: A symptom may show so long before its cause is seen, and last so long after it is over.
+#: A symptom may begin so long before its cause is seen, and so long after it is over.
 BEFORE_NS = 20_000_000_000
 AFTER_NS = 20_000_000_000
-#: Findings of one code and severity that stay apart; more are one incident that concerns many.
+#: Findings of one code and severity that stay apart; more are joined.
 MAX_ALIKE = 5
-#: Causes of which the nearest is chosen.
+#: Causes of a symptom that are compared.
 MAX_CAUSES = 20
 #: Symptoms listed beneath a cause.
 MAX_SYMPTOMS = 20
-
-
-#: Sentences on what was observed that a finding keeps.
+#: Observations listed in a finding.
 MAX_OBSERVED = 20
-#: Whom an observation is about, the first of these kinds that it has.
+#: Kinds of entities, the first of which that an observation has is its subject.
 _SUBJECTS = ("group", "client", "broker", "topic", "user", "producer", "host", "connection")
-#: What to do about what no cause explains.
+#: The remedy where no cause explains an observation.
 _UNEXPLAINED = (
     "None of the known causes explains this. See the packets, and the logs of the clients and brokers named here, at "
     "that time."
 )
-#: The less, the better is an explanation: the harm that it explains, what it assumes, how much it explains.
+#: The less, the better is an explanation: negated harm, assumptions, negated number of observations.
 _Merit: TypeAlias = tuple[tuple[float, ...], int, int]
 
 
@@ -60,11 +58,8 @@ def judged(causes: Iterable[Cause], observations: Iterable[Observation]) -> Judg
     standing = [one for one in standing if winner_of[one] is one or one.rank == SYMPTOM]
     places = {one: place for place, one in enumerate(standing)}
     beneath = {place: places[winner_of[one]] for one, place in places.items() if winner_of[one] is not one}
-    unexplained: dict[str, list[Observation]] = {}
-    for one in observed:
-        if one not in explained and one.harm.weight() > Harm().weight():
-            unexplained.setdefault(one.kind, []).append(one)
-    left = [_left_over(alike) for alike in unexplained.values()]
+    unexplained = [one for one in observed if one not in explained and one.harm.weight() > HARMLESS.weight()]
+    left = [_left_over(alike) for alike in grouped(unexplained, lambda one: one.kind).values()]
     own = [_finding_of(one) for one in standing]
     rejected = [_finding_of(one) for one in weighed if not one.stands]
     rejected += [_beaten(one, winner_of[one]) for one in beaten]
@@ -72,10 +67,10 @@ def judged(causes: Iterable[Cause], observations: Iterable[Observation]) -> Judg
 
 
 def _winners(explanations: Sequence[Explanation]) -> dict[Explanation, Explanation]:
-    """Each explanation with the one that is told for it: itself, or that which explains most of what it explains.
+    """Each explanation with its winner: itself, or the one that takes most of its observations.
 
-    The best is taken first, and what it explains counts for no other. What the others explain can only become less, so
-    that one whose merit is as great as it was when it was last looked at is the best of all that are left.
+    The best is taken first, and its observations count for no other. The merit of the others can only shrink, so that
+    one whose merit has not changed since it was queued is the best of all that are left.
     """
     takers: dict[Observation, Explanation] = {}
     winner_of: dict[Explanation, Explanation] = {}
@@ -100,8 +95,8 @@ def _winners(explanations: Sequence[Explanation]) -> dict[Explanation, Explanati
 
 def _merit(explanation: Explanation, takers: dict[Observation, Explanation]) -> _Merit:
     left = [one for one in explanation.explained if one not in takers]
-    harm = sum((one.harm for one in left), Harm())
-    symptom = explanation.rank == SYMPTOM  # says that it is so, and not why
+    harm = sum((one.harm for one in left), HARMLESS)
+    symptom = explanation.rank == SYMPTOM  # names no reason
     return tuple(-one for one in harm.weight()), explanation.assumptions() + symptom, -len(left)
 
 
@@ -131,34 +126,27 @@ def _finding_of(explanation: Explanation) -> Finding:
 
 
 def _beaten(explanation: Explanation, winner: Explanation) -> Finding:
-    """A cause that is not told because another explains the same and more, or assumes less."""
+    """A cause that is rejected because another explains the same and more, or assumes less."""
     finding = _finding_of(explanation)
     better = f"{winner.code} explains the same: {winner.title}"
     return finding._replace(contradicts=(*finding.contradicts, better))
 
 
 def _left_over(alike: list[Observation]) -> Finding:
-    """What no cause explains, told as it was observed: those of a kind together, the worst first."""
+    """Observations of a kind that no cause explains, as one finding."""
     worst, *others = sorted(alike, key=lambda one: one.harm.weight(), reverse=True)
     kind = next((kind for kind in _SUBJECTS if any(one.named(kind) for one in alike)), "")
-    harm = sum((one.harm for one in alike), Harm())
-    places = {place for one in alike for place in one.evidence}
-    return Finding(
+    explanation = Explanation(
         code=worst.kind,
-        severity=harm.severity(),
         subject=listed(list(dict.fromkeys(name for one in alike for name in one.named(kind)))),
         title=worst.sentence,
         remedy=_UNEXPLAINED,
-        count=sum(one.count for one in alike),
-        evidence=tuple(sorted(places, key=lambda place: place[1])[:MAX_EVIDENCE]),
+        explained=tuple(alike),
         numbers=worst.numbers,
-        first_ns=min((one.first_ns for one in alike if one.first_ns), default=0),
-        last_ns=max(one.last_ns for one in alike),
         details=tuple(one.sentence for one in others[:MAX_ALIKE]),
-        scope=frozenset[str]().union(*[one.about for one in alike]),
         rank=SYMPTOM,
-        weight=harm.weight(),
     )
+    return _finding_of(explanation)._replace(observed=())
 
 
 def arranged(findings: list[Finding], beneath: dict[int, int] | None = None) -> list[Finding]:
@@ -175,7 +163,7 @@ def in_order(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _waste_below(findings: list[Finding]) -> list[Finding]:
-    """Findings, of which none of waste is graver than one of harm: what costs nobody anything yet can wait."""
+    """The findings, those of waste with no graver severity than the worst of harm."""
     harms = [one.severity for one in findings if one.rank != WASTE and any(one.weight[:-1])]
     worst = min(map(SEVERITIES.index, harms), default=0)
     graver = SEVERITIES[:worst]
@@ -223,27 +211,27 @@ def with_symptoms(findings: list[Finding], known: dict[int, int] | None = None) 
             symptoms = [findings[one] for one in beneath.get(index, ())]
             severity = findings[index].severity
             if severity == "info" and any(_is_failure(one) for one in symptoms):
-                severity = "warning"  # what made something fail is more than good to know
+                severity = "warning"
             symptoms = sorted(merged_episodes(symptoms), key=_order)
             roots.append(findings[index]._replace(severity=severity, symptoms=tuple(symptoms)))
     return roots
 
 
 def _nearness(cause: Finding, symptom: Finding) -> tuple[int, int, int]:
-    """How good a cause is for a symptom, the best first: how grave it is, and how far from it in time."""
+    """Orders the causes of a symptom: by severity, rank and the distance in time."""
     apart_ns = max(cause.first_ns - symptom.last_ns, symptom.first_ns - cause.last_ns, 0)
     return SEVERITIES.index(cause.severity), cause.rank, apart_ns if cause.first_ns and symptom.first_ns else 0
 
 
 def _is_failure(symptom: Finding) -> bool:
-    """Whether somebody's request failed; that a broker which was stopped refuses connections is no more than that."""
+    """Whether a request failed; a broker that was stopped refuses connections without more harm."""
     return symptom.severity == "error" and symptom.code != "broker_unreachable"
 
 
 class _Causes:
-    """Where the findings that may explain another stand in a list, by what they explain and of whom.
+    """The places of findings in a list by the codes that they explain, and the entities of these.
 
-    Trying each with each would take time by the square of their number, and there may be thousands.
+    Comparing each with each would take quadratic time, and there may be thousands.
     """
 
     def __init__(self, findings: list[Finding]) -> None:
@@ -254,12 +242,12 @@ class _Causes:
                     self._places.setdefault((code, one), []).append(place)
 
     def of(self, symptom: Finding) -> Iterator[int]:
-        """The places of those that explain such findings of someone whom this one is about, in order."""
+        """The places of those that explain findings with this code about one of its entities, in order."""
         return merge(*[self._places.get((symptom.code, one), ()) for one in symptom.scope])
 
 
 def explains(cause: Finding, symptom: Finding) -> bool:
-    """Whether one finding is the reason for another: by what they are, whom they concern, and when."""
+    """Whether one finding is the reason for another, by codes, entities and time."""
     whom = cause.explains.get(symptom.code)
     if whom is None or whom.isdisjoint(symptom.scope):
         return False
@@ -269,7 +257,7 @@ def explains(cause: Finding, symptom: Finding) -> bool:
 
 
 def _leads_to(cause_of: dict[int, int], start: int, target: int) -> bool:
-    """Whether ``target`` is above ``start`` already: nothing explains itself."""
+    """Whether ``target`` is above ``start`` already."""
     while start in cause_of:
         start = cause_of[start]
         if start == target:
@@ -294,7 +282,7 @@ def merged_episodes(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def merged_alike(findings: list[Finding]) -> list[Finding]:
-    """Where more than a few have the same code, severity and remedy, one finding that names whom it concerns."""
+    """Joins more than ``MAX_ALIKE`` findings with the same code, severity and remedy, with their subjects."""
     groups: dict[tuple[str, str, str], list[Finding]] = {}
     for finding in findings:
         groups.setdefault((finding.code, finding.severity, finding.remedy), []).append(finding)
@@ -341,7 +329,7 @@ def _joined(one: Finding, other: Finding, subject: str, title: str) -> Finding:
 
 
 def _joined_numbers(one: dict[str, object], other: dict[str, object]) -> dict[str, object]:
-    """Lists together, worst times the worst, the rest as the first has it."""
+    """Lists joined, the greater of worst and longest times, the rest as the first has it."""
     numbers = dict(one)
     for name, value in other.items():
         mine = numbers.get(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import islice
 
+from kwiresniff.analysis.doctor.bodies import request_body
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
 from kwiresniff.analysis.doctor.leader_table import Partition
@@ -108,7 +109,7 @@ class LeaderWaits:
 
     def end(self, exchange: Exchange) -> None:
         """Ends the waits of a client for the partitions of a Produce or Fetch that succeeds."""
-        body = exchange.request.body if exchange.request is not None else None
+        body = request_body(exchange)
         if not body:
             return
         cluster, client = self.context.cluster.of(exchange.connection.broker), client_of(exchange)

@@ -1,7 +1,6 @@
-"""The examination of endless traffic: findings come, and are over when they were not seen for a while.
+"""The examination of endless traffic: findings come, and end when they were not seen for a while.
 
-It begins anew from time to time, so that what is rare today is not judged by what was yesterday, and so that what is
-remembered does not grow old.
+It starts again from time to time, so that old traffic does not count.
 """
 
 from __future__ import annotations
@@ -13,16 +12,16 @@ from kwiresniff.analysis.doctor.doctors import Doctors
 from kwiresniff.model import Event
 from kwiresniff.results.findings import Finding
 
-#: A finding that was not seen for so long is over.
+#: A finding that was not seen for so long has ended.
 OVER_NS: Final = 60_000_000_000
-#: An examination begins anew after so long.
+#: The time after which an examination starts again.
 RENEW_NS: Final = 600_000_000_000
 #: Findings that are going on at once; more are not reported.
 MAX_GOING_ON: Final = 2_000
 
 
 class LiveExamination:
-    """Takes in events; ``review`` says what has come and what is over since it was last asked."""
+    """Takes in events; ``review`` returns the findings that came or ended since it was last called."""
 
     def __init__(self, make: Callable[[], Doctors]) -> None:
         self._make = make
@@ -32,12 +31,12 @@ class LiveExamination:
         self._fresh = False
 
     def add(self, event: Event) -> None:
-        """An exchange, an ended connection, an attempt at one, or a problem."""
+        """Takes in an exchange, an ended connection, an attempt at one, or a problem."""
         self._doctor.add(event)
         self._fresh = True
 
     def review(self, now_ns: int) -> tuple[list[Finding], list[Finding]]:
-        """What has come, the worst first, and what is over, at a time by the clock of the packets."""
+        """The findings that came, the worst first, and those that ended, at a time by the clock of the packets."""
         came: list[Finding] = []
         if self._fresh:
             self._fresh = False
@@ -60,5 +59,5 @@ class LiveExamination:
         return came, over
 
     def going_on(self) -> list[Finding]:
-        """The findings that are not over."""
+        """The findings that have not ended."""
         return list(self._going_on.values())

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, TypeVar
 
 from kwiresniff.analysis.doctor.evidence import MAX_NAMES, Case
 from kwiresniff.analysis.doctor.wording import duration, listed, span, times
@@ -55,6 +55,7 @@ class Harm:
 
 #: No harm, as far as was seen.
 HARMLESS = Harm()
+Key = TypeVar("Key")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,15 +137,22 @@ def observation_of(
     )
 
 
+def grouped(observations: Iterable[Observation], key: Callable[[Observation], Key]) -> dict[Key, list[Observation]]:
+    """Observations by a key of each, in their order."""
+    groups: dict[Key, list[Observation]] = {}
+    for one in observations:
+        groups.setdefault(key(one), []).append(one)
+    return groups
+
+
 class Observed:
     """All observations of an examination, by kind and by entity."""
 
     def __init__(self, observations: Iterable[Observation]) -> None:
         self._all = list(observations)
-        self._by_kind: dict[str, list[Observation]] = {}
+        self._by_kind = grouped(self._all, lambda one: one.kind)
         self._about: dict[tuple[str, str], list[Observation]] = {}
         for one in self._all:
-            self._by_kind.setdefault(one.kind, []).append(one)
             for entity in one.about:
                 self._about.setdefault((one.kind, entity), []).append(one)
 

@@ -1,6 +1,6 @@
-"""The base of all observers: an observer gets events, keeps bounded counts of them, and gives observations in the end.
+"""The base of all observers: an observer gets events, keeps bounded counts of them, and gives observations.
 
-It says what was seen and what that cost, and neither why nor what to do: those are for causes (``cause``).
+Observations give facts and their harm; reasons and remedies are for causes (``cause``).
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from kwiresniff.model import Connection, ConnectionAttempt, Exchange, Problem
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Observer:
-    """One observer of the doctor; those that there are derive from it.
+    """Base of the doctor's observers.
 
-    ``exchange`` is called with exchanges of ``apis`` (None: of all), ``failure`` with those that have an error, a
-    problem or no answer, whatever their API. ``judges`` names error codes that need no finding of their own because a
-    cause of what is observed here says what they mean. ``kinds`` are those of its observations.
+    ``exchange`` is called with exchanges of ``apis`` (None: of all), ``failure`` with those of any API that have an
+    error, a problem or no answer. ``judges`` names error codes that a cause of its observations explains, and that need
+    no finding of their own. ``kinds`` are those of its observations.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ()
@@ -52,15 +52,13 @@ class Observer:
         """Something wrong with the capture or a connection."""
 
     def observations(self) -> Iterator[Observation]:
-        """The observations so far; a later call gives all of them anew."""
+        """The observations so far; each call gives all of them."""
         return iter(())
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class CountingObserver(Observer):
-    """An observer that counts what it sees by two names, as those of a client and a broker; ``entities`` are the kinds
-    of these names.
-    """
+    """An observer that counts cases by two names, of the kinds ``entities``: a client and a broker by default."""
 
     entities: ClassVar[tuple[str, str]] = ("client", "broker")
 
@@ -69,7 +67,6 @@ class CountingObserver(Observer):
         self.cases = context.tally()
 
     def observations(self) -> Iterator[Observation]:
-        """One of each case."""
         for subject, what, case in self.cases:
             yield self.observed(subject, what, case)
 

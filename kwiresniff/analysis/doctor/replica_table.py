@@ -1,4 +1,4 @@
-"""The replicas of partitions, which of them are in sync and who leads, as Metadata and DescribeTopicPartitions say."""
+"""The replicas, ISR and leaders of partitions, from Metadata and DescribeTopicPartitions."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ MAX_CLUSTERS = 100
 
 
 class Replicas(NamedTuple):
-    """The nodes that have replicas of a partition, those in sync, those whose replicas are offline (KIP-112), and the
-    leader (-1 for none), as an answer said last at ``place`` (packet and time).
+    """The nodes with replicas of a partition, those in sync, those whose replicas are offline (KIP-112), and the leader
+    (-1 for none), in the last answer, at ``place`` (packet and time).
 
     ``short_since`` is packet and time of the first answer since which not all replicas are in sync, or None;
-    ``was_whole`` says that an answer before that had all of them in sync.
+    ``was_whole``: an answer before that had all of them in sync.
     """
 
     all: tuple[int, ...]
@@ -33,12 +33,12 @@ class Replicas(NamedTuple):
 
     @property
     def ns(self) -> int:
-        """When it was last said."""
+        """The time of the last answer."""
         return self.place[1]
 
 
 class ReplicaTable:
-    """The replicas of each partition that was described, and the brokers that were there."""
+    """The replicas of each partition that was described, and the brokers of each cluster."""
 
     def __init__(self, budget: MemoryBudget) -> None:
         self._budget = budget
@@ -46,7 +46,7 @@ class ReplicaTable:
         self._brokers: dict[str, tuple[frozenset[int], int]] = {}
 
     def learn(self, cluster: str, body: Body, topic_of: Callable[[Body], str], place: tuple[int, int]) -> None:
-        """Takes in the replicas that an answer at ``place`` (packet and time) names."""
+        """Takes in the replicas in an answer at ``place`` (packet and time)."""
         brokers = frozenset(one.get("node_id", -1) for one in body.get("brokers") or ())
         if brokers and (cluster in self._brokers or len(self._brokers) < MAX_CLUSTERS):
             self._brokers[cluster] = brokers, place[1]
@@ -70,7 +70,7 @@ class ReplicaTable:
         return self._replicas.get((cluster, topic, partition))
 
     def brokers(self, cluster: str) -> tuple[frozenset[int], int]:
-        """The nodes in the newest list of a cluster's brokers, and when it came; none at 0 where there was none."""
+        """The nodes in the newest list of a cluster's brokers, and its time; none and 0 where there was no list."""
         return self._brokers.get(cluster, (frozenset(), 0))
 
     def __iter__(self) -> Iterator[tuple[str, str, int, Replicas]]:

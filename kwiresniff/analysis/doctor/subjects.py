@@ -1,4 +1,4 @@
-"""What an observer remembers of each subject, in bounded number and memory."""
+"""The state of observers by subject, in bounded number and memory."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ Value = TypeVar("Value")
 
 
 class Subjects(dict[Subject, Value]):
-    """What is remembered by subject; ``most`` of them (by default ``MAX_SUBJECTS``), each of ``entries`` numbers and
-    texts within a budget.
-    """
+    """Values by subject: ``most`` of them (by default ``MAX_SUBJECTS``), each charged as ``entries`` numbers and texts
+    to a budget."""
 
     def __init__(self, budget: MemoryBudget, make: Callable[[], Value], entries: int, most: int | None = None) -> None:
         super().__init__()
@@ -26,7 +25,7 @@ class Subjects(dict[Subject, Value]):
         self._most = most
 
     def of(self, subject: Subject) -> Value | None:
-        """What is remembered of a subject, made if need be; None where there is no room for it."""
+        """The value of a subject, made if need be; None where there is no room for it."""
         found = self.get(subject)
         if found is None:
             names: tuple[str | int, ...] = (subject,) if isinstance(subject, str) else subject

@@ -1,16 +1,16 @@
-"""Consumers that are given records of transactions which are aborted, because they do not ask for committed ones only.
+"""Consumers without ``isolation.level=read_committed`` that are given records of aborted transactions (KIP-98).
 
-With ``isolation.level=read_uncommitted``, the default of most libraries, a consumer is given records as soon as they
-are in the log, and nothing tells it later that they do not count (KIP-98). Which these are shows in the producers'
-requests: what a Produce of a transaction was stored at, and an EndTxn that aborts it.
+What a transaction wrote, and that it was aborted, shows in the producer's Produce and EndTxn.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Final, TypeAlias
+from dataclasses import dataclass
+from typing import Final, TypeAlias
 
 from kwiresniff.analysis.body_entities import message_transactional_ids
+from kwiresniff.analysis.doctor.bodies import request_body
 from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
@@ -20,34 +20,32 @@ from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.wording import counted, listed
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES
 from kwiresniff.analysis.places import place_of
-from kwiresniff.analysis.topic_parts import message_parts
 from kwiresniff.base.api_keys import END_TXN, FETCH, PRODUCE
 from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Exchange
 
 #: ``isolation_level`` of a Fetch that wants committed records only.
 READ_COMMITTED: Final = 1
-#: Transactional ids, partitions of an open transaction, ranges of aborted records, and readers that are remembered.
+#: Transactional ids, partitions of an open transaction, ranges of aborted records, and readers remembered.
 MAX_WRITERS: Final = 5_000
 MAX_OPEN: Final = 500
 MAX_ABORTED: Final = 20_000
 MAX_READERS: Final = 5_000
 
-#: What is remembered of the offsets that a transaction wrote to a partition.
-_RANGE_BYTES: Final = 4 * ENTRY_BYTES
+#: Entries of memory for the offsets that a transaction wrote to a partition.
+_RANGE_ENTRIES: Final = 4
 
 _Partition: TypeAlias = tuple[str, str, int]
 _Range: TypeAlias = tuple[int, int]
 
 
+@dataclass(slots=True, eq=False)
 class _Reader:
-    """What a consumer without ``read_committed`` was given of a partition: from which offset to which."""
+    """The offsets of a partition that a consumer without ``read_committed`` was given."""
 
-    __slots__ = ("case", "end", "first")
-
-    def __init__(self, case: Case) -> None:
-        self.case = case
-        self.first = self.end = -1
+    case: Case
+    first: int = -1
+    end: int = -1
 
 
 class AbortedReads(Observer):
@@ -56,8 +54,8 @@ class AbortedReads(Observer):
     By client and topic. Numbers: ``topic``, ``records``, ``transactions``, ``producers`` by their transactional ids.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("aborted_read",)
-    apis: ClassVar[frozenset[int] | None] = frozenset({PRODUCE, FETCH, END_TXN})
+    kinds = ("aborted_read",)
+    apis = frozenset({PRODUCE, FETCH, END_TXN})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -70,7 +68,6 @@ class AbortedReads(Observer):
         )
 
     def exchange(self, exchange: Exchange) -> None:
-        """What transactions write, which of them are aborted, and who reads how far."""
         if exchange.errors:
             return
         if exchange.api_key == FETCH:
@@ -79,7 +76,7 @@ class AbortedReads(Observer):
         elif exchange.api_key == PRODUCE:
             self._write(exchange)
         else:
-            body = (exchange.request.body if exchange.request is not None else None) or {}
+            body = request_body(exchange)
             name = clipped(field_text(body.get("transactional_id")))
             aborted = not body.get("committed", True)
             for partition, offsets in self._open.pop(name, []):
@@ -87,7 +84,7 @@ class AbortedReads(Observer):
                     self._ranges += 1
                     self._aborted.setdefault(partition, []).append((offsets, name))
                 else:
-                    self.context.budget.release(_RANGE_BYTES)
+                    self.context.budget.release(_RANGE_ENTRIES * ENTRY_BYTES)
 
     def _write(self, exchange: Exchange) -> None:
         names = message_transactional_ids(exchange.request)
@@ -96,22 +93,14 @@ class AbortedReads(Observer):
             return
         self._has_written = True
         cluster_id = self.context.cluster.of(exchange.connection.broker)
-        counts = {
-            (topic.name, part.index): part.records
-            for topic in message_parts(exchange.request)
-            for part in topic.partitions
-        }
-        for topic in message_parts(exchange.response):
-            key = cluster_id, clipped(self.context.topic_in(topic))
-            for part in topic.partitions:
-                count = counts.get((topic.name, part.index), 0)
-                if part.offset < 0 or not count or len(written) >= MAX_OPEN:
-                    continue
-                if self.context.budget.admit(_RANGE_BYTES):
-                    written.append(((*key, part.index), (part.offset, part.offset + count)))
+        counts = {(name, part.index): part.records for name, part in self.context.parts(exchange.request)}
+        for name, part in self.context.parts(exchange.response):
+            count = counts.get((name, part.index), 0)
+            if part.offset >= 0 and count and self.context.has_room(written, MAX_OPEN, entries=_RANGE_ENTRIES):
+                written.append(((cluster_id, name, part.index), (part.offset, part.offset + count)))
 
     def _read(self, exchange: Exchange) -> None:
-        request = exchange.request.body if exchange.request is not None else None
+        request = request_body(exchange)
         if not request or request.get("isolation_level") == READ_COMMITTED:
             return
         client, cluster_id = client_of(exchange), self.context.cluster.of(exchange.connection.broker)
@@ -123,17 +112,14 @@ class AbortedReads(Observer):
                 reader.end = max(reader.end, part.end_offset)
 
     def observations(self) -> Iterator[Observation]:
-        """By client and topic."""
         found: dict[tuple[str, str], list[tuple[Case, int, str]]] = {}
-        for (client, *place, index), reader in self._readers.items():
-            for (first, end), name in self._aborted.get((str(place[0]), str(place[1]), index), ()):
+        for (client, cluster_id, topic, index), reader in self._readers.items():
+            for (first, end), name in self._aborted.get((cluster_id, topic, index), ()):
                 records = min(end, reader.end) - max(first, reader.first)
                 if records > 0:
-                    found.setdefault((client, str(place[1])), []).append((reader.case, records, name))
+                    found.setdefault((client, topic), []).append((reader.case, records, name))
         for (client, topic), parts in found.items():
-            case = self.context.case()
-            for one in dict.fromkeys(one for one, _, _ in parts):
-                case.merge(one)
+            case = self.context.case(dict.fromkeys(one for one, _, _ in parts))
             case.count = records = sum(records for _, records, _ in parts)
             producers = sorted({name for _, _, name in parts})
             numbers = {"topic": topic, "records": records, "producers": producers}

@@ -1,10 +1,11 @@
-"""Who took rights away while the capture ran: ACLs that deny, and ACLs that allowed and were deleted (KIP-290)."""
+"""Changes of ACLs that take rights away: ACLs that deny, and deleted ACLs that allowed (KIP-290)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from kwiresniff.analysis.doctor.bodies import request_body, response_body
 from kwiresniff.analysis.doctor.evidence import client_of, clipped
 from kwiresniff.analysis.doctor.wording import clock
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, MemoryBudget, text_bytes
@@ -13,11 +14,11 @@ from kwiresniff.base.api_keys import CREATE_ACLS
 from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Body, Exchange
 
-#: What codes say: of resources those that have a name, of permissions both, of patterns the prefix.
+#: ``resource_type`` of resources with a name; ``permission_type``; ``pattern_type``.
 KINDS = {2: "topic", 3: "group", 5: "transactional id"}
 _DENY, _ALLOW = 2, 3
 _PREFIXED = 4
-#: Changes that are remembered, and those told of one finding.
+#: Changes that are remembered, and those named in one finding.
 MAX_CHANGES = 500
 MAX_TOLD = 2
 
@@ -30,7 +31,7 @@ class _Change(NamedTuple):
     ns: int
 
     def concerns(self, what: str) -> bool:
-        """Whether ``topic orders`` is among what it is about."""
+        """Whether it applies to a resource, as ``topic orders``."""
         if not what.startswith(f"{self.kind} "):
             return False
         name = what[len(self.kind) + 1 :]
@@ -38,16 +39,15 @@ class _Change(NamedTuple):
 
 
 class AclChanges:
-    """The changes of ACLs that take something away. Memory is charged to a budget."""
+    """The changes of ACLs that take rights away, within a memory budget."""
 
     def __init__(self, budget: MemoryBudget) -> None:
         self._budget = budget
         self._changes: list[_Change] = []
 
     def note(self, exchange: Exchange) -> None:
-        """Takes in a CreateAcls or DeleteAcls that worked."""
-        request = (exchange.request.body if exchange.request is not None else None) or {}
-        answer = (exchange.response.body if exchange.response is not None else None) or {}
+        """Takes in a CreateAcls or DeleteAcls that succeeded."""
+        request, answer = request_body(exchange), response_body(exchange)
         if exchange.api_key == CREATE_ACLS:
             for acl, result in zip(request.get("creations") or (), answer.get("results") or (), strict=False):
                 if acl.get("permission_type") == _DENY and not result.get("error_code"):
@@ -68,7 +68,7 @@ class AclChanges:
             self._changes.append(_Change(kind, name, pattern == _PREFIXED, text, ns))
 
     def about(self, what: Iterable[str], until_ns: int) -> list[str]:
-        """The last that concern any of these, as ``topic orders``, and came before somebody was refused."""
+        """The last changes up to ``until_ns`` that apply to any of these, as ``topic orders``."""
         of = list(what)
         texts = [one.text for one in self._changes if one.ns <= until_ns and any(map(one.concerns, of))]
         return list(dict.fromkeys(reversed(texts)))[:MAX_TOLD]

@@ -1,9 +1,8 @@
-"""Addresses: brokers that advertise what a client cannot reach, and brokers that are not there.
+"""Brokers that advertise addresses which a client cannot reach (``advertised.listeners``), and brokers that are down.
 
-A client dials a bootstrap address and then the addresses that Metadata names (``advertised.listeners``). Where those
-are wrong, everything but what any broker answers fails, and nothing on the wire but the SYNs says why. A name that does
-not resolve leaves not even a SYN, nor does an address in its network that nobody has: the client asks for leaders and
-its coordinator again and again, and never gets to work. Those that ask once and are silent then are in ``bootstraps``.
+A client dials a bootstrap address and then the addresses that Metadata names. A name that does not resolve, or an
+unused address in the client's network, leaves no SYN: the client asks for leaders and its coordinator again and again.
+Clients that ask once and are silent then are in ``bootstraps``.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
+from kwiresniff.analysis.doctor.bodies import request_body, response_body
 from kwiresniff.analysis.doctor.cluster import address_text
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import is_one_way
@@ -21,8 +21,6 @@ from kwiresniff.analysis.doctor.observation import Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.troubles.bootstraps import LEARNT_NS, Bootstraps
-from kwiresniff.analysis.doctor.wording import times
-from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import FIND_COORDINATOR, METADATA
 from kwiresniff.base.flows import host_of
@@ -33,28 +31,27 @@ if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address
 
 
-#: Addresses that a Metadata answer advertises, as many as are remembered of each dialled one.
+#: Addresses remembered of the Metadata from one dialled address.
 MAX_ADVERTISED = 100
-#: Addresses that were reached from a host, and clients whose connection began before the capture, that are remembered.
+#: Addresses reached from a host, and clients whose connection began before the capture, that are remembered.
 MAX_REACHED = 10_000
-#: A SYN that is not answered for so long is not just slow; attempts so far apart are episodes of their own.
+#: A SYN without an answer for so long was dropped; attempts so far apart are episodes of their own.
 SYN_NS = 1_000_000_000
 PAUSE_NS = 5_000_000_000
-#: A client that asks so often for the leaders of its topics or its coordinator, which it got each time, and so soon
-#: again, and does nothing else, cannot reach them. One that only wants to know dials a leader, too, and asks there.
-#: Fewer times are enough where they take longer.
+#: A client that asks so often in such a time, is answered each time, and does nothing else cannot reach its leaders or
+#: its coordinator; fewer times are enough over a longer time.
 ASKED_AGAIN = 4
 ASKED_NS = 2_000_000_000
 ASKED_SLOWLY = 3
 ASKED_SLOWLY_NS = 5_000_000_000
 ASKED_EVERY_NS = 5_000_000_000
-#: Connections of a broker of which is remembered from when to when they served.
+#: Connections to a broker whose begin and end are remembered.
 MAX_SERVED = 1_000
 
 
 @dataclass(slots=True, eq=False)
 class _Dialled:
-    """The addresses that a client's host got by Metadata from one address."""
+    """The addresses that a client's host got from Metadata at one address."""
 
     case: Case
     advertised: dict[str, None] = field(default_factory=dict)
@@ -84,11 +81,10 @@ class Addresses(Observer):
         self._asking = context.tally()
         self._midway: set[tuple[str, str, str]] = set()
         self._bootstraps = Bootstraps(context)
-        self._one_way = self._two_way = 0
+        self._one_way = 0  # connections with one direction captured, less the others
 
     def exchange(self, exchange: Exchange) -> None:
-        """Notes the addresses that a Metadata response advertises, and who is told where to go."""
-        body = exchange.response.body if exchange.response is not None else None
+        body = response_body(exchange)
         if not body:
             return
         host, broker = host_of(exchange.connection.client), exchange.connection.broker
@@ -106,10 +102,9 @@ class Addresses(Observer):
         if _names_leaders(exchange, body):
             self._asks(exchange, host, broker)
         for node in body.get("brokers") or ():
-            address = clipped(address_text(node))
-            new = address and address not in known.advertised and len(known.advertised) < MAX_ADVERTISED
-            if new and self.context.budget.admit(ENTRY_BYTES + text_bytes(address)):
-                known.advertised[address] = None
+            address, advertised = clipped(address_text(node)), known.advertised
+            if address and address not in advertised and self.context.has_room(advertised, MAX_ADVERTISED, address):
+                advertised[address] = None
 
     def _asks(self, exchange: Exchange, host: str, broker: str) -> None:
         case = self._asking.case(f"{exchange.client_id or ''}\0{host}", broker)
@@ -117,11 +112,7 @@ class Addresses(Observer):
         case.note("asked", [f"{exchange.connection.id} {exchange.api}"])
 
     def connection(self, connection: Connection) -> None:
-        """Notes an address that could be reached."""
-        if is_one_way(connection):
-            self._one_way += 1
-        else:
-            self._two_way += 1
+        self._one_way += 1 if is_one_way(connection) else -1
         key = host_of(connection.client), connection.broker
         self._bootstraps.connection(connection, key[0])
         if connection.bytes[1] and (key in self._reached or len(self._reached) < MAX_REACHED):
@@ -133,15 +124,12 @@ class Addresses(Observer):
             self._midway.add((connection.client_id or "", *key))
 
     def attempt(self, attempt: ConnectionAttempt) -> None:
-        """Counts a SYN that was refused or not answered; what its case adds up are the refusals."""
+        """Counts a SYN that was refused or not answered; ``total`` of its case are the refusals."""
         if attempt.refused or self.context.end_ns - attempt.first_ns >= SYN_NS or attempt.syns > 1:
             case = self._failed.case(host_of(attempt.client), attempt.server, attempt.first_ns)
             case.add(attempt.packet, attempt.first_ns, int(attempt.refused), until_ns=attempt.last_ns)
 
-    # -- what was seen --------------------------------------------------------------------------------------------
-
     def observations(self) -> Iterator[Observation]:
-        """First what is advertised wrongly; then what else cannot be reached, by server."""
         explained: set[tuple[str, str]] = set()
         for (host, broker), dialled in self._dialled.items():
             if wrong := self._wrong(host, broker, dialled):
@@ -161,8 +149,8 @@ class Addresses(Observer):
                 yield self._failures(server, absence, is_broker)
 
     def _is_silent(self, host: str, server: str) -> bool:
-        """Whether what would answer SYNs is not in the capture, which then does not show that nobody did."""
-        return self._one_way > self._two_way and not any(one.total for one in self._failed.of(host, server))
+        """Whether a failed SYN proves nothing because the capture lacks what servers send."""
+        return self._one_way > 0 and not any(one.total for one in self._failed.of(host, server))
 
     def _wrong(self, host: str, broker: str, dialled: _Dialled) -> list[str]:
         """The advertised addresses that are wrong for this client: none of them can be reached."""
@@ -173,15 +161,15 @@ class Addresses(Observer):
         if failed:
             return failed
         if any(at in self.context.cluster.served for at in ((host, broker), *((host, one) for one in advertised))):
-            return []  # what is advertised is translated on the way, as by a forwarded port
+            return []  # the advertised address is translated on the way, as by a forwarded port
         elsewhere = [address for address in advertised if _is_elsewhere(address, host, broker)]
         if self.context.end_ns - dialled.case.first_ns < LEARNT_NS:
-            # The capture ends before it shows whether they can be reached; but for what cannot be.
+            # The capture ends before it shows whether the others can be reached.
             return [address for address in elsewhere if _is_loopback(host_of(address))]
         return elsewhere or (advertised if self._waiting(host, broker) else [])
 
     def _waiting(self, host: str, broker: str) -> dict[str, Case]:
-        """The clients at a host that go on asking for the leaders of their topics and never ask these for anything."""
+        """The clients at a host that keep asking for leaders and never send these anything."""
         working = {
             name for (served, _), names in self.context.cluster.served.items() if served == host for name in names
         }
@@ -189,13 +177,13 @@ class Addresses(Observer):
         for subject, asked, case in self._asking:
             name, _, at = subject.partition("\0")
             lasted_ns = case.last_ns - case.first_ns
-            # It dials the address that it was given again and again, and asks the same once on each, or keeps its
-            # connection.
+            # Asking twice on a later connection is polling; who cannot reach its leader asks once on each.
             questions = case.counts("asked")
             first = next(iter(questions), "").partition(" ")[0]
             again = any(count > 1 for one, count in questions.items() if one.partition(" ")[0] != first)
-            often = (case.count >= ASKED_AGAIN and lasted_ns >= ASKED_NS) or (
-                case.count >= ASKED_SLOWLY and lasted_ns >= ASKED_SLOWLY_NS
+            often = any(
+                case.count >= count and lasted_ns >= ns
+                for count, ns in ((ASKED_AGAIN, ASKED_NS), (ASKED_SLOWLY, ASKED_SLOWLY_NS))
             )
             known = (at, asked) == (host, broker) and name not in working and (name, host, broker) not in self._midway
             if known and often and not again and lasted_ns <= case.count * ASKED_EVERY_NS:
@@ -203,20 +191,21 @@ class Addresses(Observer):
         return found
 
     def _gone(self, host: str, broker: str, dialled: _Dialled) -> dict[str, Case]:
-        """The clients at a host that were told by a broker where to go, left, and were seen nowhere."""
+        """The clients at a host that learned the addresses, left, and were seen nowhere."""
         if not dialled.advertised or broker in dialled.advertised:
             return {}
         addresses = [(host, address) for address in dialled.advertised]
-        if any(one in self.context.cluster.served for one in [(host, broker), *addresses]):
-            return {}
-        if any(one in self._reached or self._failed.of(*one) for one in addresses):
+        served = self.context.cluster.served
+        if (host, broker) in served or any(
+            one in served or one in self._reached or self._failed.of(*one) for one in addresses
+        ):
             return {}
         return self._bootstraps.left(host, broker)
 
     def _not_reached(self, host: str, broker: str, dialled: _Dialled, wrong: list[str]) -> Observation:
         failures = [one for address in wrong for one in self._failed.of(host, address)]
         waiting = {} if failures else self._waiting(host, broker)
-        case = self._merged(failures or waiting.values() or [dialled.case])
+        case = self.context.case(failures or waiting.values() or [dialled.case])
         names = [name for name in waiting if name] or dialled.case.noted("names") or [NO_CLIENT_ID]
         if any(one.count > one.total for one in failures):
             how = "where SYNs stay unanswered"
@@ -228,69 +217,59 @@ class Addresses(Observer):
             how = "a private address that cannot be reached from elsewhere"
         else:
             how = "where the client never connects, though it goes on asking for its leaders or its coordinator"
-        numbers: dict[str, Any] = {"how": how, "clients": [f"{name} {host}" for name in names]}
-        return self._advertised("advertised_not_reached", f"{how}, {times(case.count)}", case, broker, wrong, numbers)
+        clients = [f"{name} {host}" for name in names]
+        return _advertised("advertised_not_reached", case, broker, wrong, clients, {"how": how})
 
     def _left(self, host: str, broker: str, gone: dict[str, Case], advertised: list[str]) -> Observation:
-        case = self._merged(gone.values())
-        numbers: dict[str, Any] = {
-            "clients": [f"{name or NO_CLIENT_ID} {host}" for name in gone],
+        case, clients = self.context.case(gone.values()), [f"{name or NO_CLIENT_ID} {host}" for name in gone]
+        numbers = {
             "silent_ns": self.context.end_ns - case.last_ns,
-            # One of several brokers by itself is where captures are made; clients of the others go past it.
+            # A capture made at one of several brokers does not have clients' connections to the others.
             "is_partial": len(advertised) > 1 and len({server for _, server in self._reached}) == 1,
         }
-        then = f"left {times(case.count)} and were seen nowhere else"
-        return self._advertised("left_bootstrap", then, case, broker, advertised, numbers)
-
-    def _merged(self, cases: Iterable[Case]) -> Case:
-        case = self.context.case()
-        for one in cases:
-            case.merge(one)
-        return case
-
-    @staticmethod
-    def _advertised(
-        kind: str, what: str, case: Case, broker: str, advertised: list[str], numbers: dict[str, Any]
-    ) -> Observation:
-        clients = numbers["clients"]
-        about = {*(f"client:{one}" for one in clients), *(f"broker:{one}" for one in (broker, *advertised))}
-        return observation_of(kind, case, about, {"dialled": broker, "advertised": advertised, **numbers})
+        return _advertised("left_bootstrap", case, broker, advertised, clients, numbers)
 
     def _failures(self, server: str, absence: list[tuple[str, Case]], is_broker: bool) -> Observation:
-        case, hosts = self._merged(one for _, one in absence), [host for host, _ in absence]
+        case, hosts = self.context.case(one for _, one in absence), [host for host, _ in absence]
         unanswered = case.count - case.total
         back_ns = max((self._reached.get((host, server), 0) for host in hosts), default=0)
-        return observation_of(
-            "connections_failed",
-            case,
-            {f"broker:{server}", *(f"host:{host}" for host in hosts)},
-            {
-                "address": server,
-                "refused": case.total,
-                "unanswered": unanswered,
-                "hosts": hosts,
-                "is_back": back_ns > case.last_ns,
-                "is_starting": self.context.cluster.last_answer_ns.get(server, 0) == 0 and not unanswered,
-                "is_broker": is_broker,
-                "works": any(host in hosts for host, _ in self._reached),
-                "reached_by": self._reached_by(server, hosts, case.first_ns, case.last_ns),
-            },
-        )
+        numbers = {
+            "address": server,
+            "refused": case.total,
+            "unanswered": unanswered,
+            "hosts": hosts,
+            "is_back": back_ns > case.last_ns,
+            "is_starting": self.context.cluster.last_answer_ns.get(server, 0) == 0 and not unanswered,
+            "is_broker": is_broker,
+            "works": any(host in hosts for host, _ in self._reached),
+            "reached_by": self._reached_by(server, hosts, case.first_ns, case.last_ns),
+        }
+        about = [f"broker:{server}", *(f"host:{host}" for host in hosts)]
+        return observation_of("connections_failed", case, about, numbers)
 
     def _reached_by(self, server: str, hosts: list[str], first_ns: int, last_ns: int) -> list[str]:
-        """The other hosts that had a connection to a server for most of a time, or most of theirs in it, while the
-        server answered."""
+        """The other hosts with a connection to a server for most of a time, or of that connection's, while it
+        answered."""
         answered_ns = self.context.cluster.last_answer_ns.get(server, 0)
         found = []
         for (host, reached), served in self._served.items():
-            if reached != server or host in hosts:
-                continue
-            for begin_ns, end_ns in served:
-                together_ns = min(end_ns, last_ns, answered_ns) - max(begin_ns, first_ns)
-                if together_ns > max(SYN_NS, min(end_ns - begin_ns, last_ns - first_ns) // 2):
+            if reached == server and host not in hosts:
+                both = [
+                    (min(end_ns, last_ns, answered_ns) - max(begin_ns, first_ns), end_ns - begin_ns)
+                    for begin_ns, end_ns in served
+                ]
+                if any(ns > max(SYN_NS, min(whole_ns, last_ns - first_ns) // 2) for ns, whole_ns in both):
                     found.append(host)
-                    break
         return found[:MAX_NAMES]
+
+
+def _advertised(
+    kind: str, case: Case, broker: str, advertised: list[str], clients: list[str], numbers: dict[str, Any]
+) -> Observation:
+    about = [*(f"client:{one}" for one in clients), *(f"broker:{one}" for one in (broker, *advertised))]
+    return observation_of(
+        kind, case, about, {"dialled": broker, "advertised": advertised, **numbers, "clients": clients}
+    )
 
 
 def absences(
@@ -325,7 +304,7 @@ def _is_elsewhere(address: str, client: str, broker: str) -> bool:
 
 def _names_leaders(exchange: Exchange, body: Body) -> bool:
     """Whether topics were asked for by name or id, and all have leaders to go to."""
-    asked = exchange.request.body if exchange.request is not None else None
+    asked = request_body(exchange)
     if not asked or not asked.get("topics"):
         return False
     return all(

@@ -1,6 +1,6 @@
-"""SASL that fails or is missing: which user, by which mechanism, and what the broker says of it (KIP-43, KIP-152).
+"""SASL that fails or is missing: the user, the mechanism, and what the broker says of it (KIP-43, KIP-152).
 
-Why is often in the capture, too: a token that had expired, credentials that somebody has removed or changed.
+The reason is often in the capture: an expired token, credentials that somebody has removed or changed.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kwiresniff.analysis.doctor.cause import Explanation, cause, told
+from kwiresniff.analysis.doctor.bodies import request_body, response_body
+from kwiresniff.analysis.doctor.cause import Explanation, cause, symptoms, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import Ending, client_in
 from kwiresniff.analysis.doctor.error_places import error_places
@@ -20,16 +21,15 @@ from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import ALTER_USER_SCRAM_CREDENTIALS, SASL_AUTHENTICATE, SASL_HANDSHAKE
 from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Connection, Exchange, Problem
-from kwiresniff.results.findings import scope_of
 
-#: Connections remembered that a response has refused.
+#: Connections remembered whose authentication a response has refused.
 MAX_REFUSED = 10_000
 #: Users remembered whose authentication worked, or whose credentials somebody altered.
 MAX_USERS = 2_000
-#: Reasons noted of each refusal.
+#: Reasons given of each refusal.
 MAX_REASONS = 3
 FAILED, MECHANISM, STATE = "SASL_AUTHENTICATION_FAILED", "UNSUPPORTED_SASL_MECHANISM", "ILLEGAL_SASL_STATE"
-#: The last of them from a listener without SASL, and on a connection that had authenticated before (KIP-368).
+#: The last of them from a listener without SASL, and on a connection that is authenticated (KIP-368).
 PLAINTEXT: Final = "ILLEGAL_SASL_STATE of a listener without SASL"
 AGAIN: Final = "ILLEGAL_SASL_STATE of a session that is renewed"
 #: A token without the request that has to come before or around it.
@@ -46,7 +46,6 @@ class UnauthenticatedClients(CountingObserver):
     kinds = ("closed_without_sasl",)
 
     def ending(self, ending: Ending) -> None:
-        """Closed after the first request that is not ApiVersions."""
         if ending.reason == "SASL wanted":
             case = self.cases.case(client_in(ending), ending.connection.broker)
             case.add(ending.first.packet, ending.first.first_ns, until_ns=ending.connection.closed_ns)
@@ -75,7 +74,6 @@ class RefusedAuthentications(CountingObserver):
         self._altered: dict[str, tuple[str, int]] = {}
 
     def exchange(self, exchange: Exchange) -> None:
-        """An authentication that works, or somebody who alters what users authenticate with."""
         if exchange.errors or exchange.response is None:
             return
         ns, client = place_of(exchange)[1], client_of(exchange)
@@ -87,22 +85,20 @@ class RefusedAuthentications(CountingObserver):
                     self._worked[key] = ns
             return
         # The names in the request are withheld with the credentials where it does not decode to its last byte.
-        asked = (exchange.request.body if exchange.request is not None else None) or {}
-        verb = "changed" if asked.get("upsertions") else "removed"
-        for one in (exchange.response.body or {}).get("results") or ():
+        verb = "changed" if request_body(exchange).get("upsertions") else "removed"
+        for one in response_body(exchange).get("results") or ():
             user = clipped(field_text(one.get("user")))
             text = f"{client} {verb} the SCRAM credentials of user {user}"
             if self.context.has_room(self._altered, MAX_USERS, user, text, entries=2):
                 self._altered[user] = text, ns
 
     def failure(self, exchange: Exchange) -> None:
-        """Counts a refusal, by the user that the connection has shown so far."""
         names = [name for _, _, name, _ in exchange.errors if name in self.judges]
         if not names:
             return
         connection = exchange.connection
         sasl = connection.sasl or {}
-        # A listener without SASL takes a handshake for a request at the wrong time, and says nothing else of itself.
+        # A listener without SASL refuses the handshake with this code.
         plain = names[0] == STATE and exchange.api_key == SASL_HANDSHAKE and sasl.get("outcome") != "ok"
         again = plain and (sasl.get("authentication_count") or 1) > 1
         case = self.cases.case(client_of(exchange), AGAIN if again else PLAINTEXT if plain else names[0])
@@ -113,23 +109,20 @@ class RefusedAuthentications(CountingObserver):
         if isinstance(expiry_ns, int) and expiry_ns <= case.last_ns:
             case.note("expiries", [str(expiry_ns)])
         case.note("messages", [one.message for one in error_places(exchange, self.context) if one.message])
-        body = exchange.response.body if exchange.response is not None else None
-        if body and names[0] == MECHANISM:
-            case.note("offered", [field_text(one) for one in body.get("mechanisms") or ()])
+        if names[0] == MECHANISM:
+            case.note("offered", [field_text(one) for one in response_body(exchange).get("mechanisms") or ()])
         if len(self._refused) < MAX_REFUSED:
             self._refused.add(connection.id)
 
     def problem(self, problem: Problem) -> None:
-        """Remembers a token where a request has to come until its connection ends."""
         details = problem.details or {}
         if problem.code == STRAY and len(self._stray) < MAX_REFUSED:
             wanted = str(details.get("wanted") or "")
             self._stray[int(details.get("connection") or 0)] = wanted, problem.packet or 0, problem.timestamp_ns or 0
 
     def connection(self, connection: Connection) -> None:
-        """Counts a connection closed after its tokens, which before KIP-152 is how a broker refuses them, and one with
-        a token where a request has to come.
-        """
+        """Counts a connection that was closed after its tokens, which is a refusal before KIP-152, or that had a token
+        in place of a request."""
         sasl = connection.sasl
         wanted, packet, ns = self._stray.pop(connection.id, ("", 0, 0))
         if sasl is None or not (wanted or sasl.get("outcome") == "failed") or connection.id in self._refused:
@@ -149,7 +142,7 @@ class RefusedAuthentications(CountingObserver):
             yield self.observed(client, how, case, reasons=self._reasons(client, case))
 
     def _reasons(self, client: str, case: Case) -> list[str]:
-        """What the capture has of the reason: tokens that had expired, since when it fails, who altered credentials."""
+        """Expired tokens, since when it fails, who altered credentials."""
         reasons = []
         for expiry in case.noted("expiries")[:1]:
             before = duration(case.first_ns - int(expiry))
@@ -188,18 +181,13 @@ def missing_sasl(one: Observation, observed: Observed, context: Context) -> Expl
         "listener has them, or use the port of a listener without SASL.",
         severity="error",
         numbers={"broker": broker, "requests": requests},
-        explains={
-            **dict.fromkeys(("unanswered", "metadata_storm", "closed_by_broker"), scope_of("client", [client])),
-            "connection_churn": scope_of("broker", [broker]),
-        },
+        explains=symptoms("client", [client], "unanswered", "metadata_storm", "closed_by_broker")
+        | symptoms("broker", [broker], "connection_churn"),
     )
 
 
 @cause(
-    "sasl_authentication_failed",
-    "unsupported_sasl_mechanism",
-    "illegal_sasl_state",
-    STRAY,
+    *("sasl_authentication_failed", "unsupported_sasl_mechanism", "illegal_sasl_state", STRAY),
     explains=("authentication_refused",),
 )
 def refused_authentication(one: Observation, observed: Observed, context: Context) -> Explanation | None:
@@ -218,7 +206,6 @@ def refused_authentication(one: Observation, observed: Observed, context: Contex
     name = one.name("how").partition(" ")[0]
     title, remedy = _title(context, one)
     messages = [clipped(text, MAX_MESSAGE_CHARS) for text in one.noted("messages")]
-    client = scope_of("client", one.named("client"))
     return told(
         one,
         title,
@@ -233,11 +220,8 @@ def refused_authentication(one: Observation, observed: Observed, context: Contex
             "concerns": one.noted("apis"),
         },
         details=tuple(broker_says(messages)),
-        explains={
-            "unanswered": client,
-            "closed_by_broker": client,
-            "connection_churn": scope_of("broker", one.noted("brokers")),
-        },
+        explains=symptoms("client", one.named("client"), "unanswered", "closed_by_broker")
+        | symptoms("broker", one.noted("brokers"), "connection_churn"),
     )
 
 
@@ -259,11 +243,8 @@ def _title(context: Context, one: Observation) -> tuple[str, str]:
     if how == STRAY:
         of = f" of {mechanisms}" if mechanisms else ""
         then = f": {listed(one.noted('closed'))}" if one.noted("closed") else ""
-        wanted = listed(one.noted("wanted"))
-        return (
-            f"sends {at} a token{of} without a header where a {wanted} request has to come{then}, {count}",
-            _STRAY,
-        )
+        where = f"where a {listed(one.noted('wanted'))} request has to come{then}"
+        return f"sends {at} a token{of} without a header {where}, {count}", _STRAY
     if how == AGAIN:
         return f"{STATE}: authenticates again{by} on a connection where it has just done so, {count}", _TOO_SOON
     return f"{how}: speaks SASL at the wrong time", "Compare security.protocol of the client with the listener's."

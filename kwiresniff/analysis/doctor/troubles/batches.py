@@ -1,7 +1,7 @@
-"""Record batches as their producers send them, as logs store them, and as consumers get them.
+"""Record batches as producers send them, as logs store them, and as consumers get them.
 
-A batch of a producer without idempotence is the same as another when its checksum, its size and its number of records
-are: the checksum covers the records and their timestamps, not the offset (protocol guide, "Record Batch").
+Two batches of a producer without idempotence are the same when checksum, size and number of records are: the checksum
+covers the records and their timestamps, not the offset (protocol guide, "Record Batch").
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from typing import ClassVar, Final, NamedTuple, TypeAlias
 
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
+from kwiresniff.analysis.doctor.evidence import Case, client_of
 from kwiresniff.analysis.doctor.observation import Harm, Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
-from kwiresniff.analysis.doctor.wording import counted, listed, span
-from kwiresniff.analysis.topic_parts import message_parts
+from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import FETCH, PRODUCE
 from kwiresniff.base.batch_layout import CODEC_NAMES
 from kwiresniff.digest import PartitionDigest
@@ -23,20 +22,19 @@ from kwiresniff.model import Connection, Exchange
 
 #: Partitions by producer whose batches are remembered, and partitions whose readers and codecs are.
 MAX_PARTITIONS = 5_000
-#: Batches of a producer that are remembered of each partition: as many as it has in flight by default
-#: (``max.in.flight.requests.per.connection``), and one more that is sent again behind them.
+#: Batches remembered of a producer's partition: ``max.in.flight.requests.per.connection`` and one more.
 MAX_BATCHES = 6
 #: Batches sent again that are remembered, and how often each is at most.
 MAX_AGAIN = 1_000
 MAX_SENT = 50
-#: A client that sends a batch again waits before it does so: retry.backoff.ms is 100, less a fifth.
+#: Clients wait so long before they send a batch again: ``retry.backoff.ms`` (100), less a fifth.
 BACKOFF_NS: Final = 80_000_000
-#: Connections of such producers of which it is remembered that the client closed them.
+#: Connections of such producers remembered that the client closed.
 MAX_CLOSED = 20_000
-#: Consumers that are remembered of a partition, and ranges of offsets that were produced last.
+#: Consumers remembered of a partition, and ranges of offsets that were produced last.
 MAX_READERS = 6
 MAX_RANGES = 6
-#: What is remembered of a topic that has another codec as consumers get it, in names and numbers.
+#: Memory entries of a topic whose consumers get another codec.
 CODECS_ENTRIES: Final = 20
 #: Client, topic and partition at a cluster.
 _Sender: TypeAlias = tuple[str, str, str, int]
@@ -46,8 +44,7 @@ _Batch: TypeAlias = tuple[int, int, int]
 
 
 class _Sent(NamedTuple):
-    """A batch sent once: when, when it was answered (0 if it was not), at which offset it was stored (-1 if that is not
-    known), on which connection."""
+    """A batch sent once, when it was answered (0: it was not), and the offset that it got (-1: not known)."""
 
     packet: int
     first_ns: int
@@ -81,43 +78,39 @@ class ResentBatches(Observer):
         self._closed: dict[int, int] = {}
 
     def connection(self, connection: Connection) -> None:
-        """Notes when the client closed it; of one that has nothing of the broker, answers say nothing."""
+        """Notes when the client closed it, unless the capture lacks what the broker sent."""
         if connection.id in self._closed and connection.closed_by == "client" and connection.packets[1]:
             self._closed[connection.id] = connection.closed_ns
         else:
             self._closed.pop(connection.id, None)
 
     def exchange(self, exchange: Exchange) -> None:
-        """Remembers the batches of a Produce, and how far consumers have read."""
         if exchange.api_key == FETCH:
             self._fetch(exchange)
             return
         request, response = exchange.request, exchange.response
         if request is None:
             return
-        answered: dict[tuple[str, int], PartitionDigest] | None = None
-        for topic in message_parts(request):
-            for part in topic.partitions:
-                if part.is_idempotent or part.crc < 0:
-                    continue
-                if answered is None:
-                    answered = {(one.name, a.index): a for one in message_parts(response) for a in one.partitions}
-                answer = answered.get((topic.name, part.index))
-                sent = _Sent(
-                    request.first_packet,
-                    request.first_ns,
-                    response.first_ns if response is not None else 0,
-                    answer.offset if answer is not None else -1,
-                    answer is not None and answer.offset < 0,
-                    exchange.connection.broker,
-                    exchange.connection.id,
-                )
-                self._closed.setdefault(exchange.connection.id, 0)
-                if len(self._closed) > MAX_CLOSED:
-                    del self._closed[next(iter(self._closed))]
-                cluster_id = self.context.cluster.of(exchange.connection.broker)
-                sender = client_of(exchange), cluster_id, clipped(self.context.topic_in(topic)), part.index
-                self._add(sender, (part.crc, part.all_bytes, part.records), sent)
+        parts = [one for one in self.context.parts(request) if not one[1].is_idempotent and one[1].crc >= 0]
+        answers = {(name, part.index): part for name, part in self.context.parts(response)} if parts else {}
+        for name, part in parts:
+            answer = answers.get((name, part.index))
+            sent = _Sent(
+                request.first_packet,
+                request.first_ns,
+                response.first_ns if response is not None else 0,
+                answer.offset if answer is not None else -1,
+                answer is not None and answer.offset < 0,
+                exchange.connection.broker,
+                exchange.connection.id,
+            )
+            self._closed.setdefault(exchange.connection.id, 0)
+            if len(self._closed) > MAX_CLOSED:
+                del self._closed[next(iter(self._closed))]
+            cluster_id = self.context.cluster.of(exchange.connection.broker)
+            self._add(
+                (client_of(exchange), cluster_id, name, part.index), (part.crc, part.all_bytes, part.records), sent
+            )
 
     def _add(self, sender: _Sender, batch: _Batch, sent: _Sent) -> None:
         recent = self._recent.of(sender)
@@ -134,11 +127,8 @@ class ResentBatches(Observer):
                 self._again[sender, batch] = known
 
     def _fetch(self, exchange: Exchange) -> None:
-        brought = self.context.brought(exchange)
-        if not brought:
-            return
         client, cluster_id = client_of(exchange), self.context.cluster.of(exchange.connection.broker)
-        for name, part in brought:
+        for name, part in self.context.brought(exchange):
             readers = self._readers.of((cluster_id, name, part.index))
             if readers is None:
                 continue
@@ -171,7 +161,8 @@ class ResentBatches(Observer):
             for one in tries:
                 case.add(one.packet, one.first_ns, until_ns=one.answered_ns)
                 case.note("brokers", [one.broker])
-                case.note("nodes", self._node(one.broker))
+                node = self.context.cluster.node_at(one.broker)
+                case.note("nodes", [] if node is None else [str(node)])
                 longest_ns = max(longest_ns, one.answered_ns - one.first_ns)
             given_up += [ns for one in tries[:-1] if (ns := self._given_up_ns(one))]
             case.note("partitions", [f"{topic}-{sender[3]}"])
@@ -183,12 +174,6 @@ class ResentBatches(Observer):
                     readers[client_] = None
         sent_again = case.count - len(again)
         unknown = sum(one.offset < 0 and not one.refused for _, _, tries in again for one in tries)
-        text = (
-            f"{client} sent {len(again):,} batch{'es' if len(again) > 1 else ''} to {topic} again, "
-            f"{sent_again:,} times in all{span(case.first_ns, case.last_ns)}, without idempotence"
-        )
-        if doubled:
-            text += f": {counted(doubled, 'record')} stored again"
         numbers = {
             "batches": len(again),
             "sent_again": sent_again,
@@ -209,31 +194,25 @@ class ResentBatches(Observer):
         return closed_ns - one.first_ns if closed_ns and not 0 < one.answered_ns < closed_ns else 0
 
     def _tries(self, sent: list[_Sent]) -> list[_Sent]:
-        """Those of the requests with the same batch that its producer sent because of the one before, in order.
+        """The requests with the same batch that its producer sent because of the one before, in order.
 
-        One that comes sooner than a client would try again is a copy that the capture has, or another batch of the same
-        records in the same millisecond; one that comes after the one before was answered has another reason; and what
-        was answered with the same offset was stored once.
+        One that comes sooner than a client tries again is a copy in the capture, or another batch with the same records
+        and time; after an answer there is another reason; the same offset means that it was stored once.
         """
         tries: list[_Sent] = []
         for one in sorted(sent, key=lambda each: each.first_ns):
-            if not tries:
-                tries.append(one)
-                continue
-            before = tries[-1]
-            pending = before.refused or self._given_up_ns(before) > 0 or not 0 < before.answered_ns <= one.first_ns
-            same = one.offset >= 0 and one.offset == before.offset
-            if pending and not same and one.first_ns - before.first_ns >= BACKOFF_NS:
-                tries.append(one)
+            if tries:
+                before = tries[-1]
+                pending = before.refused or self._given_up_ns(before) > 0 or not 0 < before.answered_ns <= one.first_ns
+                same = one.offset >= 0 and one.offset == before.offset
+                if not pending or same or one.first_ns - before.first_ns < BACKOFF_NS:
+                    continue
+            tries.append(one)
         return tries
-
-    def _node(self, broker: str) -> list[str]:
-        node = self.context.cluster.node_at(broker)
-        return [] if node is None else [str(node)]
 
 
 class _Codecs:
-    """How often a topic had another codec as consumers got it than as its producers sent it, and which."""
+    """How often a topic had another codec for its consumers than from its producers, and how often the same."""
 
     __slots__ = ("case", "same")
 
@@ -263,7 +242,6 @@ class Recompression(Observer):
         )
 
     def exchange(self, exchange: Exchange) -> None:
-        """Compares the batches of a Fetch with those of the Produce requests before."""
         cluster_id = self.context.cluster.of(exchange.connection.broker)
         if exchange.api_key == FETCH:
             for name, part in self.context.brought(exchange):
@@ -271,24 +249,15 @@ class Recompression(Observer):
                 if produced:
                     self._compare(cluster_id, name, part, produced, exchange)
             return
-        answered: dict[tuple[str, int], int] | None = None
-        for topic in message_parts(exchange.request):
-            for part in topic.partitions:
-                if not part.batches or part.crc < 0:
-                    continue
-                if answered is None:
-                    parts = message_parts(exchange.response)
-                    answered = {(one.name, a.index): a.offset for one in parts for a in one.partitions}
-                base = answered.get((topic.name, part.index), -1)
-                if base >= 0:
-                    self._add((cluster_id, clipped(self.context.topic_in(topic)), part.index), part, base)
-
-    def _add(self, key: _Partition, part: PartitionDigest, base: int) -> None:
-        ranges = self._produced.of(key)
-        if ranges is None:
-            return
-        ranges.append((base, base + part.records, _codec_of(part)))
-        del ranges[:-MAX_RANGES]
+        parts = [one for one in self.context.parts(exchange.request) if one[1].batches and one[1].crc >= 0]
+        answers = {(name, part.index): part for name, part in self.context.parts(exchange.response)} if parts else {}
+        for name, part in parts:
+            answer = answers.get((name, part.index))
+            base = answer.offset if answer is not None else -1
+            ranges = self._produced.of((cluster_id, name, part.index)) if base >= 0 else None
+            if ranges is not None:
+                ranges.append((base, base + part.records, _codec_of(part)))
+                del ranges[:-MAX_RANGES]
 
     def _compare(
         self, cluster_id: str, topic: str, part: PartitionDigest, ranges: list[tuple[int, int, str]], exchange: Exchange
@@ -304,16 +273,14 @@ class Recompression(Observer):
             codecs = codecs or self._topics.of((cluster_id, topic))
             if codecs is None:
                 return
-            response = exchange.response
-            assert response is not None
-            codecs.case.add(response.first_packet, response.first_ns)
+            codecs.case.add(*place_of(exchange))
             codecs.case.note("brokers", [exchange.connection.broker])
             codecs.case.note("clients", [client_of(exchange)])
             codecs.case.note("produced", [produced])
             codecs.case.note("fetched", [fetched])
 
     def observations(self) -> Iterator[Observation]:
-        """By topic, those that have another codec in more than half of what was compared since the first."""
+        """By topic: those with another codec in more than half of what was compared since the first."""
         for (_, topic), codecs in self._topics.items():
             if codecs.case.count <= codecs.same:
                 continue
@@ -327,7 +294,3 @@ def _codec_of(part: PartitionDigest) -> str:
     if part.codecs is None:
         return CODEC_NAMES[part.codec]
     return part.codecs[0] if len(set(part.codecs)) == 1 else ""
-
-
-def _named(codecs: list[str]) -> str:
-    return listed(["no compression" if one == "none" else one for one in codecs])

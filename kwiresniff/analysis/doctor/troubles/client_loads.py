@@ -1,9 +1,7 @@
-"""The share of all requests and of all bytes that a client has, or several that are alike, and how long others wait
-meanwhile.
+"""The share of a client, or of several that are alike, in all requests and bytes, and how long others wait meanwhile.
 
-Alike are clients whose ids differ in nothing but numbers. What is asked changes nothing: Metadata, lists, descriptions,
-offsets of groups. Others' waits are the broker's part of their Produce requests, by the time in which the many requests
-or bytes come and the time in which none does.
+Clients are alike whose ids differ in nothing but numbers. The waits of others are the broker's part of their Produce
+requests, in the times with many requests or bytes and in those with none.
 """
 
 from __future__ import annotations
@@ -14,11 +12,13 @@ from itertools import chain
 from statistics import median
 from typing import Any, ClassVar, Final
 
+from kwiresniff.analysis.doctor.cause import WASTE, Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
-from kwiresniff.analysis.doctor.observation import Harm, Observation, observation_of
+from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
+from kwiresniff.analysis.doctor.wording import duration, listed
 from kwiresniff.analysis.memory_budget import ENTRY_BYTES, NUMBER_BYTES, text_bytes
 from kwiresniff.base.api_keys import API_VERSIONS, FIND_COORDINATOR, METADATA, OFFSET_FETCH, PRODUCE
 from kwiresniff.base.placeholders import NO_CLIENT_ID, OTHERS
@@ -27,23 +27,22 @@ from kwiresniff.model import Connection, Exchange
 #: Kinds of clients that are remembered, and their connections.
 MAX_LOADS = 500
 MAX_CONNECTIONS = 20_000
-#: APIs of each that are counted apart; Kafka has fewer than a hundred.
+#: APIs of each that are counted apart.
 MAX_APIS = 100
-#: Parts of the time of a capture in which requests are counted apart; when there are as many, two become one.
+#: Parts of the capture's time that are counted apart; when there are more, each two become one.
 MAX_PARTS = 256
 FIRST_PART_NS: Final = 250_000_000
 #: Waits kept of each part, to take their median.
 MAX_WAITS = 8
-#: Requests of a client below which nothing is said of its share; waits below which none of theirs.
+#: Requests of a client, and waits of others, below which nothing is said.
 ENOUGH_REQUESTS = 500
 ENOUGH_WAITS = 20
-#: Bytes in the busiest part of the time below which nothing is said of a client's share of them; and how much longer
-#: others must wait then: as long as producers linger by default.
+#: Bytes in the busiest part below which nothing is said of a client's share, and how much longer others must wait.
 ENOUGH_BYTES = 1_000_000
 LATE_NS: Final = 5_000_000
-#: APIs that only ask, besides those whose names say that they list or describe.
+#: APIs that only ask, besides those named List or Describe.
 _ASKS: Final = frozenset({METADATA, FIND_COORDINATOR, OFFSET_FETCH, API_VERSIONS})
-#: What a client asks any broker, on a connection of its own at first.
+#: What a client asks any broker, at first on a connection of its own.
 _ANYWHERE: Final = frozenset({API_VERSIONS, METADATA, FIND_COORDINATOR})
 
 
@@ -60,7 +59,7 @@ class _Load:
         self.sizes: list[int] = []
         self.sizes_of: dict[str, int] = {}
         self.waits: list[list[int]] = []
-        #: By broker, connections on which it has asked more than what any broker answers.
+        #: By broker, connections with more than what any broker answers.
         self.instances: dict[str, int] = {}
 
 
@@ -96,7 +95,6 @@ class ClientLoads(Observer):
         self._bytes = 0
 
     def exchange(self, exchange: Exchange) -> None:
-        """Counts a request of any API."""
         request = exchange.request
         if request is None:
             return
@@ -135,7 +133,6 @@ class ClientLoads(Observer):
                 load.waits[part].append(wait_ns)
 
     def connection(self, connection: Connection) -> None:
-        """One that has ended."""
         self._on.pop(connection.id, None)
 
     def _new(self, exchange: Exchange) -> _Line | None:
@@ -143,11 +140,10 @@ class ClientLoads(Observer):
         if load is None:
             return None
         load.case.note("clients", [client_of(exchange)])
-        line = self._on[exchange.connection.id] = _Line(load)
-        return line
+        return self._on.setdefault(exchange.connection.id, _Line(load))
 
     def _widen(self) -> None:
-        """Makes each part of the time twice as long."""
+        """Makes each part twice as long."""
         self._part_ns *= 2
         for load in self._loads.values():
             counts, waits = load.counts, load.waits
@@ -207,19 +203,19 @@ class ClientLoads(Observer):
 
 
 def _alike(client_id: str | None) -> str:
-    """What client ids that differ in numbers only have in common."""
+    """A client id with ``#`` for its numbers."""
     return re.sub(r"[0-9]+", "#", clipped(client_id)) if client_id else NO_CLIENT_ID
 
 
 def _busy(amounts: list[int]) -> set[int]:
-    """The parts of the time in which there was much of it: a tenth of the most, and more."""
+    """The parts with more than a tenth of the greatest amount."""
     least = max(amounts, default=0) // 10
     return {part for part, amount in enumerate(amounts) if amount > least}
 
 
 def _slowed(name: str, other: _Load, amounts: list[int]) -> dict[str, Any] | None:
-    """How much longer the Produce requests of a client waited while others sent their many requests or bytes; None
-    where they did not wait twice as long."""
+    """How much longer a client's Produce requests waited in the busy parts; None where it is less than twice as
+    long."""
     busy = _busy(amounts)
     idle = {part for part in range(len(other.counts)) if part >= len(amounts) or not amounts[part]}
     during = [one for part in busy if part < len(other.waits) for one in other.waits[part]]
@@ -228,3 +224,75 @@ def _slowed(name: str, other: _Load, amounts: list[int]) -> dict[str, Any] | Non
         return None
     requests = sum(other.counts[part] for part in busy if part < len(other.counts))
     return {"client": name, "before_ns": int(median(before)), "during_ns": int(median(during)), "requests": requests}
+
+
+@cause("request_load", explains=("client_load", "metadata_requests"))
+def asking_clients(one: Observation, observed: Observed, context: Context) -> Explanation | None:
+    """`request_load` (warning where others wait twice as long meanwhile, else info): clients that are alike send more
+    than half of all requests, most of which only ask: offsets of groups, lists, descriptions, metadata. Seen must be
+    other clients, too. That others wait longer is seen by their Produce requests before, during and after; a broker
+    that is slow in just that time for another reason looks the same.
+    """
+    numbers = one.numbers
+    hurts, metadata = bool(numbers["slowed"]), numbers["apis"].get("Metadata", 0)
+    if numbers["share"] == 1 or (not hurts and metadata * 2 > numbers["requests"]):
+        return None
+    clients = [name for name in one.about if name.startswith("client:")]
+    apis = [f"{api} ({count:,})" for api, count in numbers["apis"].items()]
+    many = f", from {numbers['instances']} instances" if numbers["instances"] > 1 else ""
+    hurt = _hurt(numbers)
+    return told(
+        one,
+        f"sends {numbers['share']:.0%} of all requests, {numbers['per_second']:,.0f} a second{many}: "
+        f"{listed(apis, 5)}{'; ' if hurt else ''}{listed(hurt, 3)}",
+        "What it asks changes nothing: let it ask at an interval (an exporter each 15 to 60 s), for the "
+        "groups and topics that it needs, and from one instance. A quota on request_percentage holds it back "
+        "until then.",
+        subject=numbers["subject"],
+        explained=(one, *observed.about(clients, "metadata_requests")),
+        numbers={name: value for name, value in numbers.items() if name != "subject"},
+        rank=WASTE if not hurt else 0,
+    )
+
+
+@cause("byte_load", explains=("byte_load", "late_writes"))
+def heavy_clients(one: Observation, observed: Observed, context: Context) -> Explanation | None:
+    """`byte_load` (warning): clients that are alike send and receive more than half of all bytes, and others wait for
+    their writes 5 ms longer meanwhile, and twice as long, than while they are idle: a bulk load, a backfill, a consumer
+    that reads a topic again from its beginning. A broker that is slow in just that time for another reason looks the
+    same.
+    """
+    numbers = one.numbers
+    does, quota = ("writes", "producer") if numbers["mostly"] == "Produce" else ("reads", "consumer")
+    hurt = _hurt(numbers)
+    late = [each for each in observed.of("late_writes") if _is_within(each, one)]
+    return told(
+        one,
+        subject=numbers["subject"],
+        title=f"{does} {numbers['bytes']:,} bytes, {numbers['byte_share']:.1%} of all that go to and from the "
+        f"brokers, {numbers['bytes_per_second']:,} a second, in {numbers['share']:.0%} of the requests; "
+        f"{listed(hurt, 3)}",
+        remedy=f"Hold it back with a quota ({quota}_byte_rate of its user or client id), let it work when "
+        "others do not, or give the brokers more disk and network. A consumer that reads old records also "
+        "takes the page cache from those that read new ones.",
+        explained=(one, *late),
+        doubt="The brokers may have been slow in just that time for another reason." if late else "",
+        numbers={name: value for name, value in numbers.items() if name not in ("subject", "mostly")},
+        severity="warning",
+    )
+
+
+def _hurt(numbers: dict[str, Any]) -> list[str]:
+    """A sentence for each client that waited longer."""
+    return [
+        f"Produce of {slowed['client']} waits {duration(slowed['during_ns'])} meanwhile instead of "
+        f"{duration(slowed['before_ns'])} (p50)"
+        for slowed in numbers["slowed"]
+    ]
+
+
+def _is_within(late: Observation, load: Observation) -> bool:
+    """Whether the late writes of a slowed client are for the most part in the time of the load."""
+    names = {name for name in late.named("client") for one in load.numbers["slowed"] if one["client"] in name}
+    both_ns = min(late.last_ns, load.last_ns) - max(late.first_ns, load.first_ns)
+    return bool(names) and 2 * both_ns >= late.last_ns - late.first_ns

@@ -1,9 +1,9 @@
-"""Addresses that became another cluster, and which consumers did not get over it."""
+"""Addresses that became another cluster, and consumers that stand still since then."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import Final
 
 from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
@@ -19,29 +19,28 @@ from kwiresniff.model import Exchange
 
 #: Clients of an address, in each of its clusters, whose last exchanges are remembered.
 MAX_VISITS: Final = 5_000
-#: A consumer that is heard of for so long without a fetch stands still: ten times fetch.max.wait.ms.
+#: A consumer that sends no fetch for so long stands still: ten times ``fetch.max.wait.ms``.
 STILL_NS: Final = 5_000_000_000
-#: Consumers that stand still, named one by one.
+#: Consumers that stand still that a finding names.
 MAX_LISTED: Final = 6
 
 
 class ClusterChanges(Observer):
-    """``other_cluster``: an address told another cluster id from some time on.
+    """``other_cluster``: an address answered with another cluster id from some time on.
 
-    Numbers: ``before`` and ``after``, the cluster ids; ``standing_still``, consumers that fetched before and speak to
-    the new cluster without a fetch, with the time of their last one. It costs the time from the last answer of the old
-    cluster to the first of the new one, or as long as a consumer stands still.
+    Numbers: ``before`` and ``after``, the cluster ids; ``standing_still``: consumers that fetched before and ask the
+    new cluster without a fetch, with the time of their last one. The harm is the time between the answers of both
+    clusters, or for which a consumer stands still.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("other_cluster",)
-    apis: ClassVar[frozenset[int] | None] = frozenset({FETCH, HEARTBEAT, METADATA, CONSUMER_GROUP_HEARTBEAT})
+    kinds = ("other_cluster",)
+    apis = frozenset({FETCH, HEARTBEAT, METADATA, CONSUMER_GROUP_HEARTBEAT})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._visits = context.visits
 
     def exchange(self, exchange: Exchange) -> None:
-        """When each client last fetched, and when it was last heard of."""
         if is_replica(exchange) or exchange.response is None:
             return
         client = client_of(exchange)
@@ -58,7 +57,7 @@ class ClusterChanges(Observer):
             visit[1] = max(visit[1], ns)
 
     def observations(self) -> Iterator[Observation]:
-        """One for each pair of clusters; those of all clusters are given by the first examination of several."""
+        """By pair of clusters; of several examinations the first gives those of all clusters."""
         if not self.context.is_first:
             return
         pairs: dict[tuple[str, str], list[ClusterChange]] = {}

@@ -1,13 +1,13 @@
-"""Connections that a broker accepts and closes without a byte of an answer, while it serves others.
+"""Connections that a broker accepts and closes without an answer, while it serves others.
 
-With max.connections.per.ip it closes what is too many at once; with a quota on their rate (connection_creation_rate,
-KIP-612) it lets a client wait first, and then resets the connection.
+Above ``max.connections.per.ip`` it closes them at once; with a quota on their rate (``connection_creation_rate``,
+KIP-612) it delays a client first, and then resets the connection.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import Final
 
 from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
@@ -22,11 +22,11 @@ from kwiresniff.base.flows import host_of
 from kwiresniff.model import Connection
 from kwiresniff.results.findings import scope_of
 
-#: A broker that is stopped closes a few, too.
+#: A broker that is stopped closes fewer.
 OFTEN: Final = 3
-#: What is closed later than this was kept waiting first.
+#: A connection that is closed later was delayed first.
 AT_ONCE_NS: Final = 200_000_000
-#: Connections that were served, whose times are remembered; how many were open at a time is the limit.
+#: Connections that were served, with their times.
 MAX_SERVED: Final = 5_000
 
 
@@ -38,7 +38,7 @@ class ClosedUnanswered(CountingObserver):
     broker served then).
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("closed_without_answer",)
+    kinds = ("closed_without_answer",)
     entities = ("host", "broker")
 
     def __init__(self, context: Context) -> None:
@@ -47,7 +47,6 @@ class ClosedUnanswered(CountingObserver):
         self._held = 0
 
     def connection(self, connection: Connection) -> None:
-        """Notes one that the broker served."""
         key = host_of(connection.client), connection.broker
         served = connection.bytes[1] and connection.handshake_seen
         if served and self._held < MAX_SERVED and self.context.budget.admit(2 * ENTRY_BYTES):
@@ -55,7 +54,7 @@ class ClosedUnanswered(CountingObserver):
             self._served.setdefault(key, []).append((connection.first_ns, connection.closed_ns or connection.last_ns))
 
     def ending(self, ending: Ending) -> None:
-        """Counts one that the broker closed without having sent a byte, after a request that any broker answers."""
+        """Counts one that the broker closed without a byte after ApiVersions."""
         connection = ending.connection
         fresh = connection.handshake_seen and not connection.bytes[1] and ending.first.api_key == API_VERSIONS
         if not fresh or ending.reason != "closed by broker":
@@ -66,7 +65,6 @@ class ClosedUnanswered(CountingObserver):
         case.note("how", ["at once" if connection.closed_ns - connection.first_ns < AT_ONCE_NS else "later"])
 
     def observations(self) -> Iterator[Observation]:
-        """By host and broker, where that broker answers others."""
         cluster = self.context.cluster
         for host, broker, case in self.cases:
             alive = cluster.offer(broker) and cluster.last_answer_ns.get(broker, 0) > case.first_ns
@@ -75,7 +73,7 @@ class ClosedUnanswered(CountingObserver):
             how = case.counts("how")
             at_once = how.get("at once", 0) > how.get("later", 0)
             open_ = sum(first <= case.first_ns <= last for first, last in self._served.get((host, broker), ()))
-            _name, harm = cluster.broker_text(broker), Harm(requests_failed=case.count)
+            harm = Harm(requests_failed=case.count)
             yield self.observed(host, broker, case, harm=harm, at_once=at_once, open=open_)
 
 

@@ -1,4 +1,4 @@
-"""What is damaged or missing: batches on the wire, and the capture itself."""
+"""Damaged batches, and what is missing from the capture."""
 
 from __future__ import annotations
 
@@ -17,18 +17,17 @@ from kwiresniff.analysis.places import place_of
 from kwiresniff.base.time_units import MILLISECOND_NS
 from kwiresniff.model import Connection, Exchange, Problem
 
-#: Whom an observation is about that is about nobody.
+#: The subject of observations about nobody in particular.
 CAPTURE: Final = "the capture"
 
 
 class Damage(Observer):
     """``bad_crc``: a client's batch whose checksum does not match; of the capture ``bytes_missing``, ``packets_cut`` at
-    a snap length, ``responses_first``, before their requests, ``clients_only`` and ``brokers_only``, of connections
-    with one direction, ``packets_twice``; ``other_view``: it has a connection once more under other addresses.
+    a snap length, ``responses_first`` (before their requests), ``clients_only`` and ``brokers_only`` (connections with
+    one direction), ``packets_twice``; ``other_view``: a connection once more under other addresses.
 
-    Numbers: ``subject``, ``total`` bytes, ``most`` nanoseconds from one copy to the next, ``connections`` of the whole
-    capture, ``by_time``, the responses that come before their requests by their times as well. Notes: ``apis``,
-    ``lengths``, ``views``.
+    Notes: ``apis``, ``lengths``, ``views``. Numbers: ``subject``, ``total`` bytes, ``most`` nanoseconds between two
+    copies, ``connections`` of the whole capture, ``by_time``: responses that are early by their times as well.
     """
 
     kinds = (
@@ -43,7 +42,6 @@ class Damage(Observer):
         self._early_by_time = 0
 
     def connection(self, connection: Connection) -> None:
-        """Counts those of which the capture has one direction only, or everything twice."""
         self._connections += 1
         place, until_ns = (connection.first_packet, connection.first_ns), connection.last_ns
         if is_captured_twice(connection):
@@ -54,7 +52,6 @@ class Damage(Observer):
             case.note("brokers", [connection.broker])
 
     def failure(self, exchange: Exchange) -> None:
-        """A batch whose checksum does not match."""
         if any(problem.code == "bad_crc" for problem in exchange.problems):
             case = self._cases.case(client_of(exchange), "bad_crc")
             case.add(*place_of(exchange))
@@ -62,7 +59,6 @@ class Damage(Observer):
             case.note("brokers", [exchange.connection.broker])
 
     def problem(self, problem: Problem) -> None:
-        """A hole in the capture, or what it has out of order or twice."""
         details = problem.details or {}
         place = problem.packet or 0, problem.timestamp_ns or 0
         missing = details.get("missing_bytes") or 0
@@ -92,7 +88,6 @@ class Damage(Observer):
         return self._cases.case(CAPTURE, kind)
 
     def observations(self) -> Iterator[Observation]:
-        """By kind, of damaged batches by client and of other views by connection."""
         for subject, kind, case in self._cases:
             if case.count:
                 numbers = {

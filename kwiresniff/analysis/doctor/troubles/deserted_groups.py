@@ -1,23 +1,23 @@
-"""Groups in which nobody is left to read."""
+"""Groups without members whose topics are written."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Final
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation, cause, told
+from kwiresniff.analysis.doctor.cause import Cause, Explanation, cause, symptoms, told
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.observation import Observation, Observed
+from kwiresniff.analysis.doctor.observation import Observation, Observed, grouped
 from kwiresniff.analysis.doctor.wording import clock, counted, duration, listed
 from kwiresniff.results.findings import scope_of
 
-#: Codecs that every client library brings along.
+#: Codecs that every client library has.
 _BUILT_IN: Final = frozenset({"none", "gzip"})
-#: What is written to a topic meanwhile below which nobody may have been meant to read it.
+#: With fewer records meanwhile, nobody may have been meant to read them.
 MANY_RECORDS: Final = 100
-#: What else it looks like when members come and go at once.
+#: Findings that members which come and go at once also cause.
 _SYMPTOMS: Final = ("rebalances", "member_removed", "long_rebalance", "no_progress", "group_deserted", "member_away")
-#: A member that leaves may be back, or the next one there, after so long.
+#: A member that leaves may be back within this time.
 _BACK_NS: Final = 2_000_000_000
 
 
@@ -33,11 +33,9 @@ class UnreadableCodec(Cause):
     explains = ("group_deserted", "left_at_first_records")
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        left: dict[str, list[Observation]] = {}
-        for one in observed.of("left_at_first_records"):
-            left.setdefault(one.name("group"), []).append(one)
-        for group, leavers in left.items():
-            codecs = sorted({codec for one in leavers for codec in one.numbers["codecs"]} - _BUILT_IN)
+        left = observed.of("left_at_first_records")
+        for group, leavers in grouped(left, lambda one: one.name("group")).items():
+            codecs = sorted({codec for one in leavers for codec in one.noted("codecs")} - _BUILT_IN)
             deserted = observed.about([f"group:{group}"], "group_deserted")
             if not codecs or not (deserted or max(one.count for one in leavers) > 1):
                 continue
@@ -126,5 +124,5 @@ def deserted_group(one: Observation, observed: Observed, context: Context) -> Ex
         numbers={"group": group, "topics": numbers["topics"][:100], "records": records},
         severity="info" if records < MANY_RECORDS else "error" if vanished else "warning",
         stands=numbers["lasted_ns"] > patience_ns,
-        explains={"member_away": scope_of("group", [group])},
+        explains=symptoms("group", [group], "member_away"),
     )

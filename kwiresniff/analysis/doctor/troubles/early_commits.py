@@ -1,7 +1,6 @@
-"""Consumers that commit offsets that they have not come to: whoever starts from there misses what lies before.
+"""Consumers that commit offsets beyond what they were given: a member that starts there misses what lies between.
 
-An application that reckons the offsets itself may commit those of another partition, or count records twice. Nothing is
-wrong until a member of the group starts from there.
+An application that computes the offsets itself may commit those of another partition, or count records twice.
 """
 
 from __future__ import annotations
@@ -9,23 +8,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, TypeAlias
 
-from kwiresniff.analysis.doctor.cause import Explanation, cause, told
+from kwiresniff.analysis.doctor.bodies import group_of, request_body
+from kwiresniff.analysis.doctor.cause import Explanation, cause, symptoms, told
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped, is_cut, is_replica
+from kwiresniff.analysis.doctor.evidence import Case, client_of, is_cut, is_replica
 from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.troubles.uncommitted_starts import groups_in
 from kwiresniff.analysis.doctor.wording import counted, listed
-from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
-from kwiresniff.analysis.topic_parts import message_parts, parts_of
 from kwiresniff.base.api_keys import FETCH, OFFSET_COMMIT, OFFSET_FETCH
-from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Exchange
-from kwiresniff.results.findings import scope_of
 
-#: Partitions of consumers of which it is remembered how far they were read, and those that are committed too far.
+#: Partitions of consumers whose position is remembered, and partitions that are committed too far.
 MAX_READ = 5_000
 MAX_EARLY = 1_000
 
@@ -34,8 +30,8 @@ _Partition: TypeAlias = tuple[str, str, int]
 
 
 class _Early:
-    """A partition of a group that is committed too far: by whom, how far it was read, whether a member has started from
-    there since, and whether one went back, as where the log does not reach so far."""
+    """A partition of a group that is committed too far: by whom, the position, whether a member has started there
+    (``started``), and whether one went ``back``, as where the log ends before."""
 
     __slots__ = ("back", "case", "client", "committed", "read", "started")
 
@@ -64,55 +60,41 @@ class EarlyCommits(Observer):
         self._unsure: set[str] = set()
 
     def exchange(self, exchange: Exchange) -> None:
-        """How far consumers have read, what they commit, and where they start."""
-        request, response = exchange.request, exchange.response
         client = client_of(exchange)
         if exchange.api_key == FETCH:
             self._fetch(exchange, client)
-        elif exchange.errors or response is None:
+        elif exchange.errors or exchange.response is None:
             return
         elif exchange.api_key == OFFSET_COMMIT:
-            body = (request.body if request is not None else None) or {}
-            group = clipped(field_text(body.get("group_id")))
-            for topic in parts_of(body):
-                name = clipped(self.context.topic_in(topic))
-                for part in topic.partitions:
-                    self._commit(exchange, client, (group, name, part.index), part.offset)
+            body = request_body(exchange)
+            for name, part in self.context.parts_in(body):
+                self._commit(exchange, client, (group_of(body), name, part.index), part.offset)
         else:
-            for group, body in groups_in(response.body or {}, request):
-                for topic in parts_of(body):
-                    name = clipped(self.context.topic_in(topic))
-                    for part in topic.partitions:
-                        early = self._early.get((clipped(group), name, part.index))
-                        if early is not None and early.committed == part.offset:
-                            early.started = True
-                            self._started[name, part.index] = early
+            for group, body in groups_in(exchange):
+                for name, part in self.context.parts_in(body):
+                    early = self._early.get((group, name, part.index))
+                    if early is not None and early.committed == part.offset:
+                        early.started = True
+                        self._started[name, part.index] = early
 
     def _fetch(self, exchange: Exchange, client: str) -> None:
-        """What a fetch asks for, and brings, is how far a consumer has come."""
+        """A consumer's position is what its fetches ask for, and bring."""
         if is_replica(exchange):
             return
         if is_cut(exchange, "response") and len(self._unsure) < MAX_READ:
             self._unsure.add(client)
         for message in (exchange.request, exchange.response):
-            for topic in message_parts(message):
-                name = clipped(self.context.topic_in(topic))
-                for part in topic.partitions:
-                    offset = max(part.offset, part.end_offset)
-                    if offset < 0:
-                        continue
-                    early = self._started.get((name, part.index))
-                    if early is not None and offset < early.committed:
-                        early.back = True
-                    self._move(client, name, part.index, offset)
-
-    def _move(self, client: str, topic: str, index: int, offset: int) -> None:
-        key = client, topic, index
-        known = self._read.get(key)
-        if known is not None:
-            self._read[key] = max(known, offset)
-        elif len(self._read) < MAX_READ and self.context.budget.admit(2 * ENTRY_BYTES + text_bytes(client, topic)):
-            self._read[key] = offset
+            for name, part in self.context.parts(message):
+                offset = max(part.offset, part.end_offset)
+                if offset < 0:
+                    continue
+                early = self._started.get((name, part.index))
+                if early is not None and offset < early.committed:
+                    early.back = True
+                key = client, name, part.index
+                known = self._read.get(key)
+                if known is not None or self.context.has_room(self._read, MAX_READ, client, name, entries=2):
+                    self._read[key] = offset if known is None else max(known, offset)
 
     def _commit(self, exchange: Exchange, client: str, key: _Partition, offset: int) -> None:
         read = self._read.get((client, *key[1:]), -1)
@@ -127,16 +109,13 @@ class EarlyCommits(Observer):
                 found.case.note("topics", [key[1]])
 
     def observations(self) -> Iterator[Observation]:
-        """By client and group: those from which a member has started, and those at the end of the capture."""
         found: dict[tuple[str, str], dict[str, _Early]] = {}
         for (group, topic, index), early in self._early.items():
             come = self._read.get((early.client, topic, index), -1)
             if early.client not in self._unsure and (early.started or come < early.committed):
                 found.setdefault((early.client, group), {})[f"{topic}-{index}"] = early
         for (client, group), parts in found.items():
-            case = self.context.case()
-            for early in parts.values():
-                case.merge(early.case)
+            case = self.context.case(early.case for early in parts.values())
             skipped = sum(early.committed - early.read for early in parts.values() if early.started and not early.back)
             numbers = {
                 "group": group,
@@ -145,13 +124,8 @@ class EarlyCommits(Observer):
                 "read": [early.read for early in parts.values()][:100],
                 "skipped": skipped,
             }
-            yield observation_of(
-                "committed_early",
-                case,
-                [f"client:{client}", f"group:{group}"],
-                numbers,
-                Harm(records_lost=skipped),
-            )
+            about = [f"client:{client}", f"group:{group}"]
+            yield observation_of("committed_early", case, about, numbers, Harm(records_lost=skipped))
 
 
 @cause("committed_early", explains=("committed_early",))
@@ -172,5 +146,5 @@ def early_commit(one: Observation, observed: Observed, context: Context) -> Expl
         "Look at how the application reckons what it commits: of each partition the offset behind the last record "
         "that it has handled, never that of another partition, nor a number of records.",
         severity="warning" if skipped else "info",
-        explains={"offset_out_of_range": scope_of("topic", one.named("topic"))},
+        explains=symptoms("topic", one.named("topic"), "offset_out_of_range"),
     )

@@ -1,4 +1,4 @@
-"""Error codes in answers that no observer of its own judges: who gets them, for what, and how often."""
+"""Error codes in answers that no other observer judges: who gets them, for what, and how often."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kwiresniff.analysis.body_entities import message_groups, message_transactional_ids
+from kwiresniff.analysis.doctor.bodies import request_body, response_body
 from kwiresniff.analysis.doctor.cause import ERROR, Cause, Explanation, cause, told
 from kwiresniff.analysis.doctor.cluster import address_text
 from kwiresniff.analysis.doctor.context import Context
@@ -34,23 +35,22 @@ from kwiresniff.base.flows import host_of
 from kwiresniff.model import Body, Exchange
 from kwiresniff.results.findings import scope_of
 
-#: How often a code may come before it is more than what happens when a leader moves.
+#: A code that comes no more often may follow from a leader's move.
 FEW = 3
-#: A coordinator that was found in between was asked without an error; clients that are sent away ask again within a
-#: second.
+#: A pause of so much between two refusals: the coordinator was found meanwhile.
 FOUND_NS = 3_000_000_000
-#: What has coordinators, by ``key_type`` of FindCoordinator; moves of them that are remembered.
+#: Names of what has coordinators, by ``key_type`` of FindCoordinator; moves of coordinators that are remembered.
 _KINDS = {0: "group", 1: "transactional id"}
 MAX_MOVES = 100
 #: Groups and transactional ids noted of one exchange.
 MAX_NOTED = 5
 DENIED = "_AUTHORIZATION_FAILED"
-#: For so long a coordinator may not be there: after a start, or when the topic behind it is made, it takes seconds.
+#: Coordinators are missing for so long after a start, or while their topic is created.
 COORDINATOR_NS: Final = 10_000_000_000
-#: So many times in vain, for so long, and never found, is not what happens after a start.
+#: A coordinator that was asked for so often and so long, and never found.
 IN_VAIN: Final = 10
 IN_VAIN_NS: Final = 2_000_000_000
-#: Settings whose values brokers refuse, by the code that says so, and the field of the request that has them.
+#: Settings whose values brokers refuse, with the field of the request, by the code.
 _REFUSED: Final = {
     "INVALID_SESSION_TIMEOUT": ("session.timeout.ms", "session_timeout_ms"),
     "INVALID_TRANSACTION_TIMEOUT": ("transaction.timeout.ms", "transaction_timeout_ms"),
@@ -62,7 +62,7 @@ _RETRIABLE: Final = Meaning("info", "", "Clients retry this by themselves.")
 
 @dataclass(slots=True, eq=False)
 class _Search:
-    """A client's search for its coordinator: since when, and how long without a pause."""
+    """A client's search for its coordinator, and its longest time without a pause."""
 
     began_ns: int = 0
     last_ns: int = 0
@@ -70,7 +70,7 @@ class _Search:
     found: bool = False
 
     def goes_on(self, ns: int) -> None:
-        """Extends the episode by another refusal at ``ns``; after a discovery long ago a new one begins."""
+        """Adds another refusal at ``ns``; after a pause a new search begins."""
         self.found = False
         if ns - self.last_ns > FOUND_NS:
             self.began_ns = ns
@@ -84,9 +84,8 @@ class ErrorCodes(CountingObserver):
     Notes: ``apis``, ``groups``, ``transactions``, ``principals``, ``topics``, ``concerns``, ``messages``, ``skews`` of
     timestamps, the ``former`` coordinators, ``values`` that were refused. Numbers: whether it is ``retriable``, the
     answer to an administrator (``is_admins``) or to a follower (``is_followers``), ``largest_bytes`` of a request,
-    ``denied``, who took the right away that is missing (``taken_away``), what there is to say of a transaction that is
-    ``overdue``, and of a coordinator for how long the client searched at the longest (``searched_ns``, None of other
-    codes) and whether it was ``found``.
+    ``denied`` resources, who took the right away (``taken_away``), a sentence on a transaction that is ``overdue``; of
+    a coordinator the longest search (``searched_ns``, else None) and whether it was ``found``.
     """
 
     kinds = ("answered_with_error",)
@@ -103,7 +102,6 @@ class ErrorCodes(CountingObserver):
         self._acls = AclChanges(context.budget)
 
     def failure(self, exchange: Exchange) -> None:
-        """Count every error code of an answer once, with the topics and partitions that it stands beneath."""
         if not exchange.errors:
             return
         packet, ns = place_of(exchange)
@@ -119,8 +117,7 @@ class ErrorCodes(CountingObserver):
             place.note(case)
 
     def exchange(self, exchange: Exchange) -> None:
-        """Ends the search of a client that has found its coordinator, and remembers where that is, and changes of
-        ACLs."""
+        """Ends the search of a client for its coordinator; learns where coordinators are, and changes of ACLs."""
         if exchange.api_key in (CREATE_ACLS, DELETE_ACLS):
             self._acls.note(exchange)
         elif exchange.api_key == FIND_COORDINATOR:
@@ -133,10 +130,8 @@ class ErrorCodes(CountingObserver):
                     search.found = True
 
     def _learn(self, exchange: Exchange) -> None:
-        """Takes the addresses of coordinators from a FindCoordinator response, by what they coordinate."""
-        request, response = exchange.request, exchange.response
-        asked = (request.body if request is not None else None) or {}
-        answer = (response.body if response is not None else None) or {}
+        """Learns the addresses of coordinators from a FindCoordinator response."""
+        asked, answer = request_body(exchange), response_body(exchange)
         kind = _KINDS.get(asked.get("key_type", 0), "share partition")
         for one in answer.get("coordinators") or [{**answer, "key": asked.get("key")}]:
             key, address = f"{kind} {clipped(field_text(one.get('key')))}", clipped(address_text(one))
@@ -150,7 +145,7 @@ class ErrorCodes(CountingObserver):
                 self._coordinators[key] = address
 
     def _former(self, case: Case) -> list[str]:
-        """Who coordinates what a case is about, as far as it is known by now."""
+        """The coordinators of the groups and transactional ids of a case, as far as they are known."""
         names = [f"group {name}" for name in case.noted("groups")]
         names += [f"transactional id {name}" for name in case.noted("transactions")]
         return [
@@ -173,10 +168,10 @@ class ErrorCodes(CountingObserver):
         if principal:
             case.note("principals", [str(principal)])
         if name == "INVALID_TIMESTAMP":
-            case.note("skews", _skews((request.body if request is not None else None) or {}, ns))
+            case.note("skews", _skews(request_body(exchange), ns))
         if name in _REFUSED:
             setting, field = _REFUSED[name]
-            value = ((request.body if request is not None else None) or {}).get(field)
+            value = request_body(exchange).get(field)
             case.note("values", [f"{setting}={value}"] if isinstance(value, int) else [])
         if name == "COORDINATOR_NOT_AVAILABLE" and exchange.api_key == FIND_COORDINATOR and case.count == 1:
             case.note("former", self._former(case))
@@ -207,7 +202,7 @@ class ErrorCodes(CountingObserver):
 
 
 def _denied(name: str, case: Case) -> list[str]:
-    """What somebody has no right to: topics, groups, transactional ids."""
+    """The resources that somebody has no right to."""
     return [
         *(f"topic {topic}" for topic in case.noted("topics")),
         *(f"group {group}" for group in case.noted("groups") if name.startswith("GROUP")),
@@ -245,7 +240,6 @@ class DeniedReplication(Cause):
     explains = ("answered_with_error",)
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """All followers together."""
         followers = [one for one in observed.of("answered_with_error") if _is_denied_follower(one)]
         if not followers:
             return
@@ -323,7 +317,7 @@ def answered_with_error(one: Observation, observed: Observed, context: Context) 
 
 
 def _missing(one: Observation, observed: Observed) -> list[Observation]:
-    """Who asks again and again for topics that could not be made because of this error."""
+    """Clients that keep asking for topics which were not created because of this error."""
     topics = scope_of("topic", one.noted("topics") if "CreateTopics" in one.noted("apis") else [])
     missing = observed.about(topics, "topic_missing")
     return missing if sum(each.count for each in missing) > FEW else []
@@ -339,7 +333,7 @@ def _meaning(one: Observation) -> Meaning:
 
 
 def _severity(one: Observation, meaning: Meaning) -> str:
-    """That of the code, less where it passes or is told to an administrator, more where a coordinator never comes."""
+    """The severity of the code; less for what passes and for administrators, more for a coordinator never found."""
     numbers, severity, searched_ns = one.numbers, meaning.severity, one.numbers["searched_ns"]
     if searched_ns is not None:
         in_vain = not numbers["found"] and one.count >= IN_VAIN and searched_ns >= IN_VAIN_NS
@@ -353,7 +347,7 @@ def _severity(one: Observation, meaning: Meaning) -> str:
 
 
 def _title(name: str, meaning: Meaning, one: Observation) -> str:
-    """What a code means, with the user and resource of a denial, what was refused, or the API alone."""
+    """The meaning of a code, with the user and resource of a denial, or the API where it has no meaning."""
     apis = listed(one.noted("apis"))
     if name.endswith(DENIED):
         users, what = listed(one.noted("principals")), one.numbers["denied"]

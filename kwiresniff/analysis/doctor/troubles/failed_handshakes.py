@@ -1,8 +1,7 @@
-"""TLS that is not established: spoken to a plaintext port or missing on a TLS port, certificates not trusted, other
-refusals.
+"""TLS handshakes that fail: TLS on a plaintext port, certificates that are not trusted, other alerts.
 
-Sources: RFC 8446, section 6.2 (alerts). A plaintext listener takes a hello for a request of a length that it refuses,
-and closes; a TLS listener answers a request with an alert.
+Source: RFC 8446, section 6.2 (alerts). A plaintext listener takes a hello for a request whose length it refuses, and
+closes the connection.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation, told
+from kwiresniff.analysis.doctor.cause import Cause, Explanation, symptoms, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case
 from kwiresniff.analysis.doctor.observation import Observation, Observed, observation_of
@@ -19,29 +18,27 @@ from kwiresniff.analysis.doctor.observer import CountingObserver
 from kwiresniff.analysis.doctor.wording import times
 from kwiresniff.base.flows import host_of
 from kwiresniff.model import Connection, Problem
-from kwiresniff.results.findings import scope_of
 
-#: Alerts by which a peer says that it does not take the other's certificate.
+#: Alerts that refuse the other's certificate.
 _CERTIFICATE_ALERTS = frozenset({
     "bad_certificate", "unsupported_certificate", "certificate_revoked", "certificate_expired", "certificate_unknown",
     "unknown_ca", "certificate_required", "access_denied",
 })  # fmt: skip
-#: An alert of TLS 1.3 that cannot be read. A client sends one before its Finished when it does not like what the server
-#: has shown, a server after it when it does not like the client's: each time that is a certificate.
+#: An alert of TLS 1.3, which cannot be read: before its Finished a client refuses the server's certificate by it, a
+#: server after that the client's.
 ENCRYPTED: Final = "encrypted"
-#: No alert at all: clients of some languages just close when they do not like what the server has shown. One that is
-#: ended by somebody does so as well, but not time and again.
+#: No alert: some clients just close when they refuse the certificate; a client that is stopped does so as well, once.
 SILENT: Final = "no alert"
-#: So often a client closes without an alert before that is more than somebody who ended it.
+#: Handshakes closed without an alert from which on it is a refusal.
 OFTEN: Final = 2
 
 
 class FailedHandshakes(CountingObserver):
-    """``hello_refused``: a broker closed at the hello; ``broker_not_trusted``, ``client_not_trusted``: one did not take
-    the other's certificate; ``handshake_refused``: another alert; ``alert_alone``: one from a broker of which the
+    """``hello_refused``: a broker closed at the hello; ``broker_not_trusted``, ``client_not_trusted``: one refused the
+    other's certificate; ``handshake_refused``: another alert; ``alert_alone``: an alert of a broker of which the
     capture has nothing else.
 
-    Numbers: ``alert``, ``sender``, ``broker``, ``path`` (the client's host and the broker), and whether the broker
+    Numbers: ``alert``, ``sender``, ``broker``, ``path`` (client's host and broker), and whether the broker
     ``speaks_plaintext``. Notes: ``hosts``, ``brokers``, ``server names``, ``not after``, ``server_certificate_names``,
     ``client_certificate_names``.
     """
@@ -53,7 +50,6 @@ class FailedHandshakes(CountingObserver):
         self._plaintext_brokers: set[str] = set()
 
     def connection(self, connection: Connection) -> None:
-        """A TLS connection whose handshake came to nothing."""
         tls = connection.tls
         if tls is None or connection.protocol != "tls":
             return
@@ -84,14 +80,12 @@ class FailedHandshakes(CountingObserver):
             case.note(who, [str(name) for name in tls.get(who) or ()])
 
     def problem(self, problem: Problem) -> None:
-        """A server that met a hello with silence, and speaks Kafka."""
         details = problem.details or {}
         room = len(self._plaintext_brokers) < MAX_SUBJECTS
         if problem.code == "tls_not_answered" and details.get("speaks_kafka") and room:
             self._plaintext_brokers.add(str(details.get("server") or ""))
 
     def observations(self) -> Iterator[Observation]:
-        """By the client's host and broker, and by how it failed."""
         for path, how, case in self.cases:
             kind, alert, sender = [*how.split("\0"), "", ""][:3]
             broker = next(iter(case.noted("brokers")), "")
@@ -126,7 +120,6 @@ class FailedHandshake(Cause):
     explains = ("hello_refused", "broker_not_trusted", "client_not_trusted", "handshake_refused", "alert_alone")
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By the client's host and broker, and by how it failed."""
         for one in observed.of(*self.explains):
             broker, alert = one.numbers["broker"], one.numbers["alert"]
             name, count = self.context.cluster.broker_text(broker), times(one.count)
@@ -147,9 +140,8 @@ class FailedHandshake(Cause):
                 whose = f" ({', '.join(names)})" if names else ""
                 title = f"its certificate{whose} is not taken by {name}: {alert}, {count}"
                 if alert == ENCRYPTED:
-                    title = (
-                        f"{name} ends the handshake once the client has done its part, by an encrypted alert, {count}"
-                    )
+                    title = f"{name} ends the handshake once the client has done its part, by an encrypted alert"
+                    title += f", {count}"
             else:
                 code, sender, remedy = "tls_refused", one.numbers["sender"], _COMPARE
                 numbers |= {"alert": alert, "sender": sender}
@@ -168,12 +160,12 @@ class FailedHandshake(Cause):
                 subject=one.numbers["path"],
                 severity="info" if alert == SILENT and one.count < OFTEN else "error",
                 numbers=numbers,
-                explains={"connection_churn": scope_of("broker", [broker])},
+                explains=symptoms("broker", [broker], "connection_churn"),
             )
 
 
 def _refused_broker(one: Observation, name: str) -> tuple[str, str]:
-    """What is said of a client that does not take the certificate of a broker, and the remedy."""
+    """The title and the remedy where a client refuses the certificate of a broker."""
     names, alert, broker = one.noted("server_certificate_names"), one.numbers["alert"], one.numbers["broker"]
     certificate = f"the certificate of {name}" + (f" ({', '.join(names)})" if names else "")
     refuses = f"it refuses the handshake with {alert}"
@@ -195,13 +187,13 @@ def _refused_broker(one: Observation, name: str) -> tuple[str, str]:
 
 
 def _expired(one: Observation) -> str:
-    """The day on which the broker's certificate expired, if that was before the handshake; else an empty text."""
+    """The day on which the broker's certificate expired, empty where that was not before the handshake."""
     handshake = f"{datetime.fromtimestamp(one.first_ns // 1_000_000_000, UTC):%Y-%m-%dT%H:%M:%S}Z"
     return next((until[:10] for until in one.noted("not after") if until < handshake), "")
 
 
 def _other_host(one: Observation, names: list[str]) -> str:
-    """What the client dials, by the name that it asks for or the address, where the certificate has other names."""
+    """The name or address that the client dials where the certificate has others, else an empty text."""
     dialled = one.noted("server names") or [host_of(one.numbers["broker"])]
     own = {name.lower() for name in names}
     for host in dialled:

@@ -1,7 +1,6 @@
-"""Producers that are fenced: which transactional id, who had it, and who took it (KIP-98, KIP-360).
+"""Producers that are fenced: the transactional id, who had it, and who took it (KIP-98, KIP-360).
 
-Whoever calls InitProducerId for a transactional id gets the next producer epoch; the holder before is refused from then
-on.
+InitProducerId for a transactional id gives the next producer epoch; the holder before is refused from then on.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
+from kwiresniff.analysis.doctor.bodies import request_body, response_body
 from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.error_places import error_places
@@ -39,8 +39,8 @@ class FencedProducers(CountingObserver):
     """``producer_fenced``: a producer was refused because its epoch is over, by its transactional id.
 
     Notes: ``errors``, ``apis``, ``producers`` (ids and epochs), ``topics``, ``concerns``, ``messages``. Numbers:
-    ``by``, the client that took the id, with its ``producer_id``, its ``epoch`` and when (``taken_ns``), or None;
-    ``overdue``, what there is to say of a transaction that its coordinator aborted.
+    ``by``, the client that took the id, with its ``producer_id``, ``epoch`` and when (``taken_ns``), or None;
+    ``overdue``, a sentence on a transaction that its coordinator aborted.
     """
 
     kinds = ("producer_fenced",)
@@ -54,9 +54,7 @@ class FencedProducers(CountingObserver):
         self._ids: dict[int, str] = {}
 
     def exchange(self, exchange: Exchange) -> None:
-        """Somebody takes a transactional id."""
-        request = exchange.request.body if exchange.request is not None else None
-        answer = exchange.response.body if exchange.response is not None else None
+        request, answer = request_body(exchange), response_body(exchange)
         if not request or not answer or exchange.errors or not request.get("transactional_id"):
             return
         name = clipped(field_text(request["transactional_id"]))
@@ -70,11 +68,10 @@ class FencedProducers(CountingObserver):
             self._ids[producer_id] = name
 
     def failure(self, exchange: Exchange) -> None:
-        """A producer whose epoch is over."""
         places = error_places(exchange, self.context, FENCED_CODES)
         if not places:
             return
-        body = (exchange.request.body if exchange.request is not None else None) or {}
+        body = request_body(exchange)
         producer_id, epoch = producer_of(body)
         name = clipped(field_text(body.get("transactional_id"))) or self._ids.get(producer_id, "")
         case = self.cases.case(client_of(exchange), name)
@@ -85,7 +82,6 @@ class FencedProducers(CountingObserver):
             place.note(case)
 
     def observations(self) -> Iterator[Observation]:
-        """By the fenced client and the transactional id, with whoever took it."""
         for client, name, case in self.cases:
             taker = self._taker(client, name, case)
             by: dict[str, Any] = {"by": None}
@@ -96,7 +92,7 @@ class FencedProducers(CountingObserver):
             yield self.observed(client, name, case, **by, taken_ns=taken_ns, overdue=overdue)
 
     def _taker(self, client: str, name: str, case: Case) -> _Holder | None:
-        """The newest holder with an epoch above the one that was fenced, who took the id before it was refused."""
+        """The newest holder with a later epoch that took the id before the refusal."""
         own = [int(one.rpartition(" ")[2]) for one in case.noted("producers")]
         holders = [holder for holder in self._holders.get(name, ()) if holder.ns <= case.last_ns]
         for holder in reversed(holders):

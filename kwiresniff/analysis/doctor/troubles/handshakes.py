@@ -1,18 +1,15 @@
-"""TLS and plaintext mixed up, and connections that end soon after their TLS handshake.
-
-A TLS listener answers a request in plaintext with an alert (RFC 8446, section 6.2).
-"""
+"""Plaintext on TLS listeners, which answer it with an alert (RFC 8446, section 6.2), and short TLS connections."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Final
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation, cause, told
+from kwiresniff.analysis.doctor.cause import Cause, Explanation, cause, symptoms, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import Ending
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, client_text
-from kwiresniff.analysis.doctor.observation import Observation, Observed
+from kwiresniff.analysis.doctor.observation import Observation, Observed, grouped
 from kwiresniff.analysis.doctor.observer import CountingObserver
 from kwiresniff.analysis.doctor.troubles.failed_handshakes import note_ends, path_of
 from kwiresniff.analysis.doctor.troubles.opened_connections import CONNECTIONS_PER_MINUTE, ENOUGH_CONNECTIONS
@@ -21,11 +18,11 @@ from kwiresniff.base.flows import host_of
 from kwiresniff.model import Connection, Problem
 from kwiresniff.results.findings import scope_of
 
-#: A connection that ends so soon, after so little, did not come to work, or was done at once. Which end closes first
-#: tells nothing: a broker answers the close_notify of a client that leaves in order by closing, too.
+#: A connection that ends so soon, after so few bytes, did no work, or was done at once. Which end closes first shows
+#: nothing: a broker answers close_notify by closing.
 SOON_NS = 5_000_000_000
 SOON_BYTES = 10_000
-#: So many connections that end soon after their handshake are no chance.
+#: Connections that end soon after their handshake from which on it is no coincidence.
 SOON_OFTEN: Final = 3
 
 
@@ -43,7 +40,6 @@ class PlaintextClients(CountingObserver):
         self._answers = context.tally()
 
     def ending(self, ending: Ending) -> None:
-        """A client that speaks plaintext is answered with an alert."""
         if ending.reason == "TLS wanted":
             connection = ending.connection
             case = self.cases.case(client_text(connection.client_id, connection.client), connection.broker)
@@ -51,7 +47,6 @@ class PlaintextClients(CountingObserver):
             case.note("requests", [f"{ending.first.api} v{ending.first.version}"])
 
     def problem(self, problem: Problem) -> None:
-        """What servers answered to plaintext with TLS, over all their connections."""
         details = problem.details or {}
         if problem.code == "not_kafka_answer" and details.get("protocol") == "tls":
             server = str(details.get("server") or "")
@@ -60,7 +55,7 @@ class PlaintextClients(CountingObserver):
             case.count += max(int(details.get("connections") or 1) - 1, 0)
 
     def observations(self) -> Iterator[Observation]:
-        """By client and broker; a server's answer where none of its clients is observed."""
+        """By client and broker, or by host where the capture has only a server's answer."""
         found_at = {broker for _, broker, _ in self.cases}
         for client, broker, case in [*self.cases, *(one for one in self._answers if one[1] not in found_at)]:
             yield self.observed(client, broker, case)
@@ -81,8 +76,8 @@ class ShortConnections(CountingObserver):
         self._lasting: set[str] = set()
 
     def connection(self, connection: Connection) -> None:
-        """Whether a connection with nothing to be read of it lasted, or was closed soon after its handshake: one that
-        is idle a broker closes later, and on one that works there is more to be said."""
+        """Counts a TLS connection that is not decrypted and ended soon after its handshake, or notes that it
+        lasted."""
         tls = connection.tls or {}
         if connection.protocol != "tls" or tls.get("decrypted") or tls.get("version") is None or tls.get("alert"):
             return
@@ -108,7 +103,7 @@ class ShortConnections(CountingObserver):
 def plaintext_to_tls(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`plaintext_to_tls` (error): a plaintext client on a TLS port, answered with an alert."""
     broker = one.name("broker")
-    symptoms = ("unanswered", "metadata_storm", "closed_by_broker")
+    follows = ("unanswered", "metadata_storm", "closed_by_broker")
     return told(
         one,
         f"speaks plaintext to {context.cluster.broker_text(broker)}, which wants TLS: each request is "
@@ -116,10 +111,7 @@ def plaintext_to_tls(one: Observation, observed: Observed, context: Context) -> 
         "Set security.protocol of the client to SSL (or SASL_SSL), or use the port of a plaintext listener.",
         severity="error",
         numbers={"broker": broker, "requests": one.noted("requests")},
-        explains={
-            **dict.fromkeys(symptoms, scope_of("client", one.named("client"))),
-            "connection_churn": scope_of("broker", [broker]),
-        },
+        explains=symptoms("client", one.named("client"), *follows) | symptoms("broker", [broker], "connection_churn"),
     )
 
 
@@ -135,12 +127,10 @@ class ClosedAfterHandshake(Cause):
     explains = ("closed_after_handshake",)
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By client's host where it closes those to several brokers itself, else by host and broker."""
+        """By the client's host where it closes those to several brokers itself, else by host and broker."""
         short = [one for one in observed.of("closed_after_handshake") if one.count >= SOON_OFTEN]
-        by_host: dict[str, list[Observation]] = {}
-        for one in short:
-            if one.numbers["by_client"] == one.count:
-                by_host.setdefault(listed(one.noted("hosts")), []).append(one)
+        closed = [one for one in short if one.numbers["by_client"] == one.count]
+        by_host = grouped(closed, lambda one: listed(one.noted("hosts")))
         for host, paths in by_host.items():
             if len(paths) > 1:
                 short = [one for one in short if one not in paths]
@@ -165,7 +155,7 @@ class ClosedAfterHandshake(Cause):
             severity="warning" if per_minute > CONNECTIONS_PER_MINUTE and count >= ENOUGH_CONNECTIONS else "info",
             numbers={"brokers": brokers, "connections": count, "per_minute": round(per_minute)},
             scope=scope_of("host", [host]),
-            explains={"connection_churn": scope_of("broker", brokers)},
+            explains=symptoms("broker", brokers, "connection_churn"),
         )
 
     def _by_broker(self, one: Observation) -> Explanation:

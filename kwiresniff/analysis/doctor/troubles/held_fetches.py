@@ -1,13 +1,13 @@
 """Fetches that brokers hold although there are records, because ``fetch.min.bytes`` is not reached.
 
-Late is what a record waited in a held fetch: from its own timestamp, or the request if that is later, to the answer.
+A record is late by its time in a held fetch: from its timestamp, or the request if that is later, to the answer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Final
 
 from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
@@ -24,17 +24,17 @@ from kwiresniff.base.field_values import field_number
 from kwiresniff.base.time_units import MILLISECOND_NS
 from kwiresniff.model import Body, Exchange
 
-#: A wait that is looked into; twice what clients ask for by default (``fetch.max.wait.ms`` is 500 ms).
+#: A wait twice as long as clients ask for by default (``fetch.max.wait.ms``).
 LONG_NS: Final = 1_000_000_000
-#: What clients ask for by default (``fetch.min.bytes``): any record ends the wait.
+#: The default of ``fetch.min.bytes``: any record ends the wait.
 ANY_BYTES = 1
-#: Held fetches of a client whose records are looked at, for each of which the body is decoded.
+#: Held fetches of a client whose records are looked at; the body of each is decoded.
 MAX_FETCHES = 200
 
 
 @dataclass(slots=True, eq=False)
 class _Held:
-    """The held fetches of a client: what it asks for, what it got, and how late that was."""
+    """The held fetches of a client: its settings, what it got, and how late."""
 
     case: Case
     min_bytes: int = 0
@@ -52,15 +52,14 @@ class HeldFetches(Observer):
     ``mean_late_ns`` and ``longest_late_ns`` of their records.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("held_fetches",)
-    apis: ClassVar[frozenset[int] | None] = frozenset({FETCH})
+    kinds = ("held_fetches",)
+    apis = frozenset({FETCH})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._clients: Subjects[str, _Held] = context.subjects(lambda: _Held(context.case()), 8)
 
     def exchange(self, exchange: Exchange) -> None:
-        """Looks into a fetch that waited for a second or more."""
         request, response = exchange.request, exchange.response
         if request is None or response is None or exchange.waiting != "long poll" or exchange.errors:
             return
@@ -89,27 +88,23 @@ class HeldFetches(Observer):
             if not known.records:
                 continue
             mean_ns = known.late_ns // known.records
-            yield observation_of(
-                "held_fetches",
-                known.case,
-                {f"client:{client}"},
-                {
-                    "min_bytes": known.min_bytes,
-                    "max_wait_ms": known.max_wait_ms,
-                    "fetches": known.case.count,
-                    "records": known.records,
-                    "mean_late_ns": mean_ns,
-                    "longest_late_ns": known.longest_ns,
-                    "largest_bytes": known.largest_bytes,
-                },
-                Harm(requests_late=known.case.count, late_ns=mean_ns * known.case.count),
-            )
+            numbers = {
+                "min_bytes": known.min_bytes,
+                "max_wait_ms": known.max_wait_ms,
+                "fetches": known.case.count,
+                "records": known.records,
+                "mean_late_ns": mean_ns,
+                "longest_late_ns": known.longest_ns,
+                "largest_bytes": known.largest_bytes,
+            }
+            harm = Harm(requests_late=known.case.count, late_ns=mean_ns * known.case.count)
+            yield observation_of("held_fetches", known.case, {f"client:{client}"}, numbers, harm)
 
 
 def _late(body: Body, asked_ns: int, answered_ns: int) -> tuple[int, int, int]:
-    """The records of a Fetch response that have timestamps, and how long they waited for it: in all, and at most.
+    """The records of a Fetch response with timestamps, and how long they waited for it: the sum and the maximum.
 
-    Of a batch the first record has its base timestamp and the last its greatest; those between are taken as even.
+    The first record of a batch has its base timestamp, the last its greatest; those between are taken as even.
     """
     records = late_ns = longest_ns = 0
     for topic in structs(body, TOPIC_ARRAYS):

@@ -1,30 +1,37 @@
-"""Hot partitions: one that gets most of what a topic with several partitions is sent."""
+"""Partitions that get most of what is sent to a topic with several."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
+from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, clipped
-from kwiresniff.analysis.doctor.observation import Observation, observation_of
+from kwiresniff.analysis.doctor.observation import Observation, Observed, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
+from kwiresniff.analysis.doctor.wording import listed
 from kwiresniff.analysis.topic_parts import message_parts, parts_of
 from kwiresniff.base.api_keys import PRODUCE
 from kwiresniff.model import Exchange
 
-#: Partitions that a topic must have, and requests that must have been looked at, before a share says anything.
+#: Partitions of a topic, and requests, below which a share says nothing.
 ENOUGH_PARTITIONS = 3
 ENOUGH_REQUESTS = 60
-#: A producer without keys stays with a partition until a batch is full; only over such a time that evens out. One that
-#: writes to several partitions at once, or goes from one to another, so often, has keys.
+#: A producer without keys stays with a partition until a batch is full, which evens out over this time. One that writes
+#: to several partitions at once, or in turn, so often has keys.
 LASTING_NS = 10_000_000_000
 MIXED = 20
 #: Partitions counted apart.
 MAX_PARTITIONS = 1_000
-#: Partitions of a topic, each with the bytes that it is sent.
+#: Partitions of a topic in a request, with their bytes.
 _Sizes: TypeAlias = list[tuple[int, int]]
+
+
+#: A hot partition gets this part of a topic's bytes, and so many times its fair share.
+HOT_SHARE: Final = 0.5
+HOT_TIMES: Final = 3.0
 
 
 class _Topic:
@@ -38,7 +45,7 @@ class _Topic:
         self.mixed = 0
 
     def mix(self, connection: int, sizes: _Sizes) -> None:
-        """Whether a producer has written to more than the one partition it wrote to before."""
+        """Counts a request of a producer that writes to more than the one partition that it wrote to before."""
         one = sizes[0][0] if len(sizes) == 1 else -1
         if one < 0 or self.written.get(connection, one) != one:
             self.mixed += 1
@@ -47,7 +54,7 @@ class _Topic:
 
 
 class PartitionShares(Observer):
-    """``partition_share``: the partition that gets most of the bytes that a topic is sent, of topics with several.
+    """``partition_share``: the partition that gets most of the bytes sent to a topic with several.
 
     Numbers: ``topic``, ``partition``, ``share``, ``partitions``, ``clients``, ``sampled_bytes``.
     """
@@ -60,7 +67,6 @@ class PartitionShares(Observer):
         self._topics: Subjects[str, _Topic] = context.subjects(lambda: _Topic(context.case()), 10)
 
     def exchange(self, exchange: Exchange) -> None:
-        """Counts the bytes of a Produce request."""
         request = exchange.request
         if request is None:
             return
@@ -87,7 +93,6 @@ class PartitionShares(Observer):
                     sums[partition] = size
 
     def observations(self) -> Iterator[Observation]:
-        """By topic, where enough of it was seen."""
         visible = self._visible()
         for topic, known in self._topics.items():
             count, case = len(visible.get(topic, set()) | known.sizes.keys()), known.case
@@ -98,24 +103,38 @@ class PartitionShares(Observer):
             if count < ENOUGH_PARTITIONS or not (enough and lasting and whole):
                 continue
             index, most = max(known.sizes.items(), key=lambda one: one[1])
-            yield observation_of(
-                "partition_share",
-                case,
-                {f"topic:{topic}"},
-                {
-                    "topic": topic,
-                    "partition": f"{topic}-{index}",
-                    "share": most / whole,
-                    "partitions": count,
-                    "clients": list(known.clients),
-                    "sampled_bytes": whole,
-                },
-            )
+            numbers = {
+                "topic": topic,
+                "partition": f"{topic}-{index}",
+                "share": most / whole,
+                "partitions": count,
+                "clients": list(known.clients),
+                "sampled_bytes": whole,
+            }
+            yield observation_of("partition_share", case, {f"topic:{topic}"}, numbers)
 
     def _visible(self) -> dict[str, set[int]]:
-        """By topic the partitions whose leaders' answers are in the capture: of the others nothing is known."""
+        """By topic the partitions whose leaders' answers are in the capture."""
         cluster, visible = self.context.cluster, dict[str, set[int]]()
         for cluster_id, topic, index, known in self.context.replicas:
             if cluster.address(cluster_id, known.leader) in cluster.last_answer_ns:
                 visible.setdefault(topic, set()).add(index)
         return visible
+
+
+@cause("hot_partition", explains=("partition_share",))
+def hot_partition(one: Observation, observed: Observed, context: Context) -> Explanation | None:
+    """`hot_partition` (warning): half of what a topic is sent goes to one partition, three times its share and more."""
+    numbers, share = one.numbers, one.numbers["share"]
+    if share < HOT_SHARE or share * numbers["partitions"] < HOT_TIMES:
+        return None
+    return told(
+        one,
+        f"gets {share:.0%} of what is produced to {numbers['partitions']} partitions of {numbers['topic']} by "
+        f"{listed(numbers['clients'])}",
+        "Its leader carries most of the load of the topic: look at the keys of the records (one that most have, a "
+        "null or constant key, a partitioner of one's own).",
+        subject=numbers["partition"],
+        severity="warning",
+        numbers={name: value for name, value in numbers.items() if name != "topic"} | {"share": round(share, 3)},
+    )

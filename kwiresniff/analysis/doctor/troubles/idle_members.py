@@ -1,12 +1,12 @@
-"""Members of a group that are assigned no partition while others are: more members than partitions."""
+"""Members of a group without partitions, while others have some: more members than partitions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from kwiresniff.analysis.doctor.assignments import assignment_in, partitions_of
+from kwiresniff.analysis.doctor.bodies import group_of, is_answered, request_body, response_body
 from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import client_of, clipped
@@ -25,7 +25,7 @@ MAX_MEMBERS = 10_000
 
 @dataclass(slots=True, eq=False)
 class _Member:
-    """A member: how many partitions it was assigned last, and when; how long it had none."""
+    """A member: how many partitions it was assigned last, when, and how long it had none."""
 
     client: str
     partitions: int = 0
@@ -41,8 +41,8 @@ class IdleMembers(Observer):
     Numbers: ``idle``, ``members``, ``partitions`` and ``longest_ns``.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("idle_members",)
-    apis: ClassVar[frozenset[int] | None] = frozenset({JOIN_GROUP, SYNC_GROUP, HEARTBEAT, CONSUMER_GROUP_HEARTBEAT})
+    kinds = ("idle_members",)
+    apis = frozenset({JOIN_GROUP, SYNC_GROUP, HEARTBEAT, CONSUMER_GROUP_HEARTBEAT})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -50,25 +50,24 @@ class IdleMembers(Observer):
         self._count = 0
 
     def exchange(self, exchange: Exchange) -> None:
-        """What each member is assigned, and how long it stays."""
-        request = exchange.request.body if exchange.request is not None else None
-        answer = exchange.response.body if exchange.response is not None else None
-        if not request or answer is None or exchange.errors:
+        request, answer = request_body(exchange), response_body(exchange)
+        if not request or not is_answered(exchange) or exchange.errors:
             return
         packet, ns = place_of(exchange)
-        group_id = clipped(field_text(request.get("group_id")))
+        group_id = group_of(request)
         if exchange.api_key == JOIN_GROUP:
+            # The leader is told who is in the new generation.
             told = {clipped(field_text(one.get("member_id"))) for one in answer.get("members") or ()}
-            members = self._groups.get(group_id, {})
-            if told:  # the leader is told who is in the new generation
+            if told:
+                members = self._groups.get(group_id, {})
                 self._groups[group_id] = {name: one for name, one in members.items() if name in told}
             return
         assigned = assignment_in(exchange.api_key, answer)
         partitions = None if assigned is None else partitions_of(assigned)
         member_id = clipped(field_text(answer.get("member_id")) or field_text(request.get("member_id")))
         known = self._groups.get(group_id, {}).get(member_id)
-        if known is None:
-            known = self._new(group_id, member_id, client_of(exchange)) if partitions is not None else None
+        if known is None and partitions is not None:
+            known = self._new(group_id, member_id, client_of(exchange))
         if known is None:
             return
         known.seen_ns = ns
@@ -83,11 +82,9 @@ class IdleMembers(Observer):
         ):
             return None
         self._count += 1
-        found = self._groups.setdefault(group_id, {})[member_id] = _Member(client)
-        return found
+        return self._groups.setdefault(group_id, {}).setdefault(member_id, _Member(client))
 
     def observations(self) -> Iterator[Observation]:
-        """By group: the members that had nothing for the longest time."""
         for group_id, members in self._groups.items():
             idle = [one for one in members.values() if one.idle_ns and not one.partitions]
             busy = [one for one in members.values() if one.partitions]
@@ -96,20 +93,15 @@ class IdleMembers(Observer):
             case = self.context.case()
             for one in idle:
                 case.add(one.packet, one.since_ns or one.seen_ns, one.idle_ns, until_ns=one.seen_ns)
-            partitions = sum(one.partitions for one in busy)
-            clients = sorted({one.client for one in idle})
-            yield observation_of(
-                "idle_members",
-                case,
-                {f"group:{group_id}", *(f"client:{one}" for one in clients)},
-                {
-                    "group": group_id,
-                    "idle": len(idle),
-                    "members": len(idle) + len(busy),
-                    "partitions": partitions,
-                    "longest_ns": case.most,
-                },
-            )
+            numbers = {
+                "group": group_id,
+                "idle": len(idle),
+                "members": len(idle) + len(busy),
+                "partitions": sum(one.partitions for one in busy),
+                "longest_ns": case.most,
+            }
+            about = {f"group:{group_id}", *(f"client:{one.client}" for one in idle)}
+            yield observation_of("idle_members", case, about, numbers)
 
 
 @cause("idle_members", explains=("idle_members",))

@@ -1,20 +1,20 @@
-"""Consumers that fall behind: what they have not read of their partitions grows for as long as the capture looks.
+"""Consumers whose lag grows for as long as the capture lasts.
 
-Sources: the high watermark in Fetch answers, less the offset that the group has committed, else less the offset behind
-the last batch that was fetched. A group that commits now and then has a lag of what was written since its last commit:
-what it commits counts where it has done so of late, or has not for much longer than ever before; else what it fetches.
+Sources: the high watermark in Fetch answers, less the committed offset, else less the offset behind the last batch that
+was fetched. The committed offset counts where it was committed recently, or not for much longer than ever before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
+from kwiresniff.analysis.doctor.bodies import group_of, request_body
 from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.commits import Committed, PartitionOfClient
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import client_of, clipped
+from kwiresniff.analysis.doctor.evidence import client_of
 from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
@@ -22,30 +22,29 @@ from kwiresniff.analysis.doctor.troubles.small_fetches import SingleRecords
 from kwiresniff.analysis.doctor.wording import duration
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import FETCH, OFFSET_COMMIT
-from kwiresniff.base.field_values import field_text
 from kwiresniff.digest import PartitionDigest
 from kwiresniff.model import Exchange
 
-#: Of the fetches of a connection no more than one in so long is looked into: a busy consumer costs little.
+#: The time between two fetches of a connection that are looked at.
 EVERY_NS = 500_000_000
-#: A lag that grows for less, or to less, may be a burst that is read a moment later.
+#: A lag that grows for less, or to less, may be a burst.
 LASTING_NS = 10_000_000_000
 MANY_RECORDS = 100
-#: A group that has not committed for so many times as long as ever between two commits does not get on.
+#: A group that has not committed for so many times its longest interval is stuck.
 OVERDUE = 3
-#: Two looks alone may be at the foot and at the top of a burst.
+#: Fewer looks may be the foot and the top of a burst.
 ENOUGH_LOOKS = 5
-#: Looks that are kept of a partition; when they are as many, every second one goes.
+#: Looks kept of a partition; of more, every second one goes.
 MAX_LOOKS = 24
 #: Partitions and connections that are remembered.
 MAX_READ = 5_000
 MAX_CONNECTIONS = 5_000
-#: Partitions listed one by one.
+#: Partitions with their lag in a finding.
 MAX_LISTED = 6
 
 
 class Look(NamedTuple):
-    """A partition at one time: the end of its log, and how far the consumer has come."""
+    """The end of a partition's log, and the consumer's position, at one time."""
 
     packet: int
     ns: int
@@ -59,7 +58,7 @@ class Look(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class _Reader:
-    """What was seen of a consumer's partition: by what it fetches, and by what its group has committed."""
+    """The looks at a consumer's partition, by what it fetches and by what its group has committed."""
 
     by_fetch: list[Look] = field(default_factory=list)
     by_commit: list[Look] = field(default_factory=list)
@@ -74,7 +73,7 @@ class _Reader:
             self.seen_ns = committed.ns
 
     def looks(self) -> list[Look]:
-        """The looks that tell how far it has come."""
+        """The looks that show the position."""
         if not self.by_commit or self.committed is None:
             return self.by_fetch
         begin, end = self.by_commit[0].ns, self.by_commit[-1].ns
@@ -86,17 +85,17 @@ class _Reader:
 
 
 class Lags(Observer):
-    """``lag_grows``: for 10 s and more what a consumer has not read was more all through the last third of the time
-    than ever in the first, and is 100 records or more at the end; ``single_records``: a consumer is given one record,
-    or one batch, at a time, though the log has more.
+    """``lag_grows``: for 10 s or more a consumer's lag was greater all through the last third of the time than ever in
+    the first, and is 100 records or more at the end; ``single_records``: a consumer is given one record, or one batch,
+    at a time, though the log has more.
 
-    Numbers of the first: ``lag_before``, ``lag``, ``written_per_second``, ``read_per_second``, ``by`` (what it commits
-    or fetches), ``group``, ``topic``, ``partitions``; of the second: ``topic``, ``max_bytes`` and
+    Numbers of the first: ``lag_before``, ``lag``, ``written_per_second``, ``read_per_second``, ``by`` (commits or
+    fetches), ``group``, ``topic``, ``partitions``; of the second: ``topic``, ``max_bytes`` and
     ``partition_max_bytes`` as it asks (0 where that is not known).
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("lag_grows", "single_records")
-    apis: ClassVar[frozenset[int] | None] = frozenset({FETCH, OFFSET_COMMIT})
+    kinds = ("lag_grows", "single_records")
+    apis = frozenset({FETCH, OFFSET_COMMIT})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -106,7 +105,6 @@ class Lags(Observer):
         self._small = SingleRecords(context)
 
     def exchange(self, exchange: Exchange) -> None:
-        """Looks at what a consumer has fetched, or committed."""
         if exchange.api_key == OFFSET_COMMIT:
             self._commit(exchange)
             return
@@ -137,16 +135,14 @@ class Lags(Observer):
         reader.look(packet, ns, part)
 
     def _commit(self, exchange: Exchange) -> None:
-        """Notes the group that a client commits for; how far that has come, ``Rereads`` notes."""
-        request = exchange.request.body if exchange.request is not None else None
+        """Notes the group that a client commits for; ``Rereads`` notes the offsets."""
+        request = request_body(exchange)
         if not request or exchange.errors:
             return
         client = client_of(exchange)
-        group = clipped(field_text(request.get("group_id")))
+        group = group_of(request)
         if client in self._groups or (self.context.has_room(self._groups, MAX_CONNECTIONS, client, group)):
             self._groups[client] = group
-
-    # -- what is said -------------------------------------------------------------------------------------------
 
     def observations(self) -> Iterator[Observation]:
         behind: dict[tuple[str, str], dict[int, list[Look]]] = {}
@@ -199,7 +195,7 @@ def _add(looks: list[Look], look: Look) -> None:
 
 
 def grows(looks: list[Look]) -> bool:
-    """Whether a lag was greater all through the last third of the time than it ever was in the first."""
+    """Whether a lag was greater all through the last third of the time than ever in the first."""
     if len(looks) < ENOUGH_LOOKS:
         return False
     begin, end = looks[0].ns, looks[-1].ns

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-from kwiresniff.analysis.doctor.cause import ERROR, Explanation, cause, told
+from kwiresniff.analysis.doctor.cause import ERROR, Explanation, cause, symptoms, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.troubles.leaders import NOTICED_NS
 from kwiresniff.analysis.doctor.wording import duration, listed, span
 from kwiresniff.results.findings import scope_of
 
-#: How often a client may be sent away before it is more than what happens when a leader moves.
+#: Refusals of a client that follow from a leader's move.
 FEW: Final = 3
 
 
@@ -33,7 +33,7 @@ def leader_change(one: Observation, observed: Observed, context: Context) -> Exp
     noticed, went, clients = longest_ns > NOTICED_NS, numbers["went"], scope_of("client", needed)
     left, topics = scope_of("left", [old] if old else []), scope_of("topic", one.named("topic"))
     brokers = [*new, old] if old else new
-    # Until a follower that is gone has left the ISR, whatever waits for replicas waits for it, at every broker.
+    # Until a follower that is gone has left the ISR, all writes with acks=all wait for it, at every broker.
     waiting = scope_of("broker", cluster.addresses(cluster_id) if went else brokers)
     before = cluster.node_text(cluster_id, numbers["from"])
     after = listed([cluster.node_text(cluster_id, node) for node in numbers["to"]])
@@ -82,7 +82,7 @@ def old_leader(one: Observation, observed: Observed, context: Context) -> Explan
         "whether it refreshes on NOT_LEADER_OR_FOLLOWER.",
         supports=(f"{one.numbers['errors']} answers said that the broker does not lead",),
         severity="warning",
-        explains={"not_leader_or_follower": scope_of("client", [one.name("client")])},
+        explains=symptoms("client", [one.name("client")], "not_leader_or_follower"),
     )
 
 
@@ -99,10 +99,7 @@ def wrong_leader(one: Observation, observed: Observed, context: Context) -> Expl
         by_client if client else f"{who} ({listed(errors)})",
         _ASKING if client else _FOLLOWING,
         subject=client or "replication",
-        numbers={
-            "error": errors[0] if errors else "",
-            "concerns": [*one.numbers["apis"], *one.numbers["concerns"]],
-        },
+        numbers={"error": errors[0] if errors else "", "concerns": [*one.numbers["apis"], *one.numbers["concerns"]]},
         severity="info" if one.count <= FEW or not client else "warning",
         rank=ERROR,
     )

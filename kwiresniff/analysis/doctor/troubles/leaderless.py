@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Final
 
-from kwiresniff.analysis.doctor.cause import Explanation, cause, told
+from kwiresniff.analysis.doctor.bodies import response_body
+from kwiresniff.analysis.doctor.cause import Explanation, cause, symptoms, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
 from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, observation_of
@@ -16,17 +17,16 @@ from kwiresniff.analysis.doctor.wording import duration, listed, span
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import METADATA
 from kwiresniff.model import Exchange
-from kwiresniff.results.findings import scope_of
 
 #: Partitions without a leader that are remembered.
 MAX_LEADERLESS: Final = 5_000
-#: A partition has no leader for a moment when its topic is new or its leader has left.
+#: A new partition, or one whose leader has just left, has no leader for less.
 LEADERLESS_NS: Final = 5_000_000_000
 #: Partitions that an observation names.
 MAX_NAMED: Final = 100
 
 _Partition = tuple[str, str, int]
-#: What clients meet at partitions without a leader.
+#: Findings of clients that follow from partitions without a leader.
 _WITHOUT_LEADER: Final = (
     "leader_not_available", "kafka_storage_error", "not_leader_or_follower", "stale_metadata",
     "coordinator_not_available", "not_coordinator", "request_timed_out", "metadata_storm",
@@ -35,7 +35,7 @@ _WITHOUT_LEADER: Final = (
 
 @dataclass(slots=True, eq=False)
 class _Leaderless:
-    """A partition that has no leader: since when, and the replicas that are offline while their brokers are there."""
+    """A partition without a leader, its replicas, and those that are offline while their brokers are present."""
 
     case: Case
     replicas: tuple[int, ...] = ()
@@ -50,8 +50,8 @@ class LeaderlessPartitions(Observer):
     replicas are offline while their brokers are there), ``lasted_ns``.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("no_leader",)
-    apis: ClassVar[frozenset[int] | None] = frozenset({METADATA})
+    kinds = ("no_leader",)
+    apis = frozenset({METADATA})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -60,8 +60,7 @@ class LeaderlessPartitions(Observer):
         )
 
     def exchange(self, exchange: Exchange) -> None:
-        """Notes which partitions have a leader."""
-        body = exchange.response.body if exchange.response is not None else None
+        body = response_body(exchange)
         if not body:
             return
         cluster, (packet, ns) = self.context.cluster.of(exchange.connection.broker), place_of(exchange)
@@ -85,26 +84,22 @@ class LeaderlessPartitions(Observer):
                     known.present = tuple(node for node in one.get("offline_replicas") or () if node in brokers)
 
     def _ends(self, key: _Partition, known: _Leaderless) -> None:
-        """Notes that a partition has a leader again; one that was without for a moment is forgotten."""
+        """Notes that a partition has a leader again; a short time without is forgotten."""
         if not known.over and known.case.last_ns - known.case.first_ns < LEADERLESS_NS:
             del self._leaderless[key]
         known.over = True
 
     def observations(self) -> Iterator[Observation]:
-        """By why they have none: partitions whose replicas are in a failed log directory, and others."""
         groups: dict[tuple[str, tuple[int, ...], bool], list[_Partition]] = {}
         for key, known in self._leaderless.items():
             if known.case.last_ns - known.case.first_ns >= LEADERLESS_NS:
                 groups.setdefault((key[0], known.present or known.replicas, bool(known.present)), []).append(key)
         for (cluster_id, nodes, failed), keys in groups.items():
-            case = self.context.case()
-            for key in keys:
-                case.merge(self._leaderless[key].case)
-                case.note("topics", [key[1]])
+            case = self.context.case(self._leaderless[key].case for key in keys)
+            case.note("topics", dict.fromkeys(topic for _, topic, _ in keys))
             lasted_ns = case.last_ns - case.first_ns
-            names = [f"{topic}-{index}" for _, topic, index in keys]
             numbers = {
-                "partitions": names[:MAX_NAMED],
+                "partitions": [f"{topic}-{index}" for _, topic, index in keys][:MAX_NAMED],
                 "nodes": list(nodes),
                 "log_directory_failed": failed,
                 "lasted_ns": lasted_ns,
@@ -144,11 +139,8 @@ def offline_partition(one: Observation, observed: Observed, context: Context) ->
             "log_directory_failed": failed,
             "clients": clients,
         },
-        explains={
-            **dict.fromkeys(_WITHOUT_LEADER, scope_of("client", clients)),
-            "leader_change": scope_of("topic", one.named("topic")),
-            "under_replicated": scope_of("topic", one.named("topic")),
-        },
+        explains=symptoms("client", clients, *_WITHOUT_LEADER)
+        | symptoms("topic", one.named("topic"), "leader_change", "under_replicated"),
     )
 
 

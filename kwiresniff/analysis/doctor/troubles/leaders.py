@@ -1,4 +1,4 @@
-"""Leaders of partitions: which moved, from which node to which, how long clients needed to follow, and who did not.
+"""Leaders of partitions that moved, how long clients needed to follow, and clients that did not.
 
 Sources: Metadata answers, and the current leader that newer brokers name beside NOT_LEADER_OR_FOLLOWER (KIP-951).
 """
@@ -6,8 +6,9 @@ Sources: Metadata answers, and the current leader that newer brokers name beside
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import Final
 
+from kwiresniff.analysis.doctor.bodies import request_body, response_body
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped, is_replica
@@ -17,48 +18,46 @@ from kwiresniff.analysis.doctor.observation import HARMLESS, Harm, Observation, 
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.troubles.quorum import LEADER_CODES
 from kwiresniff.analysis.doctor.wording import clock, duration, listed
-from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
-from kwiresniff.analysis.places import place_of
+from kwiresniff.analysis.places import place_of, request_place
 from kwiresniff.base.api_keys import ALTER_PARTITION_REASSIGNMENTS, ELECT_LEADERS, FETCH, METADATA, PRODUCE
 from kwiresniff.base.known_ids import METADATA_TOPIC
 from kwiresniff.model import Connection, Exchange
 
-#: Brokers that have ended their connections.
+#: Brokers remembered that have closed connections.
 MAX_LEFT: Final = 5_000
-#: Clients refresh their metadata within a fraction of this; who needs longer has lost time that people notice.
+#: Clients refresh their metadata in a fraction of this.
 NOTICED_NS: Final = 1_000_000_000
-#: A client that goes on asking the old leader for so long, and so often, does not learn of the new one.
+#: A client that asks the old leader for so long, and so often, does not learn of the new one.
 STALE_NS: Final = 5_000_000_000
 STALE_ERRORS: Final = 10
-#: Those who ask for leaders to move that are remembered, and how long a reassignment may take until it shows.
+#: Requests to move leaders that are remembered, and the time in which a reassignment shows.
 MAX_ORDERS: Final = 100
 ORDERED_NS: Final = 60_000_000_000
-#: A node whose connections all end so shortly before or after its partitions moved went away.
+#: A node that closed its connections so shortly before or after its partitions moved went away.
 LEFT_NS: Final = 10_000_000_000
 
 
 class LeaderMoves(Observer):
-    """`leader_moved`: the leader of partitions is another node than before, those together that left one node in one
-    time. `asked_old_leader`: a client went on asking a broker that does not lead a partition, 10 times and for 5 s.
+    """`leader_moved`: partitions have another leader than before, those that left one node in one time together.
+    `asked_old_leader`: a client went on asking a broker that does not lead a partition, 10 times and for 5 s.
     `asked_wrong_broker`: a client, or followers, asked brokers that do not lead, where no move was seen.
-    `named_leader_denies`: an address that is named as the leader's says of the same partitions that it does not lead
-    them, 10 times and for 5 s, and serves nobody meanwhile.
+    `named_leader_denies`: the address that is named as the leader's answers 10 times and for 5 s that it does not lead
+    the partitions, and serves nobody meanwhile.
 
     Numbers of the first: ``partitions``, ``from`` and ``to`` (nodes), ``from_address``, ``to_addresses``, ``needed``
-    (pairs of a client and how long it needed until the new leader served it, 0 where it is not known), ``without_ns``
-    (from when the old leader closed its connections to when the move was seen), ``went`` (whether it closed them about
-    then), ``details`` (sentences: which partition went where, who asked for it). Of the others: ``partition`` and
-    ``asked`` (address), ``errors``, ``apis``, ``concerns``, ``followers``; ``address``, ``node``, whether the answers
-    themselves name that node (``is_sure``).
+    (pairs of a client and the time until the new leader served it, 0: not known), ``without_ns`` (from when the old
+    leader closed its connections to when the move was seen), ``went`` (whether it closed them about then), ``details``
+    (sentences). Of the others: ``partition`` and ``asked`` (address), ``errors``, ``apis``, ``concerns``,
+    ``followers``; ``address``, ``node``, whether the answers themselves name that node (``is_sure``).
     """
 
-    kinds: ClassVar[tuple[str, ...]] = (
+    kinds = (
         "leader_moved", "asked_old_leader", "asked_wrong_broker", "named_leader_denies",
     )  # fmt: skip
-    apis: ClassVar[frozenset[int] | None] = frozenset({
+    apis = frozenset({
         METADATA, ALTER_PARTITION_REASSIGNMENTS, ELECT_LEADERS, PRODUCE, FETCH,
     })  # fmt: skip
-    judges: ClassVar[frozenset[str]] = LEADER_CODES
+    judges = LEADER_CODES
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -66,12 +65,11 @@ class LeaderMoves(Observer):
         self._waits = LeaderWaits(context)
         self._left: dict[str, int] = {}
         self._followers = context.case()
-        #: By address: answers that it does not lead what its node is named as the leader of.
+        #: By address: answers that it does not lead partitions of which its node is named as the leader.
         self._denials = context.tally()
         self._ordered: list[tuple[str, int, frozenset[str]]] = []
 
     def exchange(self, exchange: Exchange) -> None:
-        """Learns leaders from a Metadata response, who asks for others, and which client is served again."""
         if exchange.api_key in (PRODUCE, FETCH):
             if self._waits.unserved and not exchange.errors and exchange.response is not None:
                 self._waits.end(exchange)
@@ -80,24 +78,23 @@ class LeaderMoves(Observer):
         if exchange.api_key != METADATA:
             self._order(exchange)
             return
-        body = exchange.response.body if exchange.response is not None else None
-        if body is not None:
+        body = response_body(exchange)
+        if body:
             cluster = self.context.cluster.of(exchange.connection.broker)
             self._leaders.learn(cluster, body, self.context.topic_of, *place_of(exchange))
 
     def _order(self, exchange: Exchange) -> None:
-        """Somebody moves partitions to other brokers, or has their leaders elected."""
-        request = exchange.request.body if exchange.request is not None else None
-        if request is None or exchange.errors or len(self._ordered) >= MAX_ORDERS:
+        """Remembers who moves partitions to other brokers, or has leaders elected."""
+        request = request_body(exchange)
+        if not request or exchange.errors:
             return
         topics = [self.context.topic_of(one) for one in request.get("topics") or request.get("topic_partitions") or ()]
         names = frozenset(clipped(topic) for topic in topics[:MAX_ORDERS])
-        if self.context.budget.admit(4 * ENTRY_BYTES + text_bytes(*names)):
-            ns = exchange.request.first_ns if exchange.request is not None else 0
+        if self.context.has_room(self._ordered, MAX_ORDERS, *names, entries=4):
+            ns = request_place(exchange)[1]
             self._ordered.append((f"{client_of(exchange)} asked for it at {clock(ns)} ({exchange.api})", ns, names))
 
     def failure(self, exchange: Exchange) -> None:
-        """Notes a client that asks a broker which does not lead."""
         cluster = self.context.cluster.of(exchange.connection.broker)
         client = client_of(exchange)
         packet, ns = place_of(exchange)
@@ -119,25 +116,23 @@ class LeaderMoves(Observer):
                 self._deny(exchange, partition, current)
 
     def _deny(self, exchange: Exchange, partition: Partition, current: object) -> None:
-        """Counts an answer of a broker that does not lead a partition, where its address is that of the leader."""
+        """Counts an answer of a broker that it does not lead a partition, where its address is the leader's."""
         broker = exchange.connection.broker
         node = self.context.cluster.node_at(broker)
         if node is None or self._leaders.leader(partition) != node:
             return
         case, place = self._denials.case(broker), place_of(exchange)
-        if case.last_ns != place[1]:  # an answer has many partitions
+        if case.last_ns != place[1]:  # once for all partitions of an answer
             case.add(*place, isinstance(current, dict) and current.get("leader_id") == node)
         case.note("clients", [client_of(exchange)])
         case.note("partitions", [f"{partition[1]}-{partition[2]}"])
         case.note("topics", [partition[1]])
 
     def connection(self, connection: Connection) -> None:
-        """Notes a connection ended by its broker, which goes away or drops idle ones."""
         if connection.closed_by == "broker" and len(self._left) < MAX_LEFT:
             self._left[connection.broker] = connection.closed_ns
 
     def observations(self) -> Iterator[Observation]:
-        """Moves that belong together are one observation, with the clients that followed them."""
         reported: set[int] = set()
         for changes in self._leaders.incidents():
             moved = {change.partition for change in changes}
@@ -170,9 +165,8 @@ class LeaderMoves(Observer):
         case.note("brokers", [*new, old] if old else new)
         case.note("topics", sorted({change.partition[1] for change in changes}))
         without_ns = changes[0].ns - self._left.get(old, changes[0].ns)
-        partitions = _partitions(changes)
         numbers = {
-            "partitions": partitions,
+            "partitions": _partitions(changes),
             "from": before,
             "from_address": old,
             "to": after,
@@ -188,14 +182,11 @@ class LeaderMoves(Observer):
         return observation_of("leader_moved", case, about, numbers, harm)
 
     def _went(self, old: str, changes: list[Change]) -> bool:
-        """Whether the old leader ended its connections when its partitions moved."""
+        """Whether the old leader closed its connections when its partitions moved."""
         return abs(self._left.get(old, 0) - changes[0].ns) <= LEFT_NS
 
     def _needed(self, waits: list[tuple[str, Wait]], case: Case, seen: bool) -> dict[str, int]:
-        """How long each client needed to follow; its errors become part of the case.
-
-        Without packets of the new leader, which then was not ``seen``, nothing shows that it did not.
-        """
+        """How long each client needed to follow, where the new leader was ``seen``; adds its errors to the case."""
         needed: dict[str, int] = {}
         for client, wait in waits:
             case.merge(wait.case)
@@ -207,7 +198,7 @@ class LeaderMoves(Observer):
         return needed
 
     def _details(self, changes: list[Change], after: list[int], old: str) -> list[str]:
-        """Which partitions went where, whether the old leader went away, who asked for it."""
+        """Where partitions went, whether the old leader went away, and who asked for it."""
         cluster, cluster_id, before = self.context.cluster, changes[0].partition[0], changes[0].before
         details: list[str] = []
         if len(after) > 1:
@@ -231,7 +222,6 @@ class LeaderMoves(Observer):
         return details
 
     def _asked_wrong(self, waits: list[tuple[str, Partition, Wait]]) -> Iterator[Observation]:
-        """By client, where no move was seen."""
         by_client: dict[str, Case] = {}
         for client, partition, wait in waits:
             case = by_client.setdefault(client, self.context.case())
@@ -241,17 +231,10 @@ class LeaderMoves(Observer):
             case.note("topics", [partition[1]])
             case.note("concerns", [f"{partition[1]}-{partition[2]}"])
         for client, case in by_client.items():
-            errors = case.noted("errors")
-            numbers = {
-                "errors": errors,
-                "apis": case.noted("apis"),
-                "concerns": case.noted("concerns"),
-                "followers": False,
-            }
-            yield observation_of("asked_wrong_broker", case, [f"client:{client}"], numbers)
+            numbers = {kind: case.noted(kind) for kind in ("errors", "apis", "concerns")}
+            yield observation_of("asked_wrong_broker", case, [f"client:{client}"], {**numbers, "followers": False})
 
     def _asked_old(self) -> Iterator[Observation]:
-        """By client and partition."""
         cluster = self.context.cluster
         for client, (cluster_id, topic, number), wait in self._waits.waits:
             case = wait.case
@@ -268,7 +251,6 @@ class LeaderMoves(Observer):
             yield observation_of("asked_old_leader", case, about, numbers, text=text)
 
     def _named_leaders_deny(self) -> Iterator[Observation]:
-        """By address."""
         for broker, _, case in self._denials:
             if case.count >= STALE_ERRORS and case.last_ns - case.first_ns >= STALE_NS:
                 node = self.context.cluster.node_at(broker)
@@ -278,5 +260,4 @@ class LeaderMoves(Observer):
 
 
 def _partitions(changes: list[Change]) -> list[str]:
-    """The partitions that moved, each once."""
     return list(dict.fromkeys(f"{change.partition[1]}-{change.partition[2]}" for change in changes))

@@ -1,27 +1,25 @@
-"""Addresses of brokers that are wrong for their clients, or where nobody answers."""
+"""Advertised addresses that clients cannot reach, and addresses where nobody answers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Final
 
-from kwiresniff.analysis.doctor.cause import INCIDENT, SYMPTOM, Cause, Explanation, cause, told
+from kwiresniff.analysis.doctor.cause import INCIDENT, SYMPTOM, Cause, Explanation, cause, symptoms, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.wording import duration, listed, span, times
-from kwiresniff.results.findings import scope_of
 
-#: A client that leaves a bootstrap address so often, or is silent for so long afterwards, does not get further.
+#: A client that leaves a bootstrap address so often, or is silent for so long afterwards, is stuck.
 OFTEN: Final = 3
 SILENT_NS: Final = 10_000_000_000
-#: Where a client was silent for less, nothing is said of that.
+#: Shorter silences are not mentioned.
 LEAST_SILENT_NS: Final = 1_000_000_000
-#: A broker that is away for longer is more than one that restarts.
+#: A restart takes less.
 AWAY_NS: Final = 30_000_000_000
-#: The last digits of ports that brokers listen on by habit: 9092 to 9099, 19092, 29092. Where nobody answers there, it
-#: is worth telling, though nothing says that it is a broker.
+#: The last four digits of the ports that brokers listen on by convention: 9092 to 9099, 19092, 29092.
 USUAL_PORTS: Final = range(9092, 9100)
-#: Attempts from which on a server that nobody knows is more than a bootstrap address of before.
+#: Fewer attempts at an unknown server may be a former bootstrap address.
 FEW_ATTEMPTS: Final = 3
 
 
@@ -38,7 +36,6 @@ class WrongListener(Cause):
     explains = ("advertised_not_reached", "left_bootstrap")
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By the host and the address that it dialled."""
         for one in observed.of(*self.explains):
             yield self._not_reached(one) if one.kind == "advertised_not_reached" else self._left(one)
 
@@ -56,11 +53,9 @@ class WrongListener(Cause):
             subject=dialled,
             severity="error",
             numbers={"dialled": dialled, "advertised": wrong, "clients": clients, "reached": False},
-            explains={
-                "broker_unreachable": scope_of("broker", wrong),
-                "metadata_storm": scope_of("client", clients),
-                **dict.fromkeys(of_broker, scope_of("broker", [dialled])),
-            },
+            explains=symptoms("broker", wrong, "broker_unreachable")
+            | symptoms("client", clients, "metadata_storm")
+            | symptoms("broker", [dialled], *of_broker),
         )
 
     def _left(self, one: Observation) -> Explanation:
@@ -80,7 +75,7 @@ class WrongListener(Cause):
             subject=dialled,
             severity="warning" if lasting and not one.numbers["is_partial"] else "info",
             numbers={"dialled": dialled, "advertised": advertised, "clients": clients, "reached": False},
-            explains={"connection_churn": scope_of("broker", [dialled])},
+            explains=symptoms("broker", [dialled], "connection_churn"),
         )
 
 
@@ -125,10 +120,7 @@ def unreachable_broker(one: Observation, observed: Observed, context: Context) -
             "hosts": hosts[:100],
             "reached_by": others,
         },
-        explains={
-            "connection_churn": scope_of("broker", [server]),
-            "partition_not_read": scope_of("client", cut_off),
-        },
+        explains=symptoms("broker", [server], "connection_churn") | symptoms("client", cut_off, "partition_not_read"),
     )
 
 

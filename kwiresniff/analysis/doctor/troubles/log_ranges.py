@@ -1,6 +1,6 @@
-"""Fetches from offsets that are not in the log: which partition, which offset, and what range there was.
+"""Fetches from offsets outside the log: the partition, the offset, and the range that the log has.
 
-The response does not name the range. ListOffsets answers, DeleteRecords answers and later fetches of the partition do.
+The error does not give the range. ListOffsets and DeleteRecords answers, and later fetches of the partition, do.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from kwiresniff.analysis.doctor.bodies import request_body
 from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.error_places import error_places
@@ -22,7 +23,7 @@ from kwiresniff.base.api_keys import DELETE_RECORDS, FETCH, LIST_OFFSETS
 from kwiresniff.model import Body, Exchange
 
 OUT_OF_RANGE = "OFFSET_OUT_OF_RANGE"
-#: ListOffsets' timestamps that ask for the ends of the log.
+#: ``timestamp`` of ListOffsets for the ends of the log.
 LATEST, EARLIEST = -1, -2
 #: Partitions whose range is remembered.
 MAX_RANGES = 10_000
@@ -33,8 +34,8 @@ _Partition = tuple[str, str, int]
 
 @dataclass(slots=True, eq=False)
 class _Range:
-    """The first offset of the log, and the one behind its last; -1 where it is not known. Below ``deleted`` the client
-    ``deleter`` has deleted the records."""
+    """The first offset of the log and its end, -1 where not known; ``deleter`` deleted the records below
+    ``deleted``."""
 
     first: int = -1
     end: int = -1
@@ -45,9 +46,8 @@ class _Range:
 class OutOfRange(CountingObserver):
     """``offset_out_of_range``: a client asked for offsets that are not in the log.
 
-    Notes: ``apis``, ``topics``, ``concerns``, ``messages``. Numbers: ``asked``, of each partition the offset and the
-    range as far as it is known; ``deleted``, how many records from these offsets on DeleteRecords had deleted, and
-    ``deleted_by``, the clients that did it.
+    Notes: ``apis``, ``topics``, ``concerns``, ``messages``. Numbers: ``asked``, the offset and the range of each
+    partition; ``deleted``, how many records from these offsets on DeleteRecords had deleted, and ``deleted_by``.
     """
 
     kinds = ("offset_out_of_range",)
@@ -57,7 +57,7 @@ class OutOfRange(CountingObserver):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._asked: dict[tuple[str, _Partition], int] = {}
-        #: Of those, how many records had been deleted from that offset on, and by whom.
+        #: How many of the records from that offset on had been deleted, and by whom.
         self._lost: dict[tuple[str, _Partition], tuple[int, str]] = {}
         self._ranges: Subjects[_Partition, _Range] = context.subjects(_Range, 5, MAX_RANGES)
         self._wanted = 0
@@ -73,7 +73,6 @@ class OutOfRange(CountingObserver):
             (self._fetch if exchange.api_key == FETCH else self._list_offsets)(exchange, body)
 
     def failure(self, exchange: Exchange) -> None:
-        """Notes a fetch from outside the log."""
         places = error_places(exchange, self.context, self.judges)
         if not places:
             return
@@ -96,7 +95,7 @@ class OutOfRange(CountingObserver):
                     self._lost[client, partition] = range_.deleted - offset, range_.deleter
 
     def _list_offsets(self, exchange: Exchange, body: Body) -> None:
-        request = exchange.request.body if exchange.request is not None else None
+        request = request_body(exchange)
         cluster = self.context.cluster.of(exchange.connection.broker)
         kinds = {
             (self.context.topic_of(topic), one.get("partition_index")): one.get("timestamp")
@@ -135,7 +134,6 @@ class OutOfRange(CountingObserver):
                     known.first, known.end = max(first, known.first), end if end >= 0 else known.end
 
     def observations(self) -> Iterator[Observation]:
-        """By client: each partition with the offset and the range."""
         for client, _, case in self.cases:
             asked = [
                 _told(partition, offset, self._ranges.get(partition) or _Range())
@@ -159,8 +157,8 @@ def _told(partition: _Partition, offset: int, known: _Range) -> dict[str, str | 
 
 
 def _fetch_offsets(exchange: Exchange, context: Context) -> dict[tuple[str, int], int]:
-    """Positions in logs that a request names, by topic and partition; none of a request that lists bare partitions."""
-    body = exchange.request.body if exchange.request is not None else None
+    """Offsets that a request names, by topic and partition."""
+    body = request_body(exchange)
     return {
         (clipped(context.topic_of(topic)), one.get("partition", one.get("partition_index", -1))): offset
         for topic in (body or {}).get("topics") or ()

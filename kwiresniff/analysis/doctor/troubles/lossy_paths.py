@@ -1,13 +1,13 @@
-"""Packets that paths lose, compared path with path: near a broker, near a client's host, or between all of them."""
+"""Packets that paths lose, compared between paths: near a broker, near a client's host, or between all."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import ClassVar, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from kwiresniff.analysis.doctor.cause import INCIDENT, SYMPTOM, Cause, Explanation, cause, told
+from kwiresniff.analysis.doctor.cause import INCIDENT, SYMPTOM, Cause, Explanation, cause, symptoms, told
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.observation import Observation, Observed
+from kwiresniff.analysis.doctor.observation import Observation, Observed, grouped
 from kwiresniff.analysis.doctor.troubles.segments import (
     BAD_PER_THOUSAND,
     ENOUGH_PACKETS,
@@ -17,27 +17,24 @@ from kwiresniff.analysis.doctor.troubles.segments import (
     SOME_RETRANSMITS,
 )
 from kwiresniff.analysis.doctor.wording import duration, listed, times
-from kwiresniff.results.findings import scope_of
 
-#: How many times as much a path loses as others before it is the one that loses, and what is added to what others have
-#: lost: of few packets none or one may be chance.
+#: A lossy path loses so many times as much as the others, which get this number added: few packets show little.
 TIMES_MORE: Final = 4
 BY_CHANCE: Final = 2
-#: Half of the packets of a path acknowledge only, and nobody sees those of them that are lost: so many in a thousand
-#: are one in a hundred of those with data.
+#: Half of the packets of a path only acknowledge, and their loss is not seen: this is 1 % of those with data.
 POOL_PER_THOUSAND: Final = 5
-#: The largest window without the option that scales it (RFC 9293): fewer bytes are on the way at once.
+#: The largest window without window scaling (RFC 9293).
 WINDOW_BYTES: Final = 65_536
 
 
 class _Loss(NamedTuple):
-    """What was sent again of the packets of some paths."""
+    """The packets of some paths, and those of them that were sent again."""
 
     packets: int
     again: int
 
     def is_more_than(self, other: _Loss) -> bool:
-        """Whether these lose several times as much as the others; nothing is compared with too few."""
+        """Whether these lose several times as much as the others, where those are enough."""
         if other.packets < ENOUGH_PACKETS // 4:
             return False
         return self.again * other.packets >= TIMES_MORE * (other.again + BY_CHANCE) * self.packets
@@ -48,7 +45,7 @@ class _Loss(NamedTuple):
 
     @property
     def is_bad(self) -> bool:
-        """Whether it is as much as makes the network bad."""
+        """Whether a network that loses as much is bad."""
         return self.again >= self.packets * RETRANSMITS
 
     def text(self) -> str:
@@ -56,7 +53,7 @@ class _Loss(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """The paths of which it is said that they lose packets, where that is, and what is compared."""
+    """The lossy paths of a place, where that is, and the paths that they are compared with."""
 
     subject: str
     where: str
@@ -80,22 +77,21 @@ class LossyPath(Cause):
     are symptoms, too.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("retransmits",)
-    explains: ClassVar[tuple[str, ...]] = (
+    codes = ("retransmits",)
+    explains = (
         "segments_resent", "segments_arrived", "syns_resent", "late_writes", "slow_transfer",
     )  # fmt: skip
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By the place that the paths which lose have in common."""
-        clusters: dict[str, list[Observation]] = {}
-        for one in observed.of("segments_resent", "segments_arrived"):
-            clusters.setdefault(self.context.cluster.of(one.name("broker")), []).append(one)
-        for paths in clusters.values():
+        paths_of = grouped(
+            observed.of("segments_resent", "segments_arrived"), lambda one: self.context.cluster.of(one.name("broker"))
+        )
+        for paths in paths_of.values():
             for place in self._places(paths):
                 yield self._explanation(place, observed)
 
     def _places(self, paths: list[Observation]) -> Iterator[_Place]:
-        """Where packets are lost: near brokers first, then near hosts, then what has nothing to be compared with."""
+        """Places near brokers first, then near hosts, then those without a comparison."""
         lossy = _lossy(paths)
         left = paths
         name = self.context.cluster.broker_text
@@ -136,11 +132,11 @@ class LossyPath(Cause):
         late = self._late(place, observed, loss)
         both = any(one.numbers["both_ways"] for one in paths)
         enough = BAD_PER_THOUSAND if both else LOSSY * 1_000
-        # Who acknowledges late makes nobody lose what never came to the capture point, nor others less.
+        # Late acknowledgements do not explain losses before the capture point, nor that others lose less.
         recovered = sum(one.numbers["recovered"] for one in paths)
         sure, is_lost = bool(place.others) or recovered >= SOME_RETRANSMITS, bool(place.others) or recovered > 0
-        # Answers that were lost on the way are late without the broker's doing.
-        symptoms = ("slow", "unanswered", "broker_stalled") if much else ()
+        # Answers that were lost on the way are not late because of the broker.
+        follows = ("slow", "unanswered", "broker_stalled") if much else ()
         return Explanation(
             code="retransmits",
             subject=place.subject,
@@ -163,18 +159,18 @@ class LossyPath(Cause):
                 **({"others_per_thousand": others.per_thousand} if place.others else {}),
             },
             rank=INCIDENT if place.where else SYMPTOM,
-            explains=dict.fromkeys((*symptoms, "syn_retransmits"), scope_of("broker", brokers)),
+            explains=symptoms("broker", brokers, *follows, "syn_retransmits"),
         )
 
     def _late(self, place: _Place, observed: Observed, loss: _Loss) -> list[Observation]:
-        """Late writes on these paths, where each may have lost a packet."""
+        """The late writes on these paths, where each may have lost a packet."""
         ends = {(one.name("host"), one.name("broker")) for one in place.paths}
         late = [one for one in observed.of("late_writes") if (one.name("host"), one.name("broker")) in ends]
         return late if loss.is_bad and sum(one.count for one in late) <= loss.again else []
 
 
 def small_transfers(observed: Observed, path: Observation) -> list[Observation]:
-    """Slow transfers on a path that loses packets, of so few bytes that none waited for the window to open."""
+    """Slow transfers on a lossy path of less than a window, which did not wait for the window to open."""
     if path.kind != "segments_resent":
         return []
     return [
@@ -185,8 +181,8 @@ def small_transfers(observed: Observed, path: Observation) -> list[Observation]:
 
 
 def _lose_more(paths: list[Observation], others: list[Observation]) -> bool:
-    """Whether paths lose several times as much as others, by all that came again or by what was lost before the capture
-    point, which no busy machine sends again for nothing."""
+    """Whether paths lose several times as much as others: of all that was sent again, or of what was lost before the
+    capture point, which late acknowledgements do not explain."""
     sure, fewer = (
         _Loss(_loss_of(some).packets, sum(one.numbers["recovered"] for one in some)) for some in (paths, others)
     )

@@ -1,15 +1,15 @@
-"""Data that is lost for good on the path between clients and brokers, as TCP shows it."""
+"""Data that never arrives at the other end of a connection, as TCP shows it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation, cause, told
+from kwiresniff.analysis.doctor.cause import Cause, Explanation, cause, symptoms, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import is_arriving
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_text
-from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, observation_of
+from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, grouped, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.wording import counted, duration, listed
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, text_bytes
@@ -17,23 +17,24 @@ from kwiresniff.base.flows import host_of
 from kwiresniff.model import Connection, Problem
 from kwiresniff.results.findings import scope_of
 
-#: Connections that have not ended and wait for the rest of a message.
+#: Open connections with a message that has not ended.
 MAX_WAITING: Final = 2_000
-#: Connections of one path that are held against each other.
+#: Connections of one path that are compared.
 MAX_STUCK: Final = 100
-#: Who closes a connection sooner was not waiting, but leaving; a capture that ends sooner may just not have the rest.
+#: A client that closes sooner was leaving; a capture that ends sooner may just lack the rest.
 GAVE_UP_NS: Final = 1_000_000_000
 LATE_NS: Final = 5_000_000_000
-#: How often a segment was sent again before its loss counts as more than chance.
+#: Retransmissions of a segment from which on its loss is no coincidence.
 MANY_TIMES: Final = 3
-#: Data in the smallest segment that a path may be too narrow for; IPv6 has 1,220 bytes of it at least (RFC 8200).
+#: The smallest segment that a path may be too narrow for; IPv6 has 1,220 bytes at least (RFC 8200).
 LARGE_BYTES: Final = 1_000
+#: Findings that follow from lost data.
+_FOLLOW: Final = ("retransmits", "unanswered", "slow", "request_timeout", "broker_stalled")
 
 
 class _Stuck(NamedTuple):
-    """A connection on which data was lost for good: of what size, how often it was sent again, how many bytes of the
-    message are there, when it was opened and since when its receiver waited.
-    """
+    """A connection on which data was lost: the size of the data, its retransmissions, the bytes that are present, when
+    the connection was opened and since when its receiver waited."""
 
     opened_ns: int
     since_ns: int
@@ -48,15 +49,14 @@ class LostData(Observer):
     """``data_lost``: messages that begin to arrive and never end, and segments that are sent again and never
     acknowledged.
 
-    By client's host, broker and direction. The receiver acknowledged what is there and nothing more, so it was not the
-    capture that lost the rest; who closes at once was not waiting for it. Numbers: ``connections`` that ended so;
-    ``size_bytes`` of the smallest piece that was lost; ``retransmits``; ``present_bytes`` of the messages at most;
-    ``answered``, those of the connections that were opened after the first loss and had answers before theirs;
-    ``largest``, the largest segment that arrived on these, and ``largest_before`` on the others. Each costs a request,
-    and the time for which it was waited for.
+    By client's host, broker and direction. The receiver acknowledged all that is in the capture, so the capture did not
+    lose the rest. Numbers: ``connections``; ``size_bytes`` of the smallest piece that was lost; ``retransmits``;
+    ``present_bytes`` of the messages at most; ``answered``: connections that were opened after the first loss and had
+    answers before theirs; the ``largest`` segment that arrived on these, and ``largest_before`` on the others. Each
+    costs a request and the time that was waited.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("data_lost",)
+    kinds = ("data_lost",)
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -64,7 +64,7 @@ class LostData(Observer):
         self._paths: dict[tuple[str, str, int], tuple[Case, list[_Stuck]]] = {}
 
     def problem(self, problem: Problem) -> None:
-        """Takes a message without its end, or a hole, if the receiver acknowledged nothing behind what is there."""
+        """Takes an incomplete message, or a gap, where the receiver acknowledged nothing beyond what is present."""
         details = problem.details or {}
         if not details.get("unacknowledged") or len(self._rests) >= MAX_WAITING:
             return
@@ -75,7 +75,6 @@ class LostData(Observer):
         self._rests.setdefault(details.get("connection", 0), (side, size, present, *place))
 
     def connection(self, connection: Connection) -> None:
-        """Takes one that has ended while its receiver waited."""
         rest, again = self._rests.pop(connection.id, None), connection.unacknowledged
         over_ns = connection.closed_ns if connection.closed_by else self.context.end_ns
         if again is not None and again.retransmits >= MANY_TIMES:
@@ -99,7 +98,7 @@ class LostData(Observer):
         case.note("clients", [client_text(connection.client_id, connection.client)])
         if len(stuck) < MAX_STUCK:
             answered = min(connection.bytes) > 0
-            # Where segments are seen that are sent again, it is the sender's side, and what arrives is not seen.
+            # Retransmissions are seen on the sender's side, where nothing shows what arrives.
             largest, times = (0, again.retransmits) if again is not None else (connection.largest_segments[side], 0)
             stuck.append(_Stuck(connection.first_ns, since_ns, size, times, present, largest, answered))
 
@@ -112,34 +111,28 @@ class LostData(Observer):
         return path
 
     def observations(self) -> Iterator[Observation]:
-        """One for each host, broker and direction."""
         for (host, broker, side), (case, stuck) in self._paths.items():
             first_ns = min(one.since_ns for one in stuck)
             later = [one for one in stuck if one.opened_ns > first_ns and one.answered]
             before = [one for one in stuck if one.opened_ns <= first_ns]
             sizes = [one.size_bytes for one in stuck if one.size_bytes]
-            present = max(one.present_bytes for one in stuck)
-            yield observation_of(
-                "data_lost",
-                case,
-                [f"host:{host}", f"broker:{broker}"],
-                {
-                    "direction": ("request", "response")[side],
-                    "connections": case.count,
-                    "size_bytes": min(sizes, default=0),
-                    "retransmits": sum(one.retransmits for one in stuck),
-                    "present_bytes": present,
-                    "answered": len(later),
-                    "largest": max((one.largest for one in later), default=0),
-                    "largest_before": max((one.largest for one in before), default=0),
-                    "longest_ns": case.most,
-                },
-                Harm(requests_failed=case.count, seconds_down=case.total / 1e9),
-            )
+            numbers = {
+                "direction": ("request", "response")[side],
+                "connections": case.count,
+                "size_bytes": min(sizes, default=0),
+                "retransmits": sum(one.retransmits for one in stuck),
+                "present_bytes": max(one.present_bytes for one in stuck),
+                "answered": len(later),
+                "largest": max((one.largest for one in later), default=0),
+                "largest_before": max((one.largest for one in before), default=0),
+                "longest_ns": case.most,
+            }
+            harm = Harm(requests_failed=case.count, seconds_down=case.total / 1e9)
+            yield observation_of("data_lost", case, [f"host:{host}", f"broker:{broker}"], numbers, harm)
 
 
 def _is_left(side: int, connection: Connection) -> bool:
-    """Whether it is the sender of a message that closed the connection before the message had ended."""
+    """Whether the sender of a message closed the connection before the message had ended."""
     return connection.closed_by == ("client", "broker")[side]
 
 
@@ -152,15 +145,13 @@ class NarrowPath(Cause):
     the same. A host that is down answers nothing; a broker that stands still does not begin an answer.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("path_mtu",)
-    explains: ClassVar[tuple[str, ...]] = ("data_lost", "unanswered")
+    codes = ("path_mtu",)
+    explains = ("data_lost", "unanswered")
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By client's host and direction: what is narrow is mostly near the client, and all brokers are behind it."""
-        paths: dict[tuple[str, str], list[Observation]] = {}
-        for one in observed.of("data_lost"):
-            if one.numbers["size_bytes"] >= LARGE_BYTES:
-                paths.setdefault((one.name("host"), one.numbers["direction"]), []).append(one)
+        """By client's host and direction: a narrow part of the path is mostly near the client."""
+        large = [one for one in observed.of("data_lost") if one.numbers["size_bytes"] >= LARGE_BYTES]
+        paths = grouped(large, lambda one: (one.name("host"), str(one.numbers["direction"])))
         for (host, direction), lost in paths.items():
             if any(one.numbers["answered"] for one in lost):
                 yield self._explanation(host, direction, lost, observed)
@@ -176,8 +167,8 @@ class NarrowPath(Cause):
         connections = sum(one.count for one in lost)
         smallest = min(one.numbers["size_bytes"] for one in lost)
         if times:
-            seen = f"{smallest:,} bytes of data were sent again {times} times on {connections} connections and never "
-            seen += "acknowledged"
+            seen = f"{smallest:,} bytes of data were sent again {times} times on {connections} connections"
+            seen += " and never acknowledged"
         else:
             seen = f"on {counted(connections, 'connection')} {'requests' if direction == 'request' else 'answers'} "
             seen += f"began ({present} bytes) and never ended" if present else "never arrived"
@@ -194,8 +185,11 @@ class NarrowPath(Cause):
             "1472. Let ICMP type 3 code 4 (IPv6: type 2) pass, or lower the MTU of the interfaces, or clamp the MSS.",
             explained=(
                 *lost,
-                *(one for one in observed.about(scope_of("broker", brokers), "unanswered")
-                  if one.about & {client for each in lost for client in each.about if client.startswith("client:")}),
+                *(
+                    one
+                    for one in observed.about(scope_of("broker", brokers), "unanswered")
+                    if one.about & {client for each in lost for client in each.about if client.startswith("client:")}
+                ),
             ),
             supports=(
                 f"short messages went both ways on {counted(later, 'connection')} opened after the first loss",
@@ -212,11 +206,8 @@ class NarrowPath(Cause):
                 "largest_bytes": arrived,
                 "clients": sorted({client for one in lost for client in one.named("client")}),
             },
-            explains=dict.fromkeys(
-                ("retransmits", "unanswered", "slow", "request_timeout", "broker_stalled", "connection_churn"),
-                scope_of("broker", brokers),
-            ),
-        )  # fmt: skip
+            explains=symptoms("broker", brokers, *_FOLLOW, "connection_churn"),
+        )
 
     def _answers_others(self, broker: str, lost: list[Observation]) -> bool:
         return self.context.cluster.last_answer_ns.get(broker, 0) > min(one.first_ns for one in lost)
@@ -253,13 +244,6 @@ def broken_path(one: Observation, observed: Observed, context: Context) -> Expla
         supports=("TCP acknowledges data whether or not the process reads it",),
         contradicts=(f"{name} answered afterwards",) if alive else (),
         severity="error" if one.count > 1 else "warning",
-        numbers={
-            "retransmits": times,
-            "longest_ns": one.numbers["longest_ns"],
-            "clients": one.named("client"),
-        },
-        explains=dict.fromkeys(
-            ("retransmits", "unanswered", "request_timeout", "broker_stalled", "slow"),
-            scope_of("broker", [broker]),
-        ),
+        numbers={"retransmits": times, "longest_ns": one.numbers["longest_ns"], "clients": one.named("client")},
+        explains=symptoms("broker", [broker], "retransmits", "unanswered", "request_timeout", "broker_stalled", "slow"),
     )

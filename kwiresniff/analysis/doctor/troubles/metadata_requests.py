@@ -1,10 +1,10 @@
-"""How often clients ask for Metadata, how regularly, on which connections, and what the answers say."""
+"""How often clients ask for Metadata, how regularly, on which connections, and what the answers are."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar, Final
+from typing import Final
 
 from kwiresniff.analysis.doctor.cause import WASTE, Cause, Explanation, told
 from kwiresniff.analysis.doctor.context import Context
@@ -17,16 +17,16 @@ from kwiresniff.analysis.memory_budget import NUMBER_BYTES
 from kwiresniff.base.api_keys import METADATA
 from kwiresniff.model import Exchange
 
-#: Of each client the times between two requests that are remembered, and the connections.
+#: Times between two requests, and connections, remembered of each client.
 MAX_GAPS = 200
 MAX_CONNECTIONS = 1_000
-#: Requests of a client below which nothing is said of how often it asks.
+#: Fewer requests of a client are not judged.
 ENOUGH_REQUESTS = 20
-#: How many times as long as another an interval is that still counts as the same.
+#: Intervals are the same up to this factor.
 ALIKE: Final = 1.25
-#: A client may ask for metadata so often in a second before it is waste.
+#: More Metadata requests of a client in a second are waste.
 METADATA_PER_SECOND: Final = 5.0
-#: How libraries call ``metadata.max.age.ms``.
+#: The names of ``metadata.max.age.ms`` in libraries.
 _MAX_AGE: Final = (
     "metadata.max.age.ms (librdkafka: topic.metadata.refresh.interval.ms; kafkajs: metadataMaxAge; kafka-python and "
     "aiokafka: metadata_max_age_ms; sarama: Metadata.RefreshFrequency)"
@@ -48,12 +48,12 @@ class _Client:
     answered: int = 0
 
     def interval_ns(self) -> int:
-        """The time between two requests where most have about the same and it fills the time; 0 where not."""
+        """The median time between two requests, 0 where they are not regular."""
         gaps = sorted(self.gaps_ns)
         if len(gaps) < ENOUGH_REQUESTS - 1:
             return 0
         early, middle = gaps[len(gaps) // 8], gaps[len(gaps) // 2]
-        # What waits behind a long poll comes later than its timer says, never sooner.
+        # Behind a long poll a request comes late, never early.
         is_regular = middle <= early * ALIKE and middle * len(gaps) * 2 >= sum(gaps)
         return middle if is_regular else 0
 
@@ -66,15 +66,14 @@ class MetadataRequests(Observer):
     names of both.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("metadata_requests",)
-    apis: ClassVar[frozenset[int] | None] = frozenset({METADATA})
+    kinds = ("metadata_requests",)
+    apis = frozenset({METADATA})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._clients: Subjects[str, _Client] = context.subjects(lambda: _Client(context.case()), 8)
 
     def exchange(self, exchange: Exchange) -> None:
-        """A Metadata request."""
         request = exchange.request
         if request is None:
             return
@@ -100,7 +99,7 @@ class MetadataRequests(Observer):
         known.has_failed = False
 
     def failure(self, exchange: Exchange) -> None:
-        """A client whose request was answered with an error asks who the leader is, or the coordinator."""
+        """A failed request makes a client ask for the leader or the coordinator."""
         if exchange.api_key == METADATA or not exchange.errors or exchange.is_negotiation:
             return
         known = self._clients.get(client_of(exchange))
@@ -113,22 +112,17 @@ class MetadataRequests(Observer):
             case = known.case
             if case.count < ENOUGH_REQUESTS:
                 continue
-            rate, gap_ns = case.count / case.seconds, known.interval_ns()
-            yield observation_of(
-                "metadata_requests",
-                case,
-                {f"client:{client}"},
-                {
-                    "per_second": round(rate, 1),
-                    "interval_ns": gap_ns,
-                    "connections": known.first_on,
-                    "answered": known.answered,
-                    "with_errors": known.with_errors,
-                    "after_failures": known.after_failures,
-                    "errors": case.noted("errors"),
-                    "failures": case.noted("failures"),
-                },
-            )
+            numbers = {
+                "per_second": round(case.count / case.seconds, 1),
+                "interval_ns": known.interval_ns(),
+                "connections": known.first_on,
+                "answered": known.answered,
+                "with_errors": known.with_errors,
+                "after_failures": known.after_failures,
+                "errors": case.noted("errors"),
+                "failures": case.noted("failures"),
+            }
+            yield observation_of("metadata_requests", case, {f"client:{client}"}, numbers)
 
 
 class MetadataStorm(Cause):
@@ -143,7 +137,7 @@ class MetadataStorm(Cause):
     explains = ("metadata_requests",)
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By why they ask; clients that do so at the same interval together."""
+        """By why they ask; clients with the same interval together."""
         regular: list[Observation] = []
         for one in observed.of("metadata_requests"):
             numbers = one.numbers

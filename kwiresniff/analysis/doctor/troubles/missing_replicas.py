@@ -1,16 +1,14 @@
-"""Replicas that are missing from the ISR of their partitions, and brokers that lead nothing.
-
-Metadata names a partition's leader, its replicas, those in sync, and those that are offline (KIP-112).
-"""
+"""Replicas that are missing from the ISR, and brokers that lead nothing, as Metadata says (KIP-112)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import Final
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation, cause, told
+from kwiresniff.analysis.doctor.bodies import response_body
+from kwiresniff.analysis.doctor.cause import Cause, Explanation, cause, symptoms, told
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.observation import Observation, Observed, observation_of
+from kwiresniff.analysis.doctor.observation import Observation, Observed, grouped, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.replica_table import Replicas
 from kwiresniff.analysis.doctor.troubles.leaderless import LOG_DIRECTORY_FAILED, MAX_NAMED
@@ -20,42 +18,40 @@ from kwiresniff.base.api_keys import DESCRIBE_TOPIC_PARTITIONS, METADATA
 from kwiresniff.model import Exchange
 from kwiresniff.results.findings import scope_of
 
-#: So many partitions a broker would lead, if leaders were spread, before it says something that it leads none.
+#: A broker leads none of so many partitions that it would lead if leaders were spread.
 FAIR: Final = 3
-#: Of so many it is the preferred leader, and leads none: they were moved, and were not spread like that.
+#: A broker leads none of so many partitions whose preferred leader it is.
 PREFERRED: Final = 2
-#: A follower may be behind for so long before it leaves the ISR (``replica.lag.time.max.ms``); a restart takes less.
+#: A follower leaves the ISR after this (``replica.lag.time.max.ms``); a restart takes less.
 LAG_NS: Final = 30_000_000_000
 
 
 class MissingReplicas(Observer):
-    """`under_replicated`: partitions whose in-sync replicas are not all their replicas, when that was last said.
+    """`under_replicated`: partitions with fewer replicas in sync than replicas, in the last answer about each.
     `leads_none`: a broker leads no partition, though it would lead 3 or more if leaders were spread over the replicas
-    in sync, or is the preferred leader of 2 or more.
+    in sync, or is the preferred leader (the first replica) of 2 or more.
 
-    By cluster; the latter by node. Numbers of the former: ``partitions`` (names, up to 100), ``short``, ``of`` (how
-    many of how many were described), ``missing`` (pairs of a node and the number of partitions in whose ISR it is
-    missing), ``absent`` (those of them that the list of brokers does not have either), ``in_other`` (those that are
-    in sync elsewhere), ``was_whole`` (whether all of these partitions had all replicas in sync before), ``offline``
-    (nodes that are in the list of brokers while their replicas are offline), ``least`` (replicas in sync of the
-    partition with the fewest), ``leads`` (pairs of a node and how many of these partitions it leads). Of the latter:
-    ``partitions`` (in which it is in sync), ``preferred`` (of which it is the preferred leader, the first of the
-    replicas), ``leads``, ``by_chance`` (it would lead fewer than 3).
+    By cluster; the latter by node. Numbers of the former: ``partitions`` (names, up to 100), ``short``, ``of`` (all
+    that were described), ``missing`` (pairs of a node and the number of partitions in whose ISR it is missing),
+    ``absent`` (nodes of these that are not in the list of brokers), ``in_other`` (those in sync elsewhere),
+    ``was_whole`` (all had all replicas in sync before), ``offline`` (nodes in the list of brokers with offline
+    replicas), ``least`` (the fewest replicas in sync), ``leads`` (pairs of a node and how many of these it leads). Of
+    the latter: ``partitions`` (in which it is in sync), ``preferred``, ``leads``, ``by_chance`` (it would lead fewer
+    than 3).
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("under_replicated", "leads_none")
-    apis: ClassVar[frozenset[int] | None] = frozenset({METADATA, DESCRIBE_TOPIC_PARTITIONS})
+    kinds = ("under_replicated", "leads_none")
+    apis = frozenset({METADATA, DESCRIBE_TOPIC_PARTITIONS})
 
     def exchange(self, exchange: Exchange) -> None:
-        """Learns brokers, replicas and in-sync replicas; of an answer that is cut off the end of a list is missing."""
-        body = exchange.response.body if exchange.response is not None else None
+        """Learns brokers, replicas and in-sync replicas of an answer that is complete."""
+        body = response_body(exchange)
         if not body or exchange.problems:
             return
         cluster_id = self.context.cluster.of(exchange.connection.broker)
         self.context.replicas.learn(cluster_id, body, self.context.topic_of, place_of(exchange))
 
     def observations(self) -> Iterator[Observation]:
-        """One for each cluster that has such partitions."""
         clusters: dict[str, list[tuple[str, int, Replicas]]] = {}
         for cluster_id, topic, index, known in self.context.replicas:
             clusters.setdefault(cluster_id, []).append((topic, index, known))
@@ -182,7 +178,7 @@ def under_replicated(one: Observation, observed: Observed, context: Context) -> 
         details=tuple(details),
         severity="warning" if grave else "info",
         scope=scope_of("left", addresses),
-        explains={"broker_unreachable": scope_of("broker", addresses)},
+        explains=symptoms("broker", addresses, "broker_unreachable"),
     )
 
 
@@ -200,10 +196,9 @@ class UnevenLeaders(Cause):
     explains = ("leads_none",)
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        clusters: dict[str, list[Observation]] = {}
-        for one in observed.of("leads_none"):
-            clusters.setdefault(one.name("node").rpartition("/")[0], []).append(one)
-        for cluster_id, idle in clusters.items():
+        for cluster_id, idle in grouped(
+            observed.of("leads_none"), lambda one: one.name("node").rpartition("/")[0]
+        ).items():
             yield self._explanation(cluster_id, idle)
 
     def _explanation(self, cluster_id: str, idle: list[Observation]) -> Explanation:

@@ -1,10 +1,11 @@
-"""Topics that do not exist, and topics that are deleted while they are used: by whom."""
+"""Topics that do not exist, and topics that are deleted while in use, with the clients concerned."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TypeAlias
 
+from kwiresniff.analysis.doctor.bodies import request_body, response_body
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped, is_replica
@@ -35,20 +36,20 @@ from kwiresniff.base.api_keys import (
 )
 from kwiresniff.model import Connection, Exchange
 
-#: Whoever sends one of these consumes.
+#: APIs of consumers.
 _CONSUMING = frozenset({
     FETCH, LIST_OFFSETS, OFFSET_COMMIT, OFFSET_FETCH, JOIN_GROUP, HEARTBEAT, SYNC_GROUP, CONSUMER_GROUP_HEARTBEAT,
     SHARE_GROUP_HEARTBEAT, SHARE_FETCH, STREAMS_GROUP_HEARTBEAT,
 })  # fmt: skip
 NOT_TOLD = "(topic not told)"
 UNKNOWN = frozenset({"UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "INCONSISTENT_TOPIC_ID"})
-#: A client whose connection lasts for so long after it asked last does not ask again.
+#: A client whose connection goes on for so long after its last question has stopped asking.
 LASTING_NS = 1_000_000_000
-#: Clients whose way of working is remembered, topics that were seen to exist, and deletions.
+#: Clients whose role is remembered, topics that were seen to exist, and deletions.
 MAX_CLIENTS = 5_000
 MAX_TOPICS = 20_000
 MAX_DELETIONS = 1_000
-#: The id of a cluster, empty where that is not known, and the name of a topic.
+#: Cluster id (empty where not known) and topic.
 _Topic: TypeAlias = tuple[str, str]
 
 
@@ -56,11 +57,11 @@ class MissingTopics(CountingObserver):
     """``topic_missing``: a client asked for a topic or partition and was told that it does not exist;
     ``topic_deletion``: a client deleted a topic.
 
-    Notes: ``errors``, ``apis``, ``concerns``, ``brokers``, ``messages``, ``users``; ``used`` where one of them is no
-    follower, ``admin`` where one is an administrator. Numbers: ``role`` (``producer``, ``consumer`` or empty),
+    Notes: ``errors``, ``apis``, ``concerns``, ``brokers``, ``messages``, ``users``; ``used`` where a request is no
+    follower's, ``admin`` where one is an administrator's. Numbers: ``role`` (``producer``, ``consumer`` or empty),
     ``seen_ns`` when the topic was last seen to exist, whether it ``existed`` before, whether a connection ``is_open``
-    at the end of the capture, whether the client ``went_on`` without asking again, or may have where answers are cut
-    off, and what there is to say of it ``elsewhere``. Of a deletion: ``user``.
+    at the end, whether the client ``went_on`` without asking again or may have, where answers are cut off, and a
+    sentence on a topic that exists ``elsewhere``. Of a deletion: ``user``.
     """
 
     kinds = ("topic_missing", "topic_deletion")
@@ -74,7 +75,7 @@ class MissingTopics(CountingObserver):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._roles: dict[str, str] = {}
-        #: By cluster and topic, when it was last seen to exist; and those seen before anybody missed them.
+        #: When topics were last seen to exist, and those seen before anybody missed them.
         self._exists = context.existing
         self._existed: set[_Topic] = set()
         self._deleted: dict[str, Observation] = {}
@@ -82,15 +83,14 @@ class MissingTopics(CountingObserver):
         self._open: set[str] = set()
 
     def exchange(self, exchange: Exchange) -> None:
-        """What exists, what is deleted, and who consumes."""
         api_key = exchange.api_key
-        body = exchange.response.body if exchange.response is not None else None
+        body = response_body(exchange)
         if api_key in _CONSUMING:
             self._remember_role(client_of(exchange), "consumer")
         elif api_key == INIT_PRODUCER_ID:
             self._remember_role(client_of(exchange), "producer")
         elif api_key == FIND_COORDINATOR:
-            asked = exchange.request.body if exchange.request is not None else None
+            asked = request_body(exchange)
             if asked is not None and not asked.get("key_type"):  # of a group, as all are in v0
                 self._remember_role(client_of(exchange), "consumer")
         elif body is None:
@@ -104,14 +104,13 @@ class MissingTopics(CountingObserver):
             self._delete(exchange, body)
 
     def connection(self, connection: Connection) -> None:
-        """Notes those that are open at the end of the capture, and how long the others went on."""
+        """Notes connections that are open at the end of the capture, and how long others went on."""
         if not connection.closed_by and len(self._open) < MAX_CLIENTS:
             self._open.add(str(connection.id))
         if connection.id in self._asked:
             self._asked[connection.id] = connection.last_ns
 
     def failure(self, exchange: Exchange) -> None:
-        """Somebody asks for what is not there."""
         places = error_places(exchange, self.context, UNKNOWN)
         if not places:
             return
@@ -151,12 +150,12 @@ class MissingTopics(CountingObserver):
         return min((case.first_ns for _, name, case in self.cases if name == topic), default=None)
 
     def _cluster_of(self, case: Case) -> str:
-        """The cluster in which a topic is missing, empty where its brokers have not said which they belong to."""
+        """The cluster that lacks a topic, empty where it is not known."""
         known = (self.context.cluster.of(broker) for broker in case.noted("brokers"))
         return next(filter(None, known), "")
 
     def _elsewhere(self, topic: str, case: Case) -> list[str]:
-        """What there is to say of a topic that another cluster of the capture has."""
+        """A sentence on a missing topic that another cluster has."""
         cluster = self._cluster_of(case)
         others = [one for one, name in self._exists if name == topic and one and cluster and one != cluster]
         return [
@@ -177,7 +176,6 @@ class MissingTopics(CountingObserver):
                 self._deleted[name] = observation_of("topic_deletion", case, about, numbers)
 
     def observations(self) -> Iterator[Observation]:
-        """By client and topic; deletions by topic."""
         for client, topic, case in self.cases:
             here, on = (self._cluster_of(case), topic), case.noted("connections")
             cut = any(int(one) in self.context.cut for one in on)

@@ -1,8 +1,7 @@
-"""Transactions that are left open: consumers with ``read_committed`` get nothing behind their first record.
+"""Transactions that are left open: consumers with ``read_committed`` get nothing behind their first record (KIP-98).
 
-A broker gives such consumers what lies before the last stable offset, the first offset of the oldest open transaction
-(KIP-98). So while one stays open, the high watermark goes on and the last stable offset does not. Which transaction it
-is shows in the producers' requests, where the capture has them.
+They get what lies before the last stable offset, the first offset of the oldest open transaction, which stands still
+while the high watermark goes on. The producers' requests show which transaction it is.
 """
 
 from __future__ import annotations
@@ -12,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kwiresniff.analysis.body_entities import is_transactional
-from kwiresniff.analysis.doctor.cause import Explanation, cause, told
+from kwiresniff.analysis.doctor.bodies import request_body, response_body
+from kwiresniff.analysis.doctor.cause import Explanation, cause, symptoms, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
 from kwiresniff.analysis.doctor.observation import Observation, Observed, observation_of
@@ -25,15 +25,13 @@ from kwiresniff.analysis.places import place_of, request_place
 from kwiresniff.base.api_keys import ADD_PARTITIONS_TO_TXN, END_TXN, FETCH, INIT_PRODUCER_ID, PRODUCE
 from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Body, Exchange
-from kwiresniff.results.findings import scope_of
 
-#: A last stable offset that stands still for so long, while records come in behind it, is no transaction as usual.
+#: An open transaction holds the last stable offset for less.
 STUCK_NS = 10_000_000_000
-#: Transactions that last for so long make their readers wait longer than any fetch does by default, and how many of
-#: them are no chance.
+#: So many transactions that last for so long delay their readers more than a fetch waits by default.
 LONG_NS = 2_000_000_000
 OFTEN_LONG = 2
-#: What a producer is answered whose transaction is over.
+#: Answers to a producer whose transaction is over.
 OVER = frozenset({"INVALID_TXN_STATE", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"})
 #: Partitions and transactional producers that are remembered.
 MAX_PARTITIONS = 5_000
@@ -45,7 +43,7 @@ _Partition = tuple[str, str, int]
 
 @dataclass(slots=True, eq=False)
 class _Stable:
-    """A partition as Fetch responses show it: the last stable offset, since when, and how far the log goes on."""
+    """The last stable offset of a partition, since when it stands, and the high watermark."""
 
     case: Case
     offset: int = -1
@@ -55,7 +53,7 @@ class _Stable:
 
 @dataclass(slots=True, eq=False)
 class _Open:
-    """A transactional producer with the partitions of its open transaction, and the first offset it wrote to each."""
+    """A transactional producer with the partitions of its open transaction, and the first offset in each."""
 
     client: str
     name: str
@@ -67,12 +65,12 @@ class _Open:
 
 class OpenTransactions(Observer):
     """``transaction_open``: the last stable offset of partitions has stood still for 10 s at the end of the capture;
-    ``transactions_long``: a producer ended transactions that had lasted for 2 s or more, twice or more often, and
-    consumers of these partitions ask for committed records only.
+    ``transactions_long``: a producer ended two or more transactions of 2 s or more, and consumers of these partitions
+    ask for committed records only.
 
     Notes: ``clients`` that read there. Numbers: ``producer``, ``producer_id``, ``transactional_id``,
-    ``transaction_timeout_ms`` and ``began_ns`` of the transaction that holds them back, each None where that is not
-    known; whether its producer ``goes_on`` writing; ``partitions``, ``behind`` (with their offsets), ``longest_ns``.
+    ``transaction_timeout_ms`` and ``began_ns`` of the transaction, each None where not known; whether its producer
+    ``goes_on`` writing; ``partitions``, ``behind`` (with their offsets), ``longest_ns``.
     """
 
     kinds = ("transaction_open", "transactions_long")
@@ -89,14 +87,12 @@ class OpenTransactions(Observer):
         self._readers: dict[tuple[str, str], None] = {}  # topics with who reads what is committed of them
 
     def exchange(self, exchange: Exchange) -> None:
-        """What producers do with their transactions, and what Fetch responses show of the last stable offset."""
         if exchange.api_key in (FETCH, PRODUCE) and not is_transactional(exchange.request, exchange.api_key):
             return
         if exchange.api_key == FETCH:
             self._fetch(exchange)
             return
-        request = exchange.request.body if exchange.request is not None else None
-        response = exchange.response.body if exchange.response is not None else None
+        request, response = request_body(exchange), response_body(exchange)
         if not request or exchange.errors:
             return
         if exchange.api_key == INIT_PRODUCER_ID:
@@ -118,11 +114,10 @@ class OpenTransactions(Observer):
                 producer.offsets.clear()
 
     def failure(self, exchange: Exchange) -> None:
-        """A producer that goes on with a transaction which its coordinator has aborted: that it took too long is told
-        with the error."""
+        """Notes a transaction that took longer than its timeout, which its coordinator has aborted."""
         if not any(name in OVER for _, _, name, _ in exchange.errors):
             return
-        body = exchange.request.body if exchange.request is not None else None
+        body = request_body(exchange)
         producer = self._producers.get(producer_of(body or {})[0])
         if producer is None or not producer.began_ns:
             return
@@ -132,8 +127,6 @@ class OpenTransactions(Observer):
                 f"its transaction had been open for {duration(lasted_ns)}, transaction.timeout.ms is "
                 f"{duration(limit_ns)}: the coordinator had aborted it"
             )
-
-    # -- producers ----------------------------------------------------------------------------------------------
 
     def _init(self, exchange: Exchange, request: Body, response: Body) -> None:
         name, producer_id = request.get("transactional_id"), response.get("producer_id", -1)
@@ -175,14 +168,12 @@ class OpenTransactions(Observer):
                 producer.offsets.setdefault(key, written.get((topic, partition), -1))
 
     def _batches(self, request: Body) -> Iterator[tuple[str, int, Body]]:
-        """The batches of a Produce that are part of a transaction, with topic and partition."""
+        """The transactional batches of a Produce, with topic and partition."""
         for topic in request.get("topic_data") or ():
             for one in topic.get("partition_data") or ():
                 for batch in one.get("records") or ():
                     if isinstance(batch, dict) and batch.get("is_transactional"):
                         yield self.context.topic_of(topic), one.get("index", -1), batch
-
-    # -- readers ------------------------------------------------------------------------------------------------
 
     def _fetch(self, exchange: Exchange) -> None:
         request, response = exchange.request, exchange.response
@@ -212,13 +203,10 @@ class OpenTransactions(Observer):
             stable.case.note("clients", [client])
 
     def _stands_ns(self, stable: _Stable) -> int:
-        """How long it has not moved although there is more behind it; a response has a partition when that changes."""
+        """How long it has stood still with records behind it."""
         return self._read_ns - stable.since_ns if stable.offset < stable.high_watermark else 0
 
-    # -- what is said -------------------------------------------------------------------------------------------
-
     def observations(self) -> Iterator[Observation]:
-        """By the transaction that holds the partitions back, or all together where that is not known."""
         held: dict[int, list[_Partition]] = {}
         for key, stable in self._stable.items():
             if self._stands_ns(stable) >= STUCK_NS:
@@ -296,7 +284,7 @@ def open_transaction(one: Observation, observed: Observed, context: Context) -> 
         subject=subject,
         severity="info" if goes_on else "warning" if producer is None else "error",
         numbers={**{name: numbers[name] for name in shown}, "readers": one.noted("clients")},
-        explains={"invalid_txn_state": scope_of("client", [producer] if producer is not None else [])},
+        explains=symptoms("client", [producer] if producer is not None else [], "invalid_txn_state"),
     )
 
 

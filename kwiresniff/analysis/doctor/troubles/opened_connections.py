@@ -1,10 +1,10 @@
-"""How often clients open connections, and for how little."""
+"""How often clients open connections, and what they do on them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar, Final
+from typing import Final
 
 from kwiresniff.analysis.doctor.cause import WASTE, Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
@@ -16,20 +16,20 @@ from kwiresniff.analysis.doctor.wording import counted, duration, listed
 from kwiresniff.base.api_keys import INIT_PRODUCER_ID, JOIN_GROUP, PRODUCE
 from kwiresniff.model import Connection, Exchange
 
-#: Brokers of each client that are remembered.
+#: Brokers remembered of each client.
 MAX_BROKERS = 100
-#: Connections of a client below which nothing is said of how often it opens them.
+#: Fewer connections of a client are not judged.
 ENOUGH_CONNECTIONS = 20
-#: Connections that a client opens in a minute before it is churn.
+#: More connections of a client in a minute are churn.
 CONNECTIONS_PER_MINUTE: Final = 30.0
 _WORKS: Final = frozenset({PRODUCE, INIT_PRODUCER_ID, JOIN_GROUP})
-#: A connection that lasts is there for more than such a part of the time in which its client is.
+#: A connection that is there for a smaller part of its client's time does not last.
 SHORT_PART: Final = 4
 
 
 @dataclass(slots=True, eq=False)
 class _Client:
-    """The connections of a client: how many it opened, to whom, and how many in place of one that had ended."""
+    """The connections of a client, by broker, and how many replaced one that had ended."""
 
     case: Case
     brokers: dict[str, int] = field(default_factory=dict)
@@ -47,21 +47,20 @@ class OpenedConnections(Observer):
     ``mean_lifetime_ns``, and what was done on them: ``requests``, ``produces``, ``new_producers``, ``joins``.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("connections_opened",)
-    apis: ClassVar[frozenset[int] | None] = _WORKS
+    kinds = ("connections_opened",)
+    apis = _WORKS
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._clients: Subjects[str, _Client] = context.subjects(lambda: _Client(context.case()), 8)
 
     def exchange(self, exchange: Exchange) -> None:
-        """What a client does on its connections, counted from its second connection on: most have few."""
+        """Counts requests from the second connection of a client on."""
         known = self._clients.get(client_of(exchange))
         if known is not None:
             known.works[exchange.api_key] = known.works.get(exchange.api_key, 0) + 1
 
     def connection(self, connection: Connection) -> None:
-        """One that has ended."""
         if not connection.handshake_seen:
             return
         client, broker = client_text(connection.client_id, connection.client), connection.broker
@@ -85,25 +84,21 @@ class OpenedConnections(Observer):
             case = known.case
             if case.count < ENOUGH_CONNECTIONS:
                 continue
-            seen_ns = case.last_ns - case.first_ns
-            yield observation_of(
-                "connections_opened",
-                case,
-                {f"client:{client}", *(f"broker:{one}" for one in known.brokers)},
-                {
-                    "client": client,
-                    "per_minute": round(case.count / case.seconds * 60, 1),
-                    "seen_ns": seen_ns,
-                    "connections": case.count,
-                    "again": known.again,
-                    "brokers": dict(known.brokers),
-                    "mean_lifetime_ns": known.lasted_ns // case.count,
-                    "requests": known.requests,
-                    "produces": known.works.get(PRODUCE, 0),
-                    "new_producers": known.works.get(INIT_PRODUCER_ID, 0),
-                    "joins": known.works.get(JOIN_GROUP, 0),
-                },
-            )
+            numbers = {
+                "client": client,
+                "per_minute": round(case.count / case.seconds * 60, 1),
+                "seen_ns": case.last_ns - case.first_ns,
+                "connections": case.count,
+                "again": known.again,
+                "brokers": dict(known.brokers),
+                "mean_lifetime_ns": known.lasted_ns // case.count,
+                "requests": known.requests,
+                "produces": known.works.get(PRODUCE, 0),
+                "new_producers": known.works.get(INIT_PRODUCER_ID, 0),
+                "joins": known.works.get(JOIN_GROUP, 0),
+            }
+            about = [f"client:{client}", *(f"broker:{one}" for one in known.brokers)]
+            yield observation_of("connections_opened", case, about, numbers)
 
 
 @cause("connection_churn", explains=("connections_opened", "metadata_requests"))
@@ -143,7 +138,7 @@ def connection_churn(one: Observation, observed: Observed, context: Context) -> 
 
 
 def _made_for(numbers: dict[str, int]) -> str:
-    """What a client is made anew for, by what is done on its connections."""
+    """For what a client is created again and again, by the requests on its connections."""
     produces, producers, joins = numbers["produces"], numbers["new_producers"], numbers["joins"]
     if producers * 2 > produces > 0:
         often = "message" if producers >= produces else "few messages"

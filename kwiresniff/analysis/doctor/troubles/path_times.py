@@ -1,13 +1,13 @@
-"""The time of the path between clients and brokers, as TCP shows it.
+"""The round-trip time between clients and brokers, as TCP shows it.
 
-Measured at the capture point between a SYN and its answer, which the broker's kernel sends at once. Beside the broker
-that is nothing, beside the client the whole path.
+It is measured at the capture point between a SYN and its answer, which the broker's kernel sends at once: near the
+broker it is zero, near the client the whole path.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import Final
 
 from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
@@ -18,22 +18,22 @@ from kwiresniff.analysis.doctor.wording import counted, duration
 from kwiresniff.base.flows import host_of
 from kwiresniff.model import Connection
 
-#: Within a data centre a round trip takes less than a millisecond or two, between those of a region a few.
+#: Within a data centre a round trip takes up to two milliseconds, between those of a region a few.
 LONG_NS: Final = 20_000_000
-#: As between continents: every request that is waited for costs that.
+#: As between continents.
 VERY_LONG_NS: Final = 100_000_000
-#: How much longer a path is than the others before it is one of its own.
+#: A path is longer than the others from this factor on.
 TIMES_LONGER: Final = 4
 
 
 class PathTimes(Observer):
     """``path_time``: the shortest time of the handshakes between a client's host and a broker.
 
-    The shortest one, because others met a busy machine. Numbers: ``round_trip_ns``. From ``LONG_NS`` on it costs each
-    request that long.
+    The shortest, because a busy host delays others. Numbers: ``round_trip_ns``. From ``LONG_NS`` on each request is
+    late by it.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("path_time",)
+    kinds = ("path_time",)
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -41,7 +41,6 @@ class PathTimes(Observer):
         self._shortest_ns: dict[Case, int] = {}
 
     def connection(self, connection: Connection) -> None:
-        """Takes one of which the capture has the SYN and its answer."""
         if connection.path_ns is None:
             return
         case = self._paths.case(host_of(connection.client), connection.broker)
@@ -50,21 +49,15 @@ class PathTimes(Observer):
         self._shortest_ns[case] = min(self._shortest_ns.get(case, connection.path_ns), connection.path_ns)
 
     def observations(self) -> Iterator[Observation]:
-        """One for each host and broker."""
         for host, broker, case in self._paths:
             path_ns = self._shortest_ns[case]
-            late = Harm(requests_late=case.total, late_ns=case.total * path_ns)
-            yield observation_of(
-                "path_time",
-                case,
-                [f"host:{host}", f"broker:{broker}"],
-                {"round_trip_ns": path_ns},
-                late if path_ns >= LONG_NS else HARMLESS,
-            )
+            late = Harm(requests_late=case.total, late_ns=case.total * path_ns) if path_ns >= LONG_NS else HARMLESS
+            about = [f"host:{host}", f"broker:{broker}"]
+            yield observation_of("path_time", case, about, {"round_trip_ns": path_ns}, late)
 
 
 def _responses(connection: Connection) -> int:
-    """How many requests of a connection were answered."""
+    """The number of answered requests of a connection."""
     return sum(connection.exchanges.get(outcome, 0) for outcome in ("ok", "error"))
 
 
@@ -107,7 +100,7 @@ def long_path(one: Observation, observed: Observed, context: Context) -> Explana
 
 
 def _others(context: Context, observed: Observed, path: Observation) -> list[Observation]:
-    """The paths from the same host to the other brokers of the same cluster, as far as that is known."""
+    """The paths from the same host to the other brokers of the cluster."""
     cluster = context.cluster
     cluster_id = cluster.of(path.name("broker"))
     paths = observed.about([f"host:{path.name('host')}"], "path_time") if cluster_id else []

@@ -1,14 +1,14 @@
-"""Clients that give up before a broker answers: their request.timeout.ms ends what the broker still works on.
+"""Clients that close their connection before the broker answers, because request.timeout.ms is too short.
 
-Such a client closes its connection, opens another one and asks again; the answer comes into a closed connection.
+Such a client opens another connection and asks again; the answer arrives on a closed connection.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import Final
 
-from kwiresniff.analysis.doctor.cause import Explanation, cause, told
+from kwiresniff.analysis.doctor.cause import Explanation, cause, symptoms, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import Ending, patience_of
 from kwiresniff.analysis.doctor.evidence import client_text, is_node
@@ -17,16 +17,15 @@ from kwiresniff.analysis.doctor.observer import CountingObserver
 from kwiresniff.analysis.doctor.wording import duration, times
 from kwiresniff.base.time_units import OVERRUN_NS
 from kwiresniff.model import Connection, Exchange
-from kwiresniff.results.findings import scope_of
 
-#: A client that leaves sooner was not waiting, it was closing.
+#: A client that closes sooner was not waiting.
 WAITED_NS: Final = 1_000_000_000
-#: So many times, after waits that differ by no more than this part of the longest, is a timeout.
+#: So many waits that differ by no more than this part of the longest are a timeout.
 OFTEN: Final = 3
 ALIKE: Final = 0.25
 #: Connections whose last long wait is remembered.
 MAX_CONNECTIONS: Final = 5_000
-#: How long an API lets the broker wait, by the setting that says so.
+#: The setting by which clients let the broker wait, by API.
 _SETTINGS: Final = {
     "Fetch": "fetch.max.wait.ms of the consumer",
     "JoinGroup": "max.poll.interval.ms of the members",
@@ -38,13 +37,13 @@ class GivenUp(CountingObserver):
     """`gave_up`: a client closed its connection before the answer came, or while the broker held it back on purpose, 3
     times or more after about the same wait.
 
-    By client and API. Numbers: ``api``, ``waited_ns`` and ``least_ns`` (the longest and the shortest that it waited),
-    ``held_ns`` (for how long the broker may hold the answer back, or took).
+    By client and API. Numbers: ``api``, ``waited_ns`` and ``least_ns`` (the longest and the shortest wait), ``held_ns``
+    (for how long the broker held the answer back, or may do so).
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("gave_up",)
+    kinds = ("gave_up",)
     entities = ("client", "api")
-    apis: ClassVar[frozenset[int] | None] = None
+    apis = None
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -53,7 +52,7 @@ class GivenUp(CountingObserver):
         self._held: dict[tuple[str, str], int] = {}
 
     def exchange(self, exchange: Exchange) -> None:
-        """Notes an answer that took long: its client may have closed the connection by then."""
+        """Notes an answer after a long wait, before which its client may have closed the connection."""
         request, response, number = exchange.request, exchange.response, exchange.connection.id
         if request is None or response is None or response.first_ns - request.last_ns < WAITED_NS:
             return
@@ -62,7 +61,6 @@ class GivenUp(CountingObserver):
             self._waits[number] = exchange.api, request.first_packet, request.last_ns, response.first_ns, held_ns
 
     def connection(self, connection: Connection) -> None:
-        """Counts a connection that its client closed before the answer came."""
         wait = self._waits.pop(connection.id, None)
         if wait is not None and connection.closed_by == "client":
             api, packet, requested_ns, answered_ns, held_ns = wait
@@ -70,7 +68,6 @@ class GivenUp(CountingObserver):
                 self._count(connection, api, packet, requested_ns, held_ns)
 
     def ending(self, ending: Ending) -> None:
-        """Counts one that its client closed while the broker held the answer back."""
         first = ending.first
         if ending.reason == "closed by client" and WAITED_NS <= ending.waited_ns < first.patience_ns - OVERRUN_NS:
             self._count(ending.connection, first.api, first.packet, first.last_ns, first.patience_ns - OVERRUN_NS)
@@ -86,7 +83,7 @@ class GivenUp(CountingObserver):
         self._held[key] = max(held_ns, self._held.get(key, 0))
 
     def observations(self) -> Iterator[Observation]:
-        """By client and API; brokers among themselves are left out."""
+        """By client and API, without those between brokers."""
         for client, api, case in self.cases:
             least_ns = self._least.get((client, api), 0)
             among_brokers = is_node(client) or "fetcher" in client.lower()
@@ -117,7 +114,5 @@ def short_timeout(one: Observation, observed: Observed, context: Context) -> Exp
         supports=(f"its shortest wait was {duration(numbers['least_ns'])}",),
         numbers={"api": api, "waited_ns": waited_ns, "held_ns": held_ns},
         severity="warning",
-        explains=dict.fromkeys(
-            ("unanswered", "slow", "connection_churn", "metadata_storm"), scope_of("client", [client])
-        ),
+        explains=symptoms("client", [client], "unanswered", "slow", "connection_churn", "metadata_storm"),
     )

@@ -1,9 +1,8 @@
-"""Keys and values that name a schema and do not fit it, as value decoders of plugins say."""
+"""Keys and values that do not fit the schema that they name, as value decoders of plugins report."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
@@ -17,14 +16,14 @@ from kwiresniff.model import Exchange
 
 
 class UnfitPayloads(Observer):
-    """``payload_does_not_fit``: a client wrote records whose key or value names a schema and does not fit it; where
-    nobody was seen to write any to the topic, a client was given them.
+    """``payload_does_not_fit``: a client wrote records whose key or value does not fit the schema that it names; where
+    nobody was seen to write such records to the topic, a client was given them.
 
-    Numbers: ``topic``, ``records``, ``schemas``, ``written`` (whether it wrote them). A topic that is fetched again
-    and again counts its records each time.
+    Numbers: ``topic``, ``records``, ``schemas``, ``written`` (whether it wrote them). Records that are fetched again
+    count again.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("payload_does_not_fit",)
+    kinds = ("payload_does_not_fit",)
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -32,7 +31,6 @@ class UnfitPayloads(Observer):
         self._read = context.tally()
 
     def failure(self, exchange: Exchange) -> None:
-        """Takes the problems of an exchange that plugins have found."""
         for problem in exchange.problems:
             if problem.code != "payload_does_not_fit" or problem.details is None:
                 continue
@@ -46,20 +44,18 @@ class UnfitPayloads(Observer):
                 case.note("schemas", [str(schema)])
 
     def observations(self) -> Iterator[Observation]:
-        """By topic and client."""
         written = {topic for topic, _, _ in self._written}
         for tally in (self._written, self._read):
             for topic, client, case in tally:
                 wrote = tally is self._written
-                if not wrote and topic in written:
-                    continue  # whoever wrote them is told
-                schemas = case.noted("schemas")
-                yield observation_of(
-                    "payload_does_not_fit",
-                    case,
-                    [f"client:{client}"],
-                    {"topic": topic, "records": case.total, "schemas": schemas, "written": wrote},
-                )
+                if wrote or topic not in written:
+                    numbers = {
+                        "topic": topic,
+                        "records": case.total,
+                        "schemas": case.noted("schemas"),
+                        "written": wrote,
+                    }
+                    yield observation_of("payload_does_not_fit", case, [f"client:{client}"], numbers)
 
 
 @cause("payload_does_not_fit", explains=("payload_does_not_fit",))

@@ -1,8 +1,8 @@
-"""Consumers whose application has stopped polling: heartbeats come from a thread of their own and go on.
+"""Consumers whose application has stopped polling while their heartbeats, from a thread of their own, go on.
 
-Such a member keeps its partitions until ``max.poll.interval.ms`` (5 minutes by default) is over, and nobody reads
-them. A consumer with nothing to read still asks, again and again; one that fetches and commits nothing for long, on
-connections that stand, is busy with what it has, hangs, or has paused its partitions.
+Such a member keeps its partitions until ``max.poll.interval.ms`` (5 minutes by default) is over. A consumer with
+nothing to read still fetches; one that fetches and commits nothing for long, on connections that stand, is busy, hangs,
+or has paused its partitions.
 """
 
 from __future__ import annotations
@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, Final
 
+from kwiresniff.analysis.doctor.bodies import group_of, response_body
+from kwiresniff.analysis.doctor.cause import Explanation, cause, symptoms, told
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped, is_replica, went_wrong
-from kwiresniff.analysis.doctor.observation import Observation, observation_of
+from kwiresniff.analysis.doctor.evidence import Case, client_of, is_replica, went_wrong
+from kwiresniff.analysis.doctor.observation import Observation, Observed, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
+from kwiresniff.analysis.doctor.wording import duration
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import (
     CONSUMER_GROUP_HEARTBEAT,
@@ -25,29 +28,23 @@ from kwiresniff.base.api_keys import (
     OFFSET_COMMIT,
     SYNC_GROUP,
 )
-from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Connection, Exchange
 
-#: A consumer that asks for nothing for so long does not poll; between two fetches that found nothing, half a second
-#: passes (fetch.max.wait.ms).
+#: A consumer that asks for nothing for so long does not poll; fetches wait for half a second (``fetch.max.wait.ms``).
 LONG_NS: Final = 10_000_000_000
-#: Heartbeats in that time that show it alive.
+#: Heartbeats in that time by which it is alive.
 FEW_BEATS = 2
 #: Clients that are remembered.
 MAX_MEMBERS = 5_000
 
 
 class _Member:
-    """When a client last fetched or committed, and its heartbeats since. ``ns`` of 0: it is not known to fetch."""
+    """When a client last fetched or committed (``ns``, 0: not known to fetch), and its heartbeats since."""
 
     __slots__ = ("beat_ns", "beats", "case", "connection", "group", "ns", "packet")
 
     def __init__(self) -> None:
-        self.ns = 0
-        self.packet = 0
-        self.connection = 0
-        self.beats = 0
-        self.beat_ns = 0
+        self.ns = self.packet = self.connection = self.beats = self.beat_ns = 0
         self.group = ""
         self.case: Case | None = None
 
@@ -74,14 +71,11 @@ class SilentMembers(Observer):
         self._on: dict[int, _Member] = {}
 
     def exchange(self, exchange: Exchange) -> None:
-        """Notes a sign of an application that polls, or of a client that lives."""
         api_key = exchange.api_key
         if api_key == FETCH and is_replica(exchange):
             return
         client = client_of(exchange)
-        member = self._members.get(client)
-        if member is None and api_key == FETCH:
-            member = self._members.of(client)
+        member = self._members.of(client) if api_key == FETCH else self._members.get(client)
         if member is None:
             return
         if api_key in (FETCH, OFFSET_COMMIT):
@@ -92,14 +86,14 @@ class SilentMembers(Observer):
             member.ns = 0  # its partitions may be others', or none, from here on
 
     def failure(self, exchange: Exchange) -> None:
-        """A fetch that was not answered, or that brought an error: what the client waits for is not its application."""
+        """A fetch without an answer, or with an error: the client does not wait for its application."""
         if exchange.api_key != FETCH or (member := self._members.get(client_of(exchange))) is None:
             return
         if went_wrong(exchange) or exchange.outcome == "unanswered":
             member.ns = 0
 
     def connection(self, connection: Connection) -> None:
-        """One that was closed: a client that has lost its broker has nobody to ask."""
+        """A client without a connection to its broker cannot fetch."""
         member = self._on.pop(connection.id, None)
         if member is not None and connection.closed_by:
             if member.is_silent():
@@ -128,7 +122,7 @@ class SilentMembers(Observer):
         member.beats += 1
         member.beat_ns = request.first_ns
         if not member.group and request.body is not None:
-            member.group = clipped(field_text(request.body.get("group_id")))
+            member.group = group_of(request.body)
 
     def _note(self, member: _Member, until_ns: int) -> None:
         if member.case is None:
@@ -137,24 +131,35 @@ class SilentMembers(Observer):
 
     def observations(self) -> Iterator[Observation]:
         for client, member in self._members.items():
-            case = self.context.case()
-            if member.case is not None:
-                case.merge(member.case)
-                case.most = member.case.most
+            case = self.context.case([member.case] if member.case is not None else [])
             if member.is_silent():
                 case.add(member.packet, member.ns, member.beat_ns - member.ns, until_ns=member.beat_ns)
-            if not case.count:
-                continue
-            group = member.group
-            yield observation_of(
-                "not_polling",
-                case,
-                {f"client:{client}", *([f"group:{group}"] if group else [])},
-                {"longest_ns": case.most, "group": group or None},
-            )
+            if case.count:
+                about = [f"client:{client}", *([f"group:{member.group}"] if member.group else [])]
+                numbers = {"longest_ns": case.most, "group": member.group or None}
+                yield observation_of("not_polling", case, about, numbers)
 
 
 def _moves(exchange: Exchange) -> bool:
     """Whether a heartbeat was answered with an error, or with another assignment."""
-    body = exchange.response.body if exchange.response is not None else None
-    return bool(exchange.errors) or (body or {}).get("assignment") is not None
+    return bool(exchange.errors) or response_body(exchange).get("assignment") is not None
+
+
+@cause("not_polling", explains=("not_polling",))
+def silent_application(one: Observation, observed: Observed, context: Context) -> Explanation | None:
+    """`not_polling` (warning): a member fetches and commits nothing for 10 s or more on connections that stand, and its
+    heartbeats go on: its application does not poll, or has paused its partitions. Must not be seen: fetches that find
+    nothing, errors, other partitions. That it falls behind is a symptom.
+    """
+    client, group, longest = one.name("client"), one.name("group"), duration(one.numbers["longest_ns"])
+    often = f", {one.count} times, {longest} at most" if one.count > 1 else ""
+    return told(
+        one,
+        f"fetched and committed nothing for {longest} while its heartbeats went on{often}"
+        f"{f' (group {group})' if group else ''}",
+        "Its application does not poll, or has paused its partitions, and nobody else reads them "
+        "meanwhile: look at what it does with records (a call that hangs, a deadlock, a batch that takes long; "
+        "a thread dump shows it). After max.poll.interval.ms the group takes its partitions away.",
+        severity="warning",
+        explains=symptoms("client", [client], "consumer_lag"),
+    )

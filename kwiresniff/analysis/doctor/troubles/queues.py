@@ -1,4 +1,4 @@
-"""Where requests wait before a broker reads them."""
+"""Produce requests that wait behind others of their connection."""
 
 from __future__ import annotations
 
@@ -6,21 +6,23 @@ from collections.abc import Iterator
 from typing import ClassVar, Final
 
 from kwiresniff.analysis.body_entities import throttle_ms_of
+from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, client_of
-from kwiresniff.analysis.doctor.observation import Harm, Observation, observation_of
+from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.wording import duration
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import PRODUCE
 from kwiresniff.model import Connection, Exchange
 
-#: ``linger.ms`` of Kafka's producers since 4.0: so long they wait on purpose, and nobody minds.
+#: ``linger.ms`` of Kafka's producers since 4.0.
 LINGER_NS: Final = 5_000_000
-#: Requests of which the average says something.
+#: Fewer requests give no average.
 ENOUGH: Final = 20
-#: Stands for how long a broker takes no further request of a client that it throttles: longer than any wait.
+#: Stands for the time in which a broker reads nothing of a client that it throttles: longer than any wait.
 MUTED_NS: Final = 1 << 60
-#: Connections of which is remembered how long the requests took that others queued behind.
+#: Connections with the longest time of a request that others queued behind.
 MAX_CONNECTIONS = 20_000
 
 
@@ -28,9 +30,9 @@ class QueueTimes(Observer):
     """``queued``: most Produce requests of a client waited behind its own requests on the same connection, longer than
     for the broker and longer than producers linger by default.
 
-    A broker reads the next request of a connection when it has answered the one before. What a quota mutes is not
-    counted, nor what waited behind a single request that took the broker half as long: that one is slow. Numbers:
-    ``mean_queued_ns`` and ``mean_broker_ns`` of these requests. It makes them late.
+    A broker reads the next request of a connection when it has answered the one before. Not counted is what a quota
+    mutes, and what waited behind a request that took the broker half as long. Numbers: ``mean_queued_ns`` and
+    ``mean_broker_ns``. These requests are late by their time in the queue.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("queued",)
@@ -41,11 +43,10 @@ class QueueTimes(Observer):
         self._all = context.tally()
         self._queued = context.tally()
         self._broker_ns: dict[Case, int] = {}
-        #: By connection, the longest time that a request took the broker since one was not queued.
+        #: By connection, the longest time of a request since one was not queued.
         self._longest_ns: dict[int, int] = {}
 
     def exchange(self, exchange: Exchange) -> None:
-        """Takes one that was queued and not throttled."""
         number, took_ns, response = exchange.connection.id, exchange.broker_ns or 0, exchange.response
         if response is not None and throttle_ms_of(response) > 0:
             took_ns = MUTED_NS
@@ -62,19 +63,34 @@ class QueueTimes(Observer):
         self._broker_ns[case] = self._broker_ns.get(case, 0) + (exchange.broker_ns or 0)
 
     def connection(self, connection: Connection) -> None:
-        """Forgets one that has ended."""
         self._longest_ns.pop(connection.id, None)
 
     def observations(self) -> Iterator[Observation]:
-        """One for each client."""
         for client, _, case in self._queued:
             if case.count < max(ENOUGH, self._all.case(client).count // 2):
                 continue
-            queued_ns, broker_ns = case.total // case.count, self._broker_ns[case] // case.count
-            yield observation_of(
-                "queued",
-                case,
-                [f"client:{client}"],
-                {"mean_queued_ns": queued_ns, "mean_broker_ns": broker_ns},
-                Harm(requests_late=case.count, late_ns=case.total),
-            )
+            numbers = {
+                "mean_queued_ns": case.total // case.count,
+                "mean_broker_ns": self._broker_ns[case] // case.count,
+            }
+            harm = Harm(requests_late=case.count, late_ns=case.total)
+            yield observation_of("queued", case, [f"client:{client}"], numbers, harm)
+
+
+@cause("own_queue", explains=("queued",))
+def own_queue(one: Observation, observed: Observed, context: Context) -> Explanation | None:
+    """`own_queue` (info): a producer's requests wait behind its own on the same connection, longer than for the broker
+    and longer than ``linger.ms`` is by default (5 ms), 20 of them or more. A broker serves one request of a connection
+    at a time; where it does that in 5 ms, nothing is slow. What a quota mutes is `throttled`; what waits behind one
+    slow request is `slow` with it.
+    """
+    queued_ns, broker_ns = one.numbers["mean_queued_ns"], one.numbers["mean_broker_ns"]
+    return told(
+        one,
+        f"{'nothing is slow: ' * (broker_ns <= LINGER_NS)}Produce waits {duration(queued_ns)} on average "
+        f"behind the client's own requests, of which a broker serves one at a time on a connection, in "
+        f"{duration(broker_ns)}",
+        "Nothing is to be mended at the brokers. For less delay send fewer and larger requests "
+        "(linger.ms, batch.size), or have fewer in flight (max.in.flight.requests.per.connection).",
+        severity="info",
+    )

@@ -1,7 +1,6 @@
-"""KRaft's metadata quorum: whether its controllers and brokers find the leader.
+"""Searches for the leader of KRaft's metadata quorum.
 
-The replicas of the partition in which KRaft keeps its metadata ask every controller until they have found the leader,
-so an election gives hundreds of errors in a second.
+Controllers and brokers ask every controller until they have found it: an election gives hundreds of errors a second.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from kwiresniff.base.known_ids import METADATA_TOPIC
 from kwiresniff.model import Exchange
 
 LEADER_CODES = frozenset({"NOT_LEADER_OR_FOLLOWER", "FENCED_LEADER_EPOCH", "UNKNOWN_LEADER_EPOCH"})
-#: A pause of so much ends a search.
+#: A pause that ends a search.
 PAUSE_NS = 2_000_000_000
-#: An election of controllers takes a second or two. One that goes on for longer does not succeed.
+#: An election of controllers takes a second or two.
 ELECTION_NS: Final = 10_000_000_000
 
 
@@ -40,7 +39,6 @@ class QuorumSearches(Observer):
         self._began_ns = self._searched_ns = self._longest_ns = 0
 
     def failure(self, exchange: Exchange) -> None:
-        """Counts a node that looks for the leader of the metadata quorum."""
         if not any(name in LEADER_CODES for _, _, name, _ in exchange.errors):
             return
         names = {place.name: None for place in error_places(exchange, self.context) if place.topic == METADATA_TOPIC}
@@ -56,7 +54,6 @@ class QuorumSearches(Observer):
         self._longest_ns = max(self._longest_ns, ns - self._began_ns)
 
     def observations(self) -> Iterator[Observation]:
-        """One for all nodes that search."""
         if self._case.count:
             yield observation_of("quorum_searched", self._case, (), {"longest_ns": self._longest_ns})
 

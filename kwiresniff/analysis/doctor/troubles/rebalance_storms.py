@@ -1,20 +1,19 @@
-"""Groups that rebalance too often or for too long, and clients that are in a group no more."""
+"""Groups that rebalance too often or for too long, and clients that are not in their group any more."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from kwiresniff.analysis.doctor.cause import ERROR, Explanation, cause, told
+from kwiresniff.analysis.doctor.cause import ERROR, Explanation, cause, symptoms, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.troubles.rebalances import OFTEN_AGAIN
 from kwiresniff.analysis.doctor.wording import counted, duration, listed, times
-from kwiresniff.results.findings import scope_of
 
-#: Generations or epochs of one group in ten minutes before it rebalances too much.
+#: Generations or epochs of a group in ten minutes that are not too many.
 REBALANCES: Final = 3
 FEW_DEPARTURES: Final = 2
-#: Once may be the end of a membership that a restart left behind.
+#: A single removal may end a membership from before a restart.
 OFTEN_REMOVED: Final = 2
 _POLLS: Final = (
     "Look at what {who} does between two polls: less of it at a time (max.poll.records), or more time for it "
@@ -28,14 +27,14 @@ _CIRCLES: Final = (
     "Look at the log of {who}: it does not take what it is assigned, joins again at once, and sends no heartbeat "
     "meanwhile."
 )
-#: What differs between members that do so, by the ``protocol_type`` of the group.
+#: Remedies by the ``protocol_type`` of the group.
 _OF_WORKERS: Final = {
     "connect": " Connect workers do so whose config topics differ, or lag behind: all that share a group.id must have "
     "the same config.storage.topic, offset.storage.topic and status.storage.topic. Give another Connect cluster a "
-    "group.id of its own.",
+    "group.id of its own."
 }
 _RESTARTS: Final = "Look at who comes and goes, and why (kwiresniff groups): members that are restarted."
-#: What makes rebalances rarer or shorter, by the protocol of the group.
+#: Remedies by the protocol of the group.
 _HELPS: Final = {
     "classic": " Static membership (group.instance.id) or the consumer protocol (group.protocol=consumer) help.",
     "consumer": " Static membership (group.instance.id) helps members that are restarted.",
@@ -86,12 +85,12 @@ def rebalance_storm(one: Observation, observed: Observed, context: Context) -> E
         },
         details=tuple(numbers["histories"]),
         severity="info" if _are_restarted(numbers) or _works_at_times(numbers) else "warning",
-        explains={"unanswered": scope_of("group", [group])},
+        explains=symptoms("group", [group], "unanswered"),
     )
 
 
 def _follows(numbers: dict[str, Any]) -> tuple[str, ...]:
-    """What follows from it: who is put out for polling too late can commit nothing, and reads the same again."""
+    """Kinds of observations that follow: a member that polls too late cannot commit, and reads the same again."""
     late = numbers["overslept"] or numbers["returned"]
     return "long_rebalance", "member_removed", *(["uncommitted_starts"] if late else [])
 
@@ -107,19 +106,19 @@ def is_storm(one: Observation) -> bool:
     gone, again = numbers["leaves"] + numbers["removals"], numbers["returns"]
     if numbers["protocol"] == "classic":  # that starts and grows, goes through some generations, too
         return bool(gone + again >= FEW_DEPARTURES or count >= 2 * REBALANCES)
-    # Each member that comes or goes takes the group on by an epoch or two: only those that go and come are churn.
+    # Each member that comes or goes adds an epoch or two.
     return bool(gone >= REBALANCES and (again > 0 or gone > len(numbers["members"]) // 2))
 
 
 def _are_restarted(numbers: dict[str, Any]) -> bool:
-    """Whether no member came more than twice, and all left in order: as when a new version is rolled out."""
+    """Whether no member came more than twice, and all left in order, as with a new version."""
     most = numbers["largest"] or (len(numbers["members"]) if numbers["returns"] else 0)
     return bool(numbers["joins"] <= 2 * most and _leave_in_order(numbers))
 
 
 def _works_at_times(numbers: dict[str, Any]) -> bool:
-    """Whether the only member commits something whenever it is there, and leaves in order: as a job does that is
-    started again and again."""
+    """Whether the only member commits whenever it is there, and leaves in order, as a job that is started again and
+    again."""
     left = numbers["leaves"]
     worked = numbers["worked"] >= left and numbers["joins"] <= left + 1
     return bool(numbers["largest"] == 1 and worked and _leave_in_order(numbers))
@@ -130,7 +129,7 @@ def _leave_in_order(numbers: dict[str, Any]) -> bool:
 
 
 def _reasons(numbers: dict[str, Any], *, alone: bool) -> tuple[list[str], str]:
-    """Why the members of a group come and go, as sentences, and what to do about that."""
+    """Why the members of a group come and go, as sentences, and the remedy."""
     circles = [(client, count) for client, count in numbers["again"] if count >= OFTEN_AGAIN][:3]
     removed = [
         (client, count)
@@ -187,13 +186,13 @@ def removed_member(one: Observation, observed: Observed, context: Context) -> Ex
     """`member_removed` (warning, info up to 3): a member learns that its group goes on without it. Of a group that
     rebalances all the time it is a symptom.
     """
-    errors, group, history = one.numbers["errors"], one.name("group"), one.numbers["history"]
+    errors, group, history = one.noted("errors"), one.name("group"), one.numbers["history"]
     return told(
         one,
         f"{listed(errors)}: acts on a membership that its group has given up, {times(one.count)}",
         "The member was away longer than max.poll.interval.ms or session.timeout.ms: look at the time between its "
         "polls, and at the timeline of the group (kwiresniff groups).",
-        numbers={"error": errors[0] if errors else "", "concerns": [*one.numbers["apis"], f"group {group}"]},
+        numbers={"error": errors[0] if errors else "", "concerns": [*one.noted("apis"), f"group {group}"]},
         details=(history,) if history else (),
         severity="info" if one.count <= REBALANCES else "warning",
         rank=ERROR,
@@ -206,7 +205,7 @@ def outside_commit(one: Observation, observed: Observed, context: Context) -> Ex
     nothing of it is stored: a reset of a group at work, or a consumer that assigns its partitions itself and shares the
     `group.id`. Must not be seen: that it was a member before.
     """
-    errors, group = one.numbers["errors"], one.name("group")
+    errors, group = one.noted("errors"), one.name("group")
     return told(
         one,
         f"{listed(errors)}: commits offsets for group {group}, which has members, without being one of "

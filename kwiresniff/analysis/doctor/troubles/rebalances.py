@@ -1,15 +1,16 @@
 """Groups that rebalance, in all four protocols, with what each member did.
 
-Classic groups have generations (KIP-62, KIP-345, KIP-800 for the reasons that members give), consumer, share and
-streams groups member epochs (KIP-848, KIP-932, KIP-1071). Where nobody gives a reason, the order of events does.
+Classic groups have generations (KIP-62, KIP-345; KIP-800 for the reasons that members give), consumer, share and
+streams groups member epochs (KIP-848, KIP-932, KIP-1071).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar, Final
+from typing import Final
 
+from kwiresniff.analysis.doctor.bodies import group_of, is_answered, request_body, response_body
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_of, clipped
 from kwiresniff.analysis.doctor.observation import HARMLESS, Harm, Observation, observation_of
@@ -19,30 +20,31 @@ from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of, request_place
 from kwiresniff.base.api_keys import HEARTBEAT, HEARTBEAT_PROTOCOLS, JOIN_GROUP, LEAVE_GROUP, OFFSET_COMMIT, SYNC_GROUP
 from kwiresniff.base.field_values import field_number, field_text
+from kwiresniff.base.time_units import MILLISECOND_NS
 from kwiresniff.model import Body, Connection, Exchange
 
-#: How long one join may take.
+#: A join that takes longer is a long rebalance.
 LONG_REBALANCE_NS = 10_000_000_000
-#: Members of a group that are kept apart, all groups together, and those named in an observation.
+#: Members of all groups together, and those named in an observation.
 MAX_MEMBERS = 10_000
 MAX_LISTED = 10
-#: Generations of a group of which the last member to join is remembered.
+#: Generations of a group with their last member to join.
 MAX_GENERATIONS = 20
-#: The member for which a rebalance waited is answered so soon after it has joined.
+#: The member for which a rebalance waited is answered within this time.
 SOON_NS = 5_000_000_000
-#: A request that is sent again joins a generation twice; a member that does so more often goes round in a circle.
+#: A request that is sent again joins a generation twice.
 OFTEN_AGAIN: Final = 10
-#: Codes by which a member learns that the group goes on without it.
+#: Codes by which a member learns that its group goes on without it.
 REMOVED = frozenset({"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_MEMBER_EPOCH", "STALE_MEMBER_EPOCH"})
 _APIS: Final = frozenset({OFFSET_COMMIT, JOIN_GROUP, LEAVE_GROUP, SYNC_GROUP, HEARTBEAT, *HEARTBEAT_PROTOCOLS})
-#: Reasons that members give for what the protocol has them do.
+#: Reasons that only name a step of the protocol.
 ORDINARY = ("need to re-join with the given member-id", "group is already rebalancing", "rebalance failed due to")
 
 
 @dataclass(slots=True, eq=False)
 class Member:
-    """A client in a group: members that are restarted get new ids, so they are known by the client's. ``again`` are
-    its joins of the generation that it was in already, ``worked`` how often it left after it had committed."""
+    """A client in a group; restarted members get new ids. ``again`` are joins of its current generation, ``worked``
+    departures after a commit."""
 
     joined: int = 0
     again: int = 0
@@ -54,7 +56,7 @@ class Member:
     returned: int = 0
     silent_ns: int = 0
     overslept_ns: int = 0
-    interval_ms: int = 0
+    interval_ns: int = 0
     left_ns: int = 0
     last_ns: int = 0
     connection: int = 0
@@ -62,11 +64,17 @@ class Member:
     reasons: dict[str, None] = field(default_factory=dict)
     errors: dict[str, None] = field(default_factory=dict)
 
-    def leave(self) -> None:
-        """It left in order."""
+    def leave(self, ns: int, connection: int) -> None:
+        """Counts a departure by request."""
         self.left += 1
         self.worked += self.has_committed
         self.has_committed = False
+        self.left_ns, self.connection = ns, connection
+
+    def give(self, reason: object) -> None:
+        """Remembers a reason, without the member id that some end in."""
+        if reason and len(self.reasons) < 3:
+            self.reasons[field_text(reason).partition(":")[0][:200]] = None
 
 
 @dataclass(slots=True, eq=False)
@@ -80,7 +88,7 @@ class LastJoin:
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """One group: its members, and who joined its newest generations last."""
+    """A group with its members, and the last ones to join its newest generations."""
 
     protocol: str
     case: Case
@@ -88,11 +96,11 @@ class Group:
     newest: int = -1
     largest: int = 0
     members: dict[str, Member] = field(default_factory=dict)
-    epochs: dict[str, int] = field(default_factory=dict)
+    epochs: set[str] = field(default_factory=set)
     joins: dict[int, LastJoin] = field(default_factory=dict)
 
     def join(self, generation: int, client: str, requested_ns: int, waited_ns: int) -> None:
-        """Remembers the last member to join a generation, of the newest ``MAX_GENERATIONS``."""
+        """Remembers the last member to join a generation."""
         known = self.joins.get(generation)
         if known is None or requested_ns > known.requested_ns:
             self.joins[generation] = LastJoin(client, requested_ns, waited_ns)
@@ -101,19 +109,19 @@ class Group:
 
 
 class Rebalances(Observer):
-    """``generations``: those of a group while the capture looked, with what each client in it did; ``long_rebalance``:
-    a join took 10 s or more; ``member_removed``: a client learned that its group goes on without it;
+    """``generations``: those of a group during the capture, with what each client in it did; ``long_rebalance``: a join
+    took 10 s or more; ``member_removed``: a client learned that its group goes on without it;
     ``commit_from_outside``: a client that is no member commits for a group that has members.
 
-    Numbers of the first: ``generations``, ``joins``, ``leaves``, ``removals``, ``returns`` of members that were there
-    before, ``restarts`` (departures without a reason that shows), ``worked`` (departures after a commit), ``largest``
-    as its leaders were told, the ``protocol_type``, and lists of those that ``overslept``, ``returned``, were
-    ``removed``, or joined ``again``.
+    Numbers of the first: ``generations``, ``joins``, ``leaves``, ``removals``, ``returns`` of former members,
+    ``restarts`` (departures without a known reason), ``worked`` (departures after a commit), ``largest`` (members, as
+    leaders are told), the ``protocol_type``, and lists of those that ``overslept``, ``returned``, were ``removed``, or
+    joined ``again``.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("generations", "long_rebalance", "member_removed", "commit_from_outside")
-    apis: ClassVar[frozenset[int] | None] = _APIS
-    judges: ClassVar[frozenset[str]] = REMOVED
+    kinds = ("generations", "long_rebalance", "member_removed", "commit_from_outside")
+    apis = _APIS
+    judges = REMOVED
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -124,31 +132,27 @@ class Rebalances(Observer):
         self._members = 0
         self._on: dict[int, Member] = {}
 
-    # -- what happens -------------------------------------------------------------------------------------------
-
     def exchange(self, exchange: Exchange) -> None:
-        """Joins, leaves, heartbeats and commits."""
-        request = exchange.request.body if exchange.request is not None else None
-        answer = exchange.response.body if exchange.response is not None else None
-        if not request or (answer is None and exchange.api_key != LEAVE_GROUP):
+        request, answer = request_body(exchange), response_body(exchange)
+        if not request or not (is_answered(exchange) or exchange.api_key == LEAVE_GROUP):
             return
         api_key = exchange.api_key
         if exchange.errors:
             self._failed(exchange, request)
         elif api_key == JOIN_GROUP:
-            self._join(exchange, request, answer or {})
+            self._join(exchange, request, answer)
         elif api_key == LEAVE_GROUP:
             for one in request.get("members") or [request]:
                 self._leave(exchange, request, field_text(one.get("member_id")), one.get("reason"))
         elif api_key in HEARTBEAT_PROTOCOLS:
-            self._heartbeat(exchange, request, answer or {})
+            self._heartbeat(exchange, request, answer)
         elif api_key in (OFFSET_COMMIT, SYNC_GROUP):
             self._active(exchange, request)
         elif api_key == HEARTBEAT:
             self._of(exchange, request, "classic", make=False)
 
     def connection(self, connection: Connection) -> None:
-        """A member whose connection its client closes without having left: it was killed, or its machine was."""
+        """A client that closes its connection without a LeaveGroup was killed."""
         member = self._on.pop(connection.id, None)
         if member is not None and connection.closed_by == "client" and not member.left_ns:
             member.vanished_ns = connection.closed_ns
@@ -163,7 +167,7 @@ class Rebalances(Observer):
         latency_ns = exchange.latency_ns or 0
         group.join(generation, client_of(exchange), request_place(exchange)[1], latency_ns)
         if latency_ns >= LONG_REBALANCE_NS:
-            case = self._long.case(_group_id(request))
+            case = self._long.case(group_of(request))
             case.add(*request_place(exchange), latency_ns)
             case.note("clients", [client_of(exchange)])
             case.note("generations", [str(generation)])
@@ -172,18 +176,14 @@ class Rebalances(Observer):
             return
         member.again += generation == member.generation
         member.generation = generation
-        # A member that is in the group joins again with its id at every rebalance; with a new id it is new.
+        # A member joins every rebalance with its id; with a new id it is new.
         member_id = field_text(answer.get("member_id"))
-        if group.epochs.get(member_id) is None:
-            member.joined += 1
-            self._came_back(exchange, member, request_place(exchange)[1])
-            self._follow(exchange, member)
+        if member_id not in group.epochs:
+            self._joins(exchange, member)
             if len(group.epochs) < MAX_SUBJECTS:
-                group.epochs[clipped(member_id)] = 0
-        member.interval_ms = request.get("rebalance_timeout_ms", 0) or member.interval_ms
-        if request.get("reason") and len(member.reasons) < 3:
-            # Some end in a member id, each another one.
-            member.reasons[field_text(request["reason"]).partition(":")[0][:200]] = None
+                group.epochs.add(clipped(member_id))
+        member.interval_ns = request.get("rebalance_timeout_ms", 0) * MILLISECOND_NS or member.interval_ns
+        member.give(request.get("reason"))
         member.last_ns = place_of(exchange)[1]
 
     def _leave(self, exchange: Exchange, request: Body, member_id: str, reason: object) -> None:
@@ -191,26 +191,25 @@ class Rebalances(Observer):
         if group is None or member is None:
             return
         ns = request_place(exchange)[1]
-        member.leave()
-        member.left_ns, member.connection = ns, exchange.connection.id
-        if reason and len(member.reasons) < 3:
-            member.reasons[field_text(reason).partition(":")[0][:200]] = None
-        interval_ns = member.interval_ms * 1_000_000
+        member.leave(ns, exchange.connection.id)
+        member.give(reason)
+        interval_ns = member.interval_ns
         if interval_ns and member.last_ns and interval_ns <= ns - member.last_ns <= 2 * interval_ns + 5_000_000_000:
             member.silent_ns = ns - member.last_ns
-        group.epochs.pop(clipped(member_id), None)
+        group.epochs.discard(clipped(member_id))
 
-    def _came_back(self, exchange: Exchange, member: Member, ns: int) -> None:
-        """A member that left and uses the group again on the same connection did not mean to leave."""
+    def _joins(self, exchange: Exchange, member: Member) -> None:
+        member.joined += 1
+        self._came_back(exchange, member)
+        if len(self._on) < MAX_MEMBERS:
+            self._on[exchange.connection.id] = member
+
+    def _came_back(self, exchange: Exchange, member: Member) -> None:
+        """A member that leaves and uses the group again on the same connection did not mean to leave."""
         if member.left_ns and exchange.connection.id == member.connection:
             member.returned += 1
             member.overslept_ns = max(member.overslept_ns, member.silent_ns)
         member.left_ns = member.silent_ns = 0
-
-    def _follow(self, exchange: Exchange, member: Member) -> None:
-        """Which connection a member's membership is on."""
-        if len(self._on) < MAX_MEMBERS:
-            self._on[exchange.connection.id] = member
 
     def _active(self, exchange: Exchange, request: Body) -> None:
         _, member = self._of(exchange, request, "classic", make=False)
@@ -223,15 +222,13 @@ class Rebalances(Observer):
         if group is None or member is None:
             return
         asked, epoch = request.get("member_epoch"), answer.get("member_epoch")
-        member.interval_ms = max(field_number(request.get("rebalance_timeout_ms")), 0) or member.interval_ms
+        interval_ms = max(field_number(request.get("rebalance_timeout_ms")), 0)
+        member.interval_ns = interval_ms * MILLISECOND_NS or member.interval_ns
         if isinstance(asked, int) and asked < 0:
-            member.leave()
-            member.left_ns, member.connection = request_place(exchange)[1], exchange.connection.id
+            member.leave(request_place(exchange)[1], exchange.connection.id)
             return
         if asked == 0:
-            member.joined += 1
-            self._came_back(exchange, member, request_place(exchange)[1])
-            self._follow(exchange, member)
+            self._joins(exchange, member)
         if isinstance(epoch, int):
             self._generation(group, max(epoch, group.newest), exchange)
         member.last_ns = place_of(exchange)[1]
@@ -240,41 +237,38 @@ class Rebalances(Observer):
         names = [name for _, _, name, _ in exchange.errors if name in REMOVED]
         if not names:
             return
-        group = self._groups.get(_group_id(request))
-        was_member = group is not None and client_of(exchange) in group.members
-        if exchange.api_key == OFFSET_COMMIT and not request.get("member_id") and not was_member:
-            case = self._outsiders.case(client_of(exchange), _group_id(request))
-            case.add(*place_of(exchange))
-            case.note("errors", dict.fromkeys(names))
-            case.note("topics", [self.context.topic_of(one) for one in request.get("topics") or ()])
-            return
-        protocol = HEARTBEAT_PROTOCOLS.get(exchange.api_key, "classic")
-        _, member = self._of(exchange, request, protocol)
-        client, group_id = client_of(exchange), _group_id(request)
-        case = self._removed.case(client, group_id)
+        client, group_id = client_of(exchange), group_of(request)
+        group = self._groups.get(group_id)
+        was_member = group is not None and client in group.members
+        is_outside = exchange.api_key == OFFSET_COMMIT and not request.get("member_id") and not was_member
+        case = (self._outsiders if is_outside else self._removed).case(client, group_id)
         case.add(*place_of(exchange))
         case.note("errors", dict.fromkeys(names))
+        if is_outside:
+            case.note("topics", [self.context.topic_of(one) for one in request.get("topics") or ()])
+            return
         case.note("apis", [exchange.api])
         case.note("brokers", [exchange.connection.broker])
+        _, member = self._of(exchange, request, HEARTBEAT_PROTOCOLS.get(exchange.api_key, "classic"))
         if member is not None:
             if member.left_ns and member.connection == exchange.connection.id:
-                self._came_back(exchange, member, place_of(exchange)[1])
+                self._came_back(exchange, member)
             elif not member.left_ns:
                 member.removed += 1
             member.errors.update(dict.fromkeys(names))
 
     def failure(self, exchange: Exchange) -> None:
-        """Of other APIs that speak of members: TxnOffsetCommit, OffsetFetch."""
+        """Other APIs with members: TxnOffsetCommit, OffsetFetch."""
         if exchange.api_key in _APIS or not any(name in REMOVED for _, _, name, _ in exchange.errors):
             return
-        request = exchange.request.body if exchange.request is not None else None
+        request = request_body(exchange)
         if request and request.get("group_id"):
             self._failed(exchange, request)
 
     def _of(
         self, exchange: Exchange, request: Body, protocol: str, *, make: bool = True
     ) -> tuple[Group | None, Member | None]:
-        group_id = _group_id(request)
+        group_id = group_of(request)
         group = self._groups.get(group_id)
         if group is None:
             if not make or not self.context.has_room(self._groups, MAX_SUBJECTS, group_id, entries=12):
@@ -295,90 +289,62 @@ class Rebalances(Observer):
             group.newest = generation
             group.case.add(*request_place(exchange))
 
-    # -- what was seen --------------------------------------------------------------------------------------------
-
     def observations(self) -> Iterator[Observation]:
-        """By group, and by client and group."""
         for group_id, group in self._groups.items():
             if group.case.count > 1:
                 yield _generations(group_id, group)
         for group_id, _, case in self._long:
-            waited = _waited_for(self._groups.get(group_id), case)
-            yield observation_of(
-                "long_rebalance",
-                case,
-                {f"group:{group_id}"},
-                {"longest_ns": case.most, "waited_for": waited},
-            )
+            numbers = {"longest_ns": case.most, "waited_for": _waited_for(self._groups.get(group_id), case)}
+            yield observation_of("long_rebalance", case, {f"group:{group_id}"}, numbers)
         for client, group_id, case in self._outsiders:
-            yield _told_off("commit_from_outside", client, group_id, case, "")
+            yield observation_of("commit_from_outside", case, {f"client:{client}", f"group:{group_id}"})
         for client, group_id, case in self._removed:
             of = self._groups.get(group_id)
             member = of.members.get(client) if of is not None else None
-            yield _told_off("member_removed", client, group_id, case, _history(client, member) if member else "")
-
-
-def _told_off(kind: str, client: str, group_id: str, case: Case, history: str) -> Observation:
-    """A client whose requests are answered with errors that concern its membership."""
-    errors = case.noted("errors")
-    return observation_of(
-        kind,
-        case,
-        {f"client:{client}", f"group:{group_id}"},
-        {"errors": errors, "apis": case.noted("apis"), "history": history},
-    )
+            history = _history(client, member) if member is not None else ""
+            about = {f"client:{client}", f"group:{group_id}"}
+            yield observation_of("member_removed", case, about, {"history": history})
 
 
 def _generations(group_id: str, group: Group) -> Observation:
-    """The generations of a group, and what its members did."""
     case = group.case
-    members = sorted(group.members.items(), key=lambda one: -(one[1].left + one[1].removed + one[1].joined))
-    return observation_of(
-        "generations",
-        case,
-        {f"group:{group_id}", *(f"client:{client}" for client, _ in members[:100])},
-        {
-            "protocol": group.protocol,
-            "generations": case.count,
-            "largest": group.largest,
-            "joins": sum(member.joined for _, member in members),
-            "leaves": sum(member.left for _, member in members),
-            "removals": sum(member.removed for _, member in members),
-            "returns": sum(max(member.joined - 1, 0) for _, member in members),
-            "restarts": sum(one.left for _, one in members if not one.overslept_ns and not one.returned),
-            "worked": sum(member.worked for _, member in members),
-            "overslept": [
-                (client, member.overslept_ns, member.interval_ms * 1_000_000)
-                for client, member in members
-                if member.overslept_ns
-            ],
-            "returned": [
-                (client, member.returned, member.interval_ms * 1_000_000)
-                for client, member in members
-                if member.returned and member.interval_ms and not member.overslept_ns
-            ],
-            "removed": [
-                (client, member.removed) for client, member in members if member.removed and not member.overslept_ns
-            ],
-            "again": [(client, member.again) for client, member in members if member.again],
-            "protocol_type": group.protocol_type,
-            "reasons": list(dict.fromkeys(reason for _, member in members for reason in member.reasons)),
-            "histories": [text for client, member in members[:MAX_LISTED] if (text := _history(client, member))],
-            "members": [client for client, _ in members[:100]],
-        },
-        # Whoever goes round in a circle does no work.
-        Harm(seconds_down=case.seconds) if any(member.again >= OFTEN_AGAIN for _, member in members) else HARMLESS,
-    )
+    named = sorted(group.members.items(), key=lambda one: -(one[1].left + one[1].removed + one[1].joined))
+    clients, members = [client for client, _ in named[:100]], [member for _, member in named]
+    punctual = [(client, one) for client, one in named if not one.overslept_ns]
+    numbers = {
+        "protocol": group.protocol,
+        "generations": case.count,
+        "largest": group.largest,
+        "joins": sum(one.joined for one in members),
+        "leaves": sum(one.left for one in members),
+        "removals": sum(one.removed for one in members),
+        "returns": sum(max(one.joined - 1, 0) for one in members),
+        "restarts": sum(one.left for _, one in punctual if not one.returned),
+        "worked": sum(one.worked for one in members),
+        "overslept": [(client, one.overslept_ns, one.interval_ns) for client, one in named if one.overslept_ns],
+        "returned": [
+            (client, one.returned, one.interval_ns) for client, one in punctual if one.returned and one.interval_ns
+        ],
+        "removed": [(client, one.removed) for client, one in punctual if one.removed],
+        "again": [(client, one.again) for client, one in named if one.again],
+        "protocol_type": group.protocol_type,
+        "reasons": list(dict.fromkeys(reason for one in members for reason in one.reasons)),
+        "histories": [text for client, one in named[:MAX_LISTED] if (text := _history(client, one))],
+        "members": clients,
+    }
+    about = {f"group:{group_id}", *(f"client:{client}" for client in clients)}
+    circles = any(one.again >= OFTEN_AGAIN for one in members)  # whoever goes round in a circle does no work
+    return observation_of("generations", case, about, numbers, Harm(seconds_down=case.seconds) if circles else HARMLESS)
 
 
 def _waited_for(group: Group | None, case: Case) -> str:
-    """Who came last to the long rebalances of a case, for whom the others had to wait; empty where nothing is known."""
+    """The members that joined long rebalances last, for which the others waited."""
     latecomers: dict[str, None] = {}
     for generation in case.noted("generations") if group is not None else ():
         last = group.joins.get(int(generation)) if group is not None else None
         if group is None or last is None or last.waited_ns >= SOON_NS:
             continue
-        interval_ns = group.members[last.client].interval_ms * 1_000_000 if last.client in group.members else 0
+        interval_ns = group.members[last.client].interval_ns if last.client in group.members else 0
         interval = f" (its max.poll.interval.ms is {duration(interval_ns)})" if interval_ns else ""
         latecomers[f"{last.client}, which joined last{interval}"] = None
     if latecomers:
@@ -397,7 +363,7 @@ def _history(client: str, member: Member) -> str:
         how = f"left {times(member.left)}"
         if member.overslept_ns:
             how += f", {duration(member.overslept_ns)} after it last was heard of (max.poll.interval.ms is "
-            how += f"{duration(member.interval_ms * 1_000_000)})"
+            how += f"{duration(member.interval_ns)})"
         parts.append(how)
     if member.returned:
         parts.append(f"came back {times(member.returned)} on the same connection")
@@ -411,7 +377,3 @@ def _history(client: str, member: Member) -> str:
     if reasons and parts:
         parts[-1] += f"; it says: {'; '.join(reasons)}"
     return f"{client} {', '.join(parts)}" if parts else ""
-
-
-def _group_id(request: Body) -> str:
-    return clipped(field_text(request.get("group_id")))

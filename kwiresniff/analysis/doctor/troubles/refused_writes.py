@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import Final
 
-from kwiresniff.analysis.doctor.cause import Explanation, cause, told
+from kwiresniff.analysis.doctor.cause import Explanation, cause, symptoms, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import client_of
@@ -18,29 +18,28 @@ from kwiresniff.results.findings import scope_of
 
 #: Errors by which a write is refused because of the ISR.
 NOT_ENOUGH: Final = frozenset({"NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND"})
-#: So long before the first refusal requests may have waited for a replica that had left.
+#: Requests may have waited for a missing replica for so long before the first refusal.
 BEFORE_NS: Final = 60_000_000_000
-#: An answer so shortly before the first refusal says that a broker was there.
+#: An answer so shortly before the first refusal shows that a broker was there.
 SHORTLY_NS: Final = 1_000_000_000
 
 
 class RefusedWrites(Observer):
     """`writes_refused`: writes that a leader refused because too few replicas were in sync.
 
-    By topic. Numbers: ``errors``, ``apis``, ``partitions``, ``messages`` (what the broker said), ``missing`` (nodes
-    that have a replica and were gone) and ``certain`` (whether Metadata said so, or they alone of all replicas did not
-    answer any more).
+    By topic. Notes: ``errors``, ``apis``, ``concerns`` (partitions), ``messages`` of the broker. Numbers: ``topic``,
+    ``cluster``, ``missing`` (nodes with a replica that were gone) and ``certain`` (Metadata said so, or they alone of
+    all replicas did not answer any more).
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("writes_refused",)
-    judges: ClassVar[frozenset[str]] = NOT_ENOUGH
+    kinds = ("writes_refused",)
+    judges = NOT_ENOUGH
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._cases = context.tally()
 
     def failure(self, exchange: Exchange) -> None:
-        """Counts a write that is refused."""
         cluster_id = self.context.cluster.of(exchange.connection.broker)
         places = error_places(exchange, self.context, NOT_ENOUGH)
         for topic in dict.fromkeys(place.topic for place in places):
@@ -55,25 +54,14 @@ class RefusedWrites(Observer):
             case.note("indexes", [str(place.partition)])
 
     def observations(self) -> Iterator[Observation]:
-        """By topic: the partitions, and the brokers that are missing."""
         for topic, cluster_id, case in self._cases:
             missing, certain = self._missing(cluster_id, topic, case.noted("indexes"), case.first_ns)
-            errors = case.noted("errors")
-            numbers = {
-                "topic": topic,
-                "cluster": cluster_id,
-                "errors": errors,
-                "apis": case.noted("apis"),
-                "partitions": case.noted("concerns"),
-                "missing": missing,
-                "certain": certain,
-                "messages": case.noted("messages"),
-            }
+            numbers = {"topic": topic, "cluster": cluster_id, "missing": missing, "certain": certain}
             about = [f"node:{cluster_id}/{node}" for node in missing]
             yield observation_of("writes_refused", case, about, numbers, Harm(requests_failed=case.count))
 
     def _missing(self, cluster_id: str, topic: str, indexes: list[str], since_ns: int) -> tuple[list[int], bool]:
-        """The nodes that hold replicas and are gone, and whether that is certain or found by elimination."""
+        """The nodes with replicas that are gone, and whether that is certain or found by elimination."""
         cluster = self.context.cluster
         nodes, nodes_ns = self.context.replicas.brokers(cluster_id)
         gone: dict[int, None] = {}
@@ -109,7 +97,7 @@ def not_enough_replicas(one: Observation, observed: Observed, context: Context) 
     """
     cluster, numbers = context.cluster, one.numbers
     topic, cluster_id, missing = numbers["topic"], numbers["cluster"], numbers["missing"]
-    what = listed(numbers["partitions"]) or topic
+    what, errors, messages = listed(one.noted("concerns")) or topic, one.noted("errors"), one.noted("messages")
     if missing:
         texts = listed([cluster.node_text(cluster_id, node) for node in missing])
         left = f"; {texts} {'left' if numbers['certain'] else 'must have left: the other replicas still answer'}"
@@ -117,33 +105,27 @@ def not_enough_replicas(one: Observation, observed: Observed, context: Context) 
         left = "; which replica left is not in the capture"
     addresses = [address for node in missing if (address := cluster.address(cluster_id, node))]
     clients = one.named("client")
-    # Until the replica has left the ISR, writes wait for it instead of being refused, wherever they go.
+    # Until the replica has left the ISR, writes wait for it instead of being refused, at every broker.
     everywhere = [*one.named("broker"), *cluster.addresses(cluster_id)]
     return told(
         one,
-        f"{listed(numbers['errors'])}: writes to {what} are refused{span(one.first_ns, one.last_ns)}, too "
+        f"{listed(errors)}: writes to {what} are refused{span(one.first_ns, one.last_ns)}, too "
         f"few replicas are in sync{left}",
         "Find the replicas that fell out of the ISR (disk, network, a broker that is down) before lowering "
         "min.insync.replicas.",
         subject=f"topic {topic}",
         numbers={
-            "error": numbers["errors"][0] if numbers["errors"] else "",
-            "concerns": [*numbers["apis"], *numbers["partitions"]],
+            "error": errors[0] if errors else "",
+            "concerns": [*one.noted("apis"), *one.noted("concerns")],
             "missing": missing,
             "missing_addresses": addresses,
             "clients": clients,
-            "error_messages": numbers["messages"],
+            "error_messages": messages,
         },
-        details=tuple(broker_says(numbers["messages"])),
+        details=tuple(broker_says(messages)),
         scope=scope_of("left", addresses),
-        explains={
-            **dict.fromkeys(("unanswered", "metadata_storm"), scope_of("client", clients)),
-            **dict.fromkeys(
-                ("slow", "request_timed_out", "replica_wait", "slow_broker"), scope_of("broker", everywhere)
-            ),
-            **dict.fromkeys(
-                ("broker_unreachable", "closed_by_broker", "broker_stalled"), scope_of("broker", addresses)
-            ),
-            **dict.fromkeys(("leader_change", "under_replicated"), scope_of("left", addresses)),
-        },
+        explains=symptoms("client", clients, "unanswered", "metadata_storm")
+        | symptoms("broker", everywhere, "slow", "request_timed_out", "replica_wait", "slow_broker")
+        | symptoms("broker", addresses, "broker_unreachable", "closed_by_broker", "broker_stalled")
+        | symptoms("left", addresses, "leader_change", "under_replicated"),
     )

@@ -1,26 +1,24 @@
-"""Writes that wait for a second or more, and which brokers were gone or silent meanwhile.
+"""Writes that wait for a second or more, and the brokers that were gone or silent meanwhile.
 
-With acks=all, and for what coordinators store, a leader waits for all replicas in sync. One whose broker has gone is in
-sync until the controller fences it (``broker.session.timeout.ms``) or its lag is too old (``replica.lag.time.max.ms``),
-and clients that never wrote to that broker wait as well. Where only one leader makes them wait, and answers others
-meanwhile, it waits for the replicas that Metadata names, or for its own log: clients' traffic does not show which.
+With acks=all, and for what coordinators store, a leader waits for all replicas in sync. A replica whose broker has gone
+is in sync until the controller fences it (``broker.session.timeout.ms``) or its lag is too old
+(``replica.lag.time.max.ms``). A single leader that answers others meanwhile waits for the replicas that Metadata names,
+or for its own log.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from kwiresniff.analysis.doctor.cause import Explanation, cause, told
+from kwiresniff.analysis.doctor.cause import Explanation, cause, symptoms, told
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import client_of, clipped
-from kwiresniff.analysis.doctor.observation import HARMLESS, Harm, Observation, Observed, observation_of
+from kwiresniff.analysis.doctor.evidence import client_of, together
+from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.troubles.stalls import is_prompt
 from kwiresniff.analysis.doctor.wording import clock, duration, listed, span, times
-from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
-from kwiresniff.analysis.topic_parts import message_parts
 from kwiresniff.base.api_keys import (
     ADD_PARTITIONS_TO_TXN,
     END_TXN,
@@ -30,36 +28,34 @@ from kwiresniff.base.api_keys import (
     TXN_OFFSET_COMMIT,
 )
 from kwiresniff.model import Exchange
-from kwiresniff.results.findings import scope_of
 
-#: What is answered when all replicas in sync have it; a Produce with acks=1 is prompt.
+#: APIs that are answered when all replicas in sync have stored the data.
 _STORED: Final = frozenset(
     {PRODUCE, OFFSET_COMMIT, TXN_OFFSET_COMMIT, END_TXN, INIT_PRODUCER_ID, ADD_PARTITIONS_TO_TXN}
 )
-#: A write that waits for so long waits for more than its way to a replica and back.
+#: A shorter wait may be that of a prompt replica.
 WAIT_NS: Final = 1_000_000_000
-#: Waits so shortly one after the other are one time of trouble.
+#: The pause between two waits of one time of trouble.
 TOGETHER_NS: Final = 2_000_000_000
-#: A broker may have gone so long before the first of them, and an answer may come so shortly after the end of another
-#: connection.
+#: A broker may have gone so long before the first wait, and answer so shortly after it closed another connection.
 BEFORE_NS: Final = 15_000_000_000
 ABOUT_NS: Final = 100_000_000
-#: A leader that answered others for so long, while a write waited, did not stand still itself.
+#: A leader that answered others so long after the start of a wait did not stand still.
 ALIVE_NS: Final = 500_000_000
-#: Partitions that are remembered of a write: those of one leader mostly have the same followers.
+#: Partitions remembered of a write.
 MAX_WRITTEN: Final = 20
-#: Waits that are remembered, and brokers of which is kept with each when they last answered.
+#: Waits that are remembered, and brokers of each whose last answer is.
 MAX_WAITS: Final = 500
 MAX_HEARD: Final = 20
-#: Fewer, and none of so long, is what a busy moment costs; of a broker that was seen to go less is enough.
+#: Fewer and shorter waits are a busy moment; where a broker was seen to go, shorter ones count.
 FEW: Final = 3
 LONG_NS: Final = 5_000_000_000
 GONE_NS: Final = 2_000_000_000
 
 
 class _Wait(NamedTuple):
-    """A write that waited. ``heard`` is when each broker of the cluster had last answered before it was over,
-    ``answered_ns`` when its own had answered somebody else; ``written`` are the partitions."""
+    """A write that waited. ``heard`` is when each broker of the cluster had last answered by its end, ``answered_ns``
+    when its own broker had; ``written`` are the partitions."""
 
     broker: str
     client: str
@@ -73,8 +69,8 @@ class _Wait(NamedTuple):
 
 
 class _Trouble:
-    """Waits for the same, in one time or several: ``gone`` are the brokers that went, and when, ``still`` those that
-    took as long for what they can answer at once, ``others`` the nodes with the other replicas of what was written."""
+    """Waits for the same brokers: ``gone`` with the time, ``still`` (those that delayed what they can answer at once),
+    ``others``: the nodes with the other replicas of what was written."""
 
     def __init__(self) -> None:
         self.times = 0
@@ -85,27 +81,25 @@ class _Trouble:
 
 
 class WriteWaits(Observer):
-    """`writes_waited`: writes with acks=all, and what coordinators store, took a second or more, several brokers in one
-    time, or one while a broker was gone or silent, or with replicas that Metadata names.
+    """`writes_waited`: writes with acks=all, and what coordinators store, took a second or more: at several brokers in
+    one time, or at one while a broker was gone or silent, or with replicas that Metadata names.
 
-    By the brokers that they may have waited for. Numbers: ``brokers`` (addresses that were written to), ``gone`` (pairs
-    of an address and when it closed its connections, after which it said nothing more until the longest wait was over),
-    ``still`` (addresses that took as long for what they can answer at once), ``others`` (nodes with the other replicas
-    of all that was written, of a leader that answered others meanwhile), ``times``, ``longest_ns``, ``clients``,
-    ``apis``.
+    By the brokers that they may have waited for. Numbers: ``brokers`` (written to), ``gone`` (pairs of an address and
+    when it closed its connections, after which it sent nothing until the longest wait was over), ``still`` (addresses
+    that delayed what they can answer at once), ``others`` (nodes with the other replicas of all that was written, of a
+    leader that answered others meanwhile), ``times``, ``longest_ns``, ``clients``, ``apis``.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("writes_waited",)
-    apis: ClassVar[frozenset[int] | None] = None
+    kinds = ("writes_waited",)
+    apis = None
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._waits: list[_Wait] = []
-        #: What waited for nobody, and took as long: broker, from when, until when.
+        #: Requests that wait for nobody and took as long: broker, begin, end.
         self._prompt: list[tuple[str, int, int]] = []
 
     def exchange(self, exchange: Exchange) -> None:
-        """Notes a write that waited, and who had answered anything until then."""
         response, took_ns = exchange.response, exchange.broker_ns or 0
         if response is None or took_ns < WAIT_NS:
             return
@@ -118,55 +112,41 @@ class WriteWaits(Observer):
         if exchange.waiting or exchange.api_key not in _STORED:
             return
         addresses = cluster.addresses(cluster.of(broker))[:MAX_HEARD]
-        written = [
-            (clipped(self.context.topic_in(topic)), part.index)
-            for topic in (message_parts(exchange.request) if exchange.api_key == PRODUCE else ())
-            for part in topic.partitions
-        ][:MAX_WRITTEN]
-        size = 2 * CONTAINER_BYTES + (len(addresses) + len(written)) * ENTRY_BYTES + text_bytes(broker)
-        if (
-            len(self._waits) >= MAX_WAITS
-            or exchange.connection.id in self.context.cut
-            or not self.context.budget.admit(size)
-        ):
+        parts = self.context.parts(exchange.request) if exchange.api_key == PRODUCE else []
+        written = [(topic, part.index) for topic, part in parts[:MAX_WRITTEN]]
+        entries = 2 + len(addresses) + len(written)
+        if exchange.connection.id in self.context.cut:
             return
-        heard = {address: cluster.last_answer_ns.get(address, 0) for address in addresses}
-        packet, ns = place_of(exchange)
-        answered_ns = cluster.answer_before_ns
-        client = client_of(exchange)
-        self._waits.append(_Wait(broker, client, exchange.api, packet, first_ns, ns, heard, answered_ns, written))
+        if self.context.has_room(self._waits, MAX_WAITS, broker, entries=entries):
+            heard = {address: cluster.last_answer_ns.get(address, 0) for address in addresses}
+            who, (packet, ns) = client_of(exchange), place_of(exchange)
+            answered_ns = cluster.answer_before_ns
+            self._waits.append(_Wait(broker, who, exchange.api, packet, first_ns, ns, heard, answered_ns, written))
 
     def observations(self) -> Iterator[Observation]:
-        """Waits for the same are one observation: where a broker was seen to go, or several waited for the same."""
         cluster = self.context.cluster
-        waits = sorted(self._waits, key=lambda one: (cluster.of(one.broker), one.first_ns))
         troubles: dict[tuple[str, ...], _Trouble] = {}
-        while waits:
-            together = [waits.pop(0)]
-            last_ns = together[0].last_ns
-            while waits and _goes_on(cluster.of(together[0].broker), cluster.of(waits[0].broker), waits[0], last_ns):
-                together.append(waits.pop(0))
-                last_ns = max(last_ns, together[-1].last_ns)
-            gone, still = self._gone(together), self._still(together)
-            brokers = {one.broker for one in together}
-            others = [] if gone or still or len(brokers) > 1 else self._others(together)
+        for waits in together(self._waits, TOGETHER_NS, lambda one: cluster.of(one.broker)):
+            gone, still = self._gone(waits), self._still(waits)
+            brokers = {one.broker for one in waits}
+            others = [] if gone or still or len(brokers) > 1 else self._others(waits)
             if gone or still or others or len(brokers) > 1:
                 key = "gone" if gone else "still" if still else "unknown", *sorted(gone or still or brokers)
                 trouble = troubles.setdefault(key, _Trouble())
                 trouble.others = others
                 trouble.times += 1
-                trouble.waits += together
+                trouble.waits += waits
                 trouble.gone |= gone
                 trouble.still = [] if gone else still
         for trouble in troubles.values():
             yield self._observation(trouble)
 
-    def _gone(self, together: list[_Wait]) -> dict[str, int]:
-        """The brokers that closed their connections, when they did, and said nothing more until the longest wait was
+    def _gone(self, waits: list[_Wait]) -> dict[str, int]:
+        """The brokers that closed their connections, with the time, and sent nothing more until the longest wait was
         over."""
-        longest = max(together, key=lambda one: one.last_ns - one.first_ns)
-        waiting = {one.broker for one in together}
-        since_ns = min(one.first_ns for one in together) - BEFORE_NS
+        longest = max(waits, key=lambda one: one.last_ns - one.first_ns)
+        waiting = {one.broker for one in waits}
+        since_ns = min(one.first_ns for one in waits) - BEFORE_NS
         gone: dict[str, int] = {}
         for address, heard_ns in longest.heard.items():
             closed = [ns for ns in self.context.cluster.closings(address) if since_ns <= ns < longest.last_ns]
@@ -174,59 +154,52 @@ class WriteWaits(Observer):
                 gone[address] = max(closed)
         return gone
 
-    def _still(self, together: list[_Wait]) -> list[str]:
-        """The brokers that let wait what they can answer at once; none where that tells none apart."""
-        first_ns, last_ns = min(one.first_ns for one in together), max(one.last_ns for one in together)
+    def _still(self, waits: list[_Wait]) -> list[str]:
+        """The brokers that delayed what they can answer at once; none where all did."""
+        first_ns, last_ns = min(one.first_ns for one in waits), max(one.last_ns for one in waits)
         still = {broker for broker, since_ns, until_ns in self._prompt if since_ns < last_ns and until_ns > first_ns}
-        others = {one.broker for one in together} - still
+        others = {one.broker for one in waits} - still
         cluster = self.context.cluster
-        mine = cluster.of(together[0].broker)
+        mine = cluster.of(waits[0].broker)
         return sorted(one for one in still if cluster.of(one) == mine) if others else []
 
-    def _others(self, together: list[_Wait]) -> list[int]:
-        """The nodes that have the other replicas of all that was written, of a leader that answered others meanwhile;
-        none where that is not known."""
-        if not any(one.answered_ns >= one.first_ns + ALIVE_NS for one in together):
+    def _others(self, waits: list[_Wait]) -> list[int]:
+        """The nodes with the other replicas of all that was written, of a leader that answered others meanwhile; none
+        where that is not known."""
+        if not any(one.answered_ns >= one.first_ns + ALIVE_NS for one in waits):
             return []
-        cluster, broker = self.context.cluster, together[0].broker
+        cluster, broker = self.context.cluster, waits[0].broker
         mine, leader = cluster.of(broker), cluster.node_at(broker)
         others: set[int] | None = None
-        for topic, index in {place for one in together for place in one.written}:
+        for topic, index in {place for one in waits for place in one.written}:
             known = self.context.replicas.of(mine, topic, index)
             nodes = set(known.in_sync or known.all) - {leader} if known is not None else set()
             others = nodes if others is None else others & nodes
         return sorted(others or ())
 
     def _observation(self, trouble: _Trouble) -> Observation:
-        _cluster, case, waits = self.context.cluster, self.context.case(), trouble.waits
-        late_ns = 0
+        case, waits = self.context.case(), trouble.waits
         for one in waits:
             case.add(one.packet, one.last_ns)
-            # Of Produce that is observed with the writes of its topic.
-            late_ns += one.last_ns - one.first_ns if one.api != "Produce" else 0
         case.first_ns = min(one.first_ns for one in waits)
         brokers = list(dict.fromkeys(one.broker for one in waits))
         clients = list(dict.fromkeys(one.client for one in waits))
-        apis = list(dict.fromkeys(one.api for one in waits))
-        longest_ns = max(one.last_ns - one.first_ns for one in waits)
         numbers = {
             "brokers": brokers,
             "gone": [list(one) for one in trouble.gone.items()],
             "still": trouble.still,
             "others": trouble.others,
             "times": trouble.times,
-            "longest_ns": longest_ns,
+            "longest_ns": max(one.last_ns - one.first_ns for one in waits),
             "clients": clients,
-            "apis": apis,
+            "apis": list(dict.fromkeys(one.api for one in waits)),
         }
-        about = [*[f"client:{one}" for one in clients], *[f"broker:{one}" for one in (*brokers, *trouble.gone)]]
-        about += [f"broker:{one}" for one in trouble.still]
-        harm = Harm(requests_late=sum(one.api != "Produce" for one in waits), late_ns=late_ns) if late_ns else HARMLESS
+        about = [f"client:{one}" for one in clients]
+        about += [f"broker:{one}" for one in (*brokers, *trouble.gone, *trouble.still)]
+        # The lateness of Produce is that of ``late_writes``.
+        late = [one.last_ns - one.first_ns for one in waits if one.api != "Produce"]
+        harm = Harm(requests_late=len(late), late_ns=sum(late))
         return observation_of("writes_waited", case, about, numbers, harm)
-
-
-def _goes_on(cluster: str, other: str, wait: _Wait, last_ns: int) -> bool:
-    return cluster == other and wait.first_ns <= last_ns + TOGETHER_NS
 
 
 @cause("replica_wait", explains=("writes_waited", "late_writes"))
@@ -282,12 +255,10 @@ def replica_wait(one: Observation, observed: Observed, context: Context) -> Expl
             "apis": numbers["apis"],
         },
         severity="warning" if grave else "info",
-        explains={
-            "slow": scope_of("broker", [*brokers, *culprits]),
-            "request_timed_out": scope_of("broker", brokers),
-            "own_queue": scope_of("client", numbers["clients"]),
-            **dict.fromkeys(("broker_unreachable", "closed_by_broker", "unanswered"), scope_of("broker", culprits)),
-        },
+        explains=symptoms("broker", [*brokers, *culprits], "slow")
+        | symptoms("broker", brokers, "request_timed_out")
+        | symptoms("client", numbers["clients"], "own_queue")
+        | symptoms("broker", culprits, "broker_unreachable", "closed_by_broker", "unanswered"),
     )
 
 

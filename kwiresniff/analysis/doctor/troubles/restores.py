@@ -1,22 +1,20 @@
 """Kafka Streams restoring its state: changelog topics that are read from their beginning.
 
-A task with a checkpoint goes on from there; one without, because its state directory is new or lost, reads the whole
-changelog (Streams architecture, "Fault Tolerance"). Changelogs are named ``APPLICATION_ID-STORE-changelog``.
+A task without a checkpoint, because its state directory is new or lost, reads the whole changelog (Streams
+architecture, "Fault Tolerance"). Changelogs are named ``APPLICATION_ID-STORE-changelog``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import Final
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import client_of, clipped
-from kwiresniff.analysis.doctor.observation import Observation, Observed
+from kwiresniff.analysis.doctor.evidence import client_of
+from kwiresniff.analysis.doctor.observation import Observation, Observed, grouped
 from kwiresniff.analysis.doctor.observer import CountingObserver
 from kwiresniff.analysis.doctor.wording import counted, duration, listed
-from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
-from kwiresniff.analysis.topic_parts import message_parts
 from kwiresniff.base.api_keys import FETCH
 from kwiresniff.model import Exchange
 
@@ -31,9 +29,9 @@ class Restores(CountingObserver):
     Numbers: ``topic``, ``records``.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("changelog_restored",)
+    kinds = ("changelog_restored",)
     entities = ("client", "topic")
-    apis: ClassVar[frozenset[int] | None] = frozenset({FETCH})
+    apis = frozenset({FETCH})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -41,30 +39,22 @@ class Restores(CountingObserver):
         self._restored: set[tuple[str, str, int]] = set()
 
     def exchange(self, exchange: Exchange) -> None:
-        """A fetch; of changelogs there are few."""
         response = exchange.response
         if response is None:
             return
         for topic, part in self.context.brought(exchange):
             if not topic.endswith(CHANGELOG):
                 continue
-            key = client_of(exchange), topic, part.index
+            client = client_of(exchange)
+            key = client, topic, part.index
             if key not in self._restored:
-                room = len(self._restored) < MAX_PARTITIONS and self._begins(exchange, topic, part.index)
-                if not room or not self.context.budget.admit(ENTRY_BYTES + text_bytes(*key[:2])):
+                asked = [(name, one.index, one.offset) for name, one in self.context.parts(exchange.request)]
+                begins = (topic, part.index, 0) in asked
+                if not begins or not self.context.has_room(self._restored, MAX_PARTITIONS, client, topic):
                     continue
                 self._restored.add(key)
-            case = self.cases.case(key[0], topic)
+            case = self.cases.case(client, topic)
             case.add(response.first_packet, response.first_ns, part.records, until_ns=response.last_ns)
-
-    def _begins(self, exchange: Exchange, topic: str, index: int) -> bool:
-        """Whether a fetch asks for a partition from offset 0."""
-        return any(
-            part.index == index and part.offset == 0
-            for asked in message_parts(exchange.request)
-            if clipped(self.context.topic_in(asked)) == topic
-            for part in asked.partitions
-        )
 
     def observations(self) -> Iterator[Observation]:
         for client, topic, case in self.cases:
@@ -80,11 +70,7 @@ class StateRestored(Cause):
     explains = ("changelog_restored",)
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By client, all its changelogs together."""
-        clients: dict[str, list[Observation]] = {}
-        for one in observed.of("changelog_restored"):
-            clients.setdefault(one.name("client"), []).append(one)
-        for client, restored in clients.items():
+        for client, restored in grouped(observed.of("changelog_restored"), lambda one: one.name("client")).items():
             records = sum(one.numbers["records"] for one in restored)
             first_ns, last_ns = min(one.first_ns for one in restored), max(one.last_ns for one in restored)
             topics = sorted(one.numbers["topic"] for one in restored)

@@ -1,15 +1,16 @@
 """What members of share groups do with the records that they acquire (KIP-932).
 
-A member acquires records in the answer to ShareFetch, for as long as the acquisition lock lasts, and acknowledges them
-in ShareAcknowledge or in its next ShareFetch: it accepts, releases or rejects them. What it releases, or holds for too
-long, is delivered again with a higher delivery count, until the limit of deliveries is reached; then nobody gets it.
+A member acquires records by ShareFetch while the acquisition lock lasts, and accepts, releases or rejects them in
+ShareAcknowledge or its next ShareFetch. Released records, and those of an expired lock, are delivered again until the
+limit of deliveries is reached.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
+from kwiresniff.analysis.doctor.bodies import group_of, request_body, response_body
 from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
@@ -23,7 +24,7 @@ from kwiresniff.base.field_values import field_number, field_text
 from kwiresniff.base.time_units import MILLISECOND_NS
 from kwiresniff.model import Exchange
 
-#: A record that is delivered so often is no accident: a member that restarts costs one delivery.
+#: A member that restarts costs one delivery.
 MANY_DELIVERIES = 3
 #: Groups with a topic, and acquired batches of a member, that are remembered.
 MAX_GROUPS = 1_000
@@ -34,7 +35,7 @@ INVALID_RECORD_STATE: Final = 121
 
 
 class _Deliveries:
-    """What became of the records of a topic in a group."""
+    """The deliveries and acknowledgements of a topic's records in a group."""
 
     __slots__ = ("acquired", "late", "lock_ms", "most", "often", "rejected", "released", "repeated")
 
@@ -43,9 +44,9 @@ class _Deliveries:
         self.repeated: Case = context.case()
         self.lock_ms = 0
         self.most = 0
-        #: Records that were delivered for the ``MANY_DELIVERIES``-th time.
+        #: Records delivered for the ``MANY_DELIVERIES``-th time; acknowledgements that released or rejected records.
         self.often = self.released = self.rejected = 0
-        #: When a member acquired a batch, by member, partition and first offset.
+        #: When a batch was acquired, by member, partition and first offset.
         self.acquired: dict[tuple[str, int, int], int] = {}
 
 
@@ -58,9 +59,9 @@ class ShareDeliveries(Observer):
     ``rejected`` records of the topic.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("late_acknowledgements", "delivered_again")
-    apis: ClassVar[frozenset[int] | None] = frozenset({SHARE_FETCH, SHARE_ACKNOWLEDGE})
-    judges: ClassVar[frozenset[str]] = frozenset({"INVALID_RECORD_STATE"})
+    kinds = ("late_acknowledgements", "delivered_again")
+    apis = frozenset({SHARE_FETCH, SHARE_ACKNOWLEDGE})
+    judges = frozenset({"INVALID_RECORD_STATE"})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -69,12 +70,10 @@ class ShareDeliveries(Observer):
         )
 
     def exchange(self, exchange: Exchange) -> None:
-        """Looks at acknowledgements, and at what is acquired."""
-        request = exchange.request.body if exchange.request is not None else None
-        response = exchange.response.body if exchange.response is not None else None
+        request, response = request_body(exchange), response_body(exchange)
         if not request:
             return
-        group_id, member = clipped(field_text(request.get("group_id"))), clipped(field_text(request.get("member_id")))
+        group_id, member = group_of(request), clipped(field_text(request.get("member_id")))
         refused: set[tuple[str, int]] = set()
         for topic, part in _parts(response or {}, "responses"):
             codes = part.get("acknowledge_error_code"), part.get("error_code")
@@ -119,7 +118,7 @@ class ShareDeliveries(Observer):
         if known is None:
             return
         index, (packet, ns) = field_number(part.get("partition_index")), place_of(exchange)
-        body = exchange.response.body if exchange.response is not None else None
+        body = response_body(exchange)
         known.lock_ms = field_number((body or {}).get("acquisition_lock_timeout_ms")) or known.lock_ms
         for batch in part["acquired_records"]:
             first, last = field_number(batch.get("first_offset")), field_number(batch.get("last_offset"))
@@ -134,32 +133,22 @@ class ShareDeliveries(Observer):
                 known.repeated.note("partitions", [f"{topic}-{index} from {first}"])
 
     def observations(self) -> Iterator[Observation]:
-        """By group and topic."""
         for (group_id, topic), known in self._topics.items():
             about = {f"group:{group_id}", f"topic:{topic}"}
             late, repeated = known.late, known.repeated
             if late.count:
-                yield observation_of(
-                    "late_acknowledgements",
-                    late,
-                    about,
-                    {"group": group_id, "longest_ns": late.most, "lock_ms": known.lock_ms},
-                    Harm(requests_failed=late.count),
-                )
+                numbers = {"group": group_id, "longest_ns": late.most, "lock_ms": known.lock_ms}
+                yield observation_of("late_acknowledgements", late, about, numbers, Harm(requests_failed=late.count))
             if repeated.count:
-                yield observation_of(
-                    "delivered_again",
-                    repeated,
-                    about,
-                    {
-                        "group": group_id,
-                        "records": max(known.often, 1),
-                        "deliveries": known.most,
-                        "released": known.released,
-                        "rejected": known.rejected,
-                        "from": repeated.noted("partitions"),
-                    },
-                )
+                again = {
+                    "group": group_id,
+                    "records": max(known.often, 1),
+                    "deliveries": known.most,
+                    "released": known.released,
+                    "rejected": known.rejected,
+                    "from": repeated.noted("partitions"),
+                }
+                yield observation_of("delivered_again", repeated, about, again)
 
 
 def _parts(body: dict[str, Any], name: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:

@@ -1,4 +1,4 @@
-"""Brokers that are slower than the others, and topics that cost their leader more than others do."""
+"""Brokers that are slower than the others, slow replication between two, and topics that are slow to write."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Final
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation, told
+from kwiresniff.analysis.doctor.cause import Cause, Explanation, symptoms, told
 from kwiresniff.analysis.doctor.observation import HARMLESS, Observation, Observed
 from kwiresniff.analysis.doctor.troubles.late_writes import ENOUGH, MOST, Share, Trouble, nodes_of, troubles
 from kwiresniff.analysis.doctor.wording import clock, counted, duration, listed, span
 from kwiresniff.results.findings import scope_of
 
-#: So many late writes with one node, or with two, are no chance where these lead a third or two of three of all.
+#: Fewer late writes with one node, or two, may be a coincidence.
 MANY: Final = 15
 #: How much more time is lost at one leader than at others, which wait for it as a replica.
 MORE_OFTEN: Final = 3
-#: A silence that is this part of the time of trouble, or less, is one of its signs.
+#: A silence of a smaller part of the time of trouble is one of its signs.
 SMALL_PART: Final = 4
 
 
@@ -36,7 +36,6 @@ class SlowBroker(Cause):
     explains = ("late_writes", "broker_silent")
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By cluster and time, each node that took part in late writes."""
         for trouble in troubles(observed, self.context.cluster):
             if len({*trouble.own_topics(), *trouble.own_hosts()}) == len(trouble.late):
                 continue
@@ -121,21 +120,17 @@ class SlowBroker(Cause):
             },
             stands=not went,
             scope=frozenset([f"node:{trouble.cluster_id}/{node}", *([f"broker:{address}"] if address else [])]),
-            explains={
-                **dict.fromkeys(
-                    ("slow", "replica_wait", "unanswered", "request_timed_out", "request_timeout"),
-                    scope_of("broker", brokers),
-                ),
-                "own_queue": scope_of("client", clients),
-            },
+            explains=symptoms(
+                "broker", brokers, "slow", "replica_wait", "unanswered", "request_timed_out", "request_timeout"
+            )
+            | symptoms("client", clients, "own_queue"),
         )
 
     def _silences(self, observed: Observed, address: str, first_ns: int, last_ns: int) -> list[Observation]:
-        """Silences of the broker that are a small part of the same time: it did not stand still."""
+        """Silences of the broker that are a small part of the same time."""
         silences = [one for one in observed.of("broker_silent") if one.numbers["silent"] == [address]]
-        least_ns = (last_ns - first_ns) // SMALL_PART
-        silences = [one for one in silences if one.numbers["lasted_ns"] <= least_ns]
-        return [one for one in silences if first_ns <= one.last_ns and one.first_ns <= last_ns]
+        short = [one for one in silences if one.numbers["lasted_ns"] <= (last_ns - first_ns) // SMALL_PART]
+        return [one for one in short if first_ns <= one.last_ns and one.first_ns <= last_ns]
 
     def _remedy(self, trouble: Trouble, name: str, address: str, node: int, led: list[str], stored: list[str]) -> str:
         follows = [one for one in trouble.logs if one.numbers["leader"] != address and node in nodes_of(one)]
@@ -165,7 +160,6 @@ class SlowReplication(Cause):
     explains = ("late_writes",)
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By cluster and time, each two nodes that took part in late writes."""
         for trouble in troubles(observed, self.context.cluster):
             for node, other in combinations(trouble.nodes(), 2):
                 if self._fits(trouble, node, other):
@@ -179,8 +173,7 @@ class SlowReplication(Cause):
         all_ns, count = sum(one.numbers["late_ns"] for one in trouble.late), sum(one.count for one in trouble.late)
         if count < MANY or mine.late_ns < MOST * all_ns:
             return False
-        each = (trouble.with_node(one)[0] for one in (node, other))
-        return all(Share(one.late_ns - mine.late_ns, one.count - mine.count).is_less(mine) for one in each)
+        return all((trouble.with_node(one)[0] - mine).is_less(mine) for one in (node, other))
 
     def _explanation(self, trouble: Trouble, node: int, other: int) -> Explanation:
         cluster, late = self.context.cluster, trouble.late
@@ -211,12 +204,8 @@ class SlowReplication(Cause):
             },
             severity="warning",
             scope=frozenset(f"node:{trouble.cluster_id}/{one}" for one in (node, other)),
-            explains={
-                **dict.fromkeys(
-                    ("slow", "replica_wait", "unanswered", "request_timed_out"), scope_of("broker", brokers)
-                ),
-                "own_queue": scope_of("client", clients),
-            },
+            explains=symptoms("broker", brokers, "slow", "replica_wait", "unanswered", "request_timed_out")
+            | symptoms("client", clients, "own_queue"),
         )
 
 
@@ -247,7 +236,7 @@ class CostlyTopic(Cause):
     def _late(
         self, one: Observation, trouble: Trouble, own: list[tuple[Observation, Trouble]]
     ) -> list[tuple[Observation, Trouble]]:
-        """The late writes to a recompressed topic: those that are its own, or where no other topic is late there."""
+        """The late writes to a recompressed topic, where others are not late or no other topic is."""
         mine = [late for late in trouble.late if late.name("topic") == one.name("topic")]
         others = {late.numbers["leader"] for late in trouble.late if late not in mine}
         alone = [late for late in mine if late.numbers["leader"] not in others]
@@ -275,7 +264,7 @@ class CostlyTopic(Cause):
                 "longest_ns": longest_ns,
                 "other_topics": [other.name("topic") for other in others],
             },
-            explains=dict.fromkeys(("slow", "replica_wait"), scope_of("broker", [leader])),
+            explains=symptoms("broker", [leader], "slow", "replica_wait"),
         )
 
     def _explanation(self, one: Observation, own: list[tuple[Observation, Trouble]]) -> Explanation:
@@ -305,11 +294,6 @@ class CostlyTopic(Cause):
             explained=(one, *late),
             supports=tuple(other.sentence for other in others.values()),
             contradicts=() if others or not late else ("no other topic was written there, to compare it with",),
-            numbers={
-                "produced": produced,
-                "fetched": fetched,
-                "leaders": brokers,
-                "longest_ns": longest_ns,
-            },
+            numbers={"produced": produced, "fetched": fetched, "leaders": brokers, "longest_ns": longest_ns},
             explains={"slow": scope_of("broker", brokers)} if late else {},
         )

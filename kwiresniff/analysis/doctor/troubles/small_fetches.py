@@ -1,8 +1,7 @@
-"""Consumers that are given one small record, or one batch, at a time, though the log has more: they ask for so few
-bytes.
+"""Consumers that are given one small record, or one batch, at a time, because they ask for so few bytes.
 
-A broker answers a Fetch with the first batch whatever its size, and else with no more than ``fetch.max.bytes`` and
-``max.partition.fetch.bytes`` allow (KIP-74). ``max.poll.records`` does not show: what it leaves is fetched already.
+A broker sends the first batch whatever its size, and else no more than ``fetch.max.bytes`` and
+``max.partition.fetch.bytes`` allow (KIP-74). ``max.poll.records`` does not show.
 """
 
 from __future__ import annotations
@@ -11,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kwiresniff.analysis.body_entities import READ_COMMITTED, isolation_level
-from kwiresniff.analysis.doctor.cause import INCIDENT, WASTE, Explanation, cause, told
+from kwiresniff.analysis.doctor.bodies import request_body, response_body
+from kwiresniff.analysis.doctor.cause import INCIDENT, WASTE, Explanation, cause, symptoms, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case
 from kwiresniff.analysis.doctor.observation import HARMLESS, Harm, Observation, Observed, observation_of
@@ -20,22 +20,21 @@ from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, text_bytes
 from kwiresniff.base.field_values import field_number
 from kwiresniff.digest import PartitionDigest
 from kwiresniff.model import Exchange
-from kwiresniff.results.findings import scope_of
 
-#: Looks at fetches, of which all but one in ten brought one record, and how long at least.
+#: Looks at fetches, the part in ten that brought one record, and their time span, from which on it is the rule.
 MANY = 8
 IN_TEN = 9
 LASTING_NS = 4_000_000_000
-#: A larger record may be all that a fetch is meant to bring.
+#: A larger record may be meant to come alone.
 SMALL_BYTES = 10_000
-#: What is left of a partition at the last look, from which on the consumer is held up.
+#: Records left in a partition from which on the consumer is held up.
 MANY_RECORDS = 100
 
 
 @dataclass(slots=True, eq=False)
 class _Singles:
-    """Looks at a client's fetches of a topic: those that brought one record or batch with more behind it, and the
-    others. ``max_bytes`` is what it asks for at most, ``partition_max_bytes`` of a partition."""
+    """The looks at a client's fetches of a topic, those with one record or batch and more behind it, and ``others``;
+    ``max_bytes`` and ``partition_max_bytes`` are its limits."""
 
     case: Case
     max_bytes: int
@@ -47,20 +46,19 @@ class _Singles:
 
     @property
     def limit(self) -> int:
-        """The smaller of both."""
+        """The smaller of both limits."""
         return min(one for one in (self.max_bytes, self.partition_max_bytes) if one > 0) if self.max_bytes > 0 else 0
 
 
 class SingleRecords:
-    """Fetches of one record, by client and topic."""
+    """The fetches of one record, by client and topic."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._singles: dict[tuple[str, str], _Singles] = {}
 
     def look(self, client: str, topic: str, part: PartitionDigest, exchange: Exchange, place: tuple[int, int]) -> None:
-        """Looks at what a fetch brought of a partition: one record or batch, and the log has more of what it may
-        read."""
+        """Takes what a fetch brought of a partition."""
         known = self._singles.get((client, topic))
         if part.batches != 1 or part.high_watermark <= part.end_offset or _readable(exchange, part) <= part.end_offset:
             if known is not None:
@@ -85,32 +83,25 @@ class SingleRecords:
         known.case.add(*place)
 
     def observations(self) -> Iterator[Observation]:
-        """Where it is the rule."""
         for (client, topic), one in self._singles.items():
             case, lasted_ns = one.case, one.case.last_ns - one.case.first_ns
             if case.count < max(MANY, IN_TEN * one.others) or lasted_ns < LASTING_NS:
                 continue
             size = one.batches // case.count
-            asked = (
-                f", asked for no more than {one.limit:,} bytes" if 0 < one.limit < 2 * max(size, SMALL_BYTES) else ""
-            )
+            is_limited = 0 < one.limit < 2 * max(size, SMALL_BYTES)
+            asked = f", asked for no more than {one.limit:,} bytes" if is_limited else ""
             what = "record" if one.records == case.count else f"batch ({size:,} bytes on average)"
-            yield observation_of(
-                "single_records",
-                case,
-                {f"client:{client}", f"topic:{topic}"},
-                {"topic": topic, "max_bytes": one.max_bytes, "partition_max_bytes": one.partition_max_bytes},
-                Harm(records_unread=one.behind) if one.behind >= MANY_RECORDS else HARMLESS,
-                text=f"each fetch brings one {what} of {topic} though the log has more{asked}, for "
-                f"{duration(lasted_ns)}",
-            )
+            text = f"each fetch brings one {what} of {topic} though the log has more{asked}, for {duration(lasted_ns)}"
+            numbers = {"topic": topic, "max_bytes": one.max_bytes, "partition_max_bytes": one.partition_max_bytes}
+            harm = Harm(records_unread=one.behind) if one.behind >= MANY_RECORDS else HARMLESS
+            yield observation_of("single_records", case, [f"client:{client}", f"topic:{topic}"], numbers, harm, text)
 
 
 def _readable(fetch: Exchange, part: PartitionDigest) -> int:
-    """The offset up to which a fetch may read: of who reads committed records only, the last stable one."""
+    """The offset up to which a fetch may read: the high watermark, or the last stable offset."""
     if fetch.request is None or isolation_level(fetch.request) != READ_COMMITTED:
         return part.high_watermark
-    body = fetch.response.body if fetch.response is not None else None
+    body = response_body(fetch)
     for topic in (body or {}).get("responses") or ():
         for one in topic.get("partitions") or ():
             if one.get("partition_index") == part.index and one.get("high_watermark") == part.high_watermark:
@@ -119,8 +110,8 @@ def _readable(fetch: Exchange, part: PartitionDigest) -> int:
 
 
 def _partition_max_bytes(fetch: Exchange, index: int) -> int:
-    """What a fetch asks of a partition at most; 0 where it does not say that again, as in a fetch session."""
-    body = fetch.request.body if fetch.request is not None else None
+    """``partition_max_bytes`` of a fetch, 0 where a fetch session leaves it out."""
+    body = request_body(fetch)
     for topic in (body or {}).get("topics") or ():
         for part in topic.get("partitions") or ():
             if part.get("partition") == index:
@@ -142,5 +133,5 @@ def small_fetches(one: Observation, observed: Observed, context: Context) -> Exp
         "How many records the application is given at once is max.poll.records.",
         severity="warning",
         rank=INCIDENT if one.harm.records_unread else WASTE,
-        explains={"consumer_lag": scope_of("client", one.named("client"))},
+        explains=symptoms("client", one.named("client"), "consumer_lag"),
     )

@@ -1,19 +1,19 @@
 """Times in which a broker answered nothing, though it was asked for what it could answer at once.
 
-What a request waits for elsewhere, such as acks=all for the replicas, says nothing of the broker that was asked: those
-that only wait for it are kept apart.
+Requests that wait for others, as with acks=all for the replicas, are kept apart.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Final
 
+from kwiresniff.analysis.doctor.bodies import request_body
 from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.endings import Ending, patience_of
-from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_of, client_text
+from kwiresniff.analysis.doctor.endings import Ending, client_in, patience_of
+from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_of, together
 from kwiresniff.analysis.doctor.observation import HARMLESS, Harm, Observation, Observed, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.wording import duration, listed, span
@@ -33,14 +33,14 @@ from kwiresniff.base.api_keys import (
 from kwiresniff.model import ConnectionAttempt, Exchange
 from kwiresniff.results.findings import scope_of
 
-#: Silence is a stall from here on, and an error from there on.
+#: A silence is a stall from the first on, an error from the second on.
 STALL_NS: Final = 1_000_000_000
 SEVERE_NS: Final = 2_000_000_000
-#: What is answered so soon after a stall belongs to it.
+#: An answer so soon after a stall belongs to it.
 AFTER_NS: Final = 250_000_000
 #: Stalls remembered of all brokers.
 MAX_STALLS: Final = 5_000
-#: APIs that a broker answers from what it has, waiting for nobody.
+#: APIs that a broker answers without waiting for others.
 _PROMPT: Final = frozenset({
     LIST_OFFSETS, METADATA, OFFSET_FETCH, FIND_COORDINATOR, HEARTBEAT, SASL_HANDSHAKE, API_VERSIONS,
     DESCRIBE_CONFIGS, DESCRIBE_CLUSTER,
@@ -60,13 +60,13 @@ class _Stall:
 class Silences(Observer):
     """`broker_silent`: a broker answered nothing for a second or more, not even what it can answer at once.
 
-    By time; those of several brokers that overlap are one. Numbers: ``silent`` (addresses of those that answered
-    nothing themselves), ``waiting`` (of those that only waited for others), ``lasted_ns``, ``over`` (whether they
-    answered again), ``lossy`` (whether the capture lacks so much that answers may be among it), ``clients``, ``apis``.
+    By time; overlapping silences of several brokers are one. Numbers: ``silent`` (addresses that answered nothing
+    themselves), ``waiting`` (those that only waited for others), ``lasted_ns``, ``over`` (they answered again),
+    ``lossy`` (the capture lacks so much that answers may be among it), ``clients``, ``apis``.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("broker_silent",)
-    apis: ClassVar[frozenset[int] | None] = None
+    kinds = ("broker_silent",)
+    apis = None
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -76,12 +76,12 @@ class Silences(Observer):
         self._refused: dict[str, int] = {}
 
     def attempt(self, attempt: ConnectionAttempt) -> None:
-        """Notes a broker that refuses connections: it is down, and starts afterwards."""
+        """Notes a broker that refuses connections: it is down, and starts later."""
         if attempt.refused and (attempt.server in self._refused or len(self._refused) < MAX_SUBJECTS):
             self._refused[attempt.server] = attempt.last_ns
 
     def exchange(self, exchange: Exchange) -> None:
-        """Notes a response after a silence, or one that waited through the same silence."""
+        """Notes a response after a silence, or one that waited through it."""
         response, request = exchange.response, exchange.request
         if response is None:
             return
@@ -89,7 +89,7 @@ class Silences(Observer):
         if request is None or ns - request.last_ns < STALL_NS:
             return
         broker, before = exchange.connection.broker, self.context.cluster.answer_before_ns
-        asked = request.last_ns + self._patience(exchange)
+        asked = request.last_ns + (patience_of(exchange) if exchange.api_key == FETCH else 0)
         if exchange.waiting == "throttled":  # the broker reads nothing of the client for a while, or holds its response
             asked += max(exchange.queued, 0) + max(exchange.held, 0)
         stall = self._newest.get(broker)
@@ -116,16 +116,11 @@ class Silences(Observer):
         stall.case.add(exchange.request.first_packet, exchange.request.first_ns)
         stall.case.note("clients", [client_of(exchange)])
         stall.case.note("apis", [exchange.api])
-        # What waited behind another request of its connection says nothing of the broker: it may wait for replicas.
+        # A request behind another of its connection may wait for replicas.
         alone = exchange.broker_ns is None or exchange.broker_ns >= STALL_NS // 2
         stall.prompt |= silent and alone and is_prompt(exchange)
 
-    @staticmethod
-    def _patience(exchange: Exchange) -> int:
-        return patience_of(exchange) if exchange.api_key == FETCH else 0
-
     def ending(self, ending: Ending) -> None:
-        """Requests that a client gave up on, or that the capture has no answer to."""
         if ending.reason not in ("closed by client", "capture ended"):
             return
         broker = ending.connection.broker
@@ -135,42 +130,31 @@ class Silences(Observer):
                 continue
             if broker not in self._silent and len(self._silent) >= MAX_SUBJECTS:
                 return
-            stall = self._silent.get(broker)
-            if stall is None:
-                stall = _Stall(broker, request.last_ns, 0, self.context.case(), prompt=True, over=False)
-                self._silent[broker] = stall
+            new = _Stall(broker, request.last_ns, 0, self.context.case(), prompt=True, over=False)
+            stall = self._silent.setdefault(broker, new)
             stall.first_ns = min(stall.first_ns, request.last_ns)
             stall.last_ns = max(stall.last_ns, request.last_ns + waited_ns)
             stall.case.add(request.packet, request.first_ns)
-            stall.case.note("clients", [client_text(ending.connection.client_id, ending.connection.client)])
+            stall.case.note("clients", [client_in(ending)])
             stall.case.note("apis", [request.api])
 
     def observations(self) -> Iterator[Observation]:
-        """Silences of one time are one observation."""
         cluster = self.context.cluster
         unended = [
             one
             for one in self._silent.values()
             if cluster.last_answer_ns.get(one.broker, 0) <= one.first_ns and not cluster.went(one.broker, one.first_ns)
         ]
-        stalls = sorted([*self._stalls, *unended], key=lambda one: one.first_ns)
-        while stalls:
-            together = [stalls.pop(0)]
-            last_ns = together[0].last_ns
-            while stalls and stalls[0].first_ns < last_ns - STALL_NS // 2:
-                together.append(stalls.pop(0))
-                last_ns = max(last_ns, together[-1].last_ns)
-            long = last_ns - together[0].first_ns >= SEVERE_NS
-            if any(one.prompt for one in together) and (long or sum(one.case.count for one in together) > 1):
-                yield self._observation(together)
+        for stalls in together([*self._stalls, *unended], -STALL_NS // 2 - 1):
+            long = max(one.last_ns for one in stalls) - stalls[0].first_ns >= SEVERE_NS
+            if any(one.prompt for one in stalls) and (long or sum(one.case.count for one in stalls) > 1):
+                yield self._observation(stalls)
 
-    def _observation(self, together: list[_Stall]) -> Observation:
-        cluster, case = self.context.cluster, self.context.case()
-        for stall in together:
-            case.merge(stall.case)
-        mine = [one for one in together if one.prompt]
+    def _observation(self, stalls: list[_Stall]) -> Observation:
+        cluster, case = self.context.cluster, self.context.case(stall.case for stall in stalls)
+        mine = [one for one in stalls if one.prompt]
         silent = list(dict.fromkeys(one.broker for one in mine))
-        brokers = list(dict.fromkeys(one.broker for one in together))
+        brokers = list(dict.fromkeys(one.broker for one in stalls))
         case.note("brokers", brokers)
         case.first_ns, case.last_ns = min(one.first_ns for one in mine), max(one.last_ns for one in mine)
         lasted_ns = case.last_ns - case.first_ns
@@ -197,8 +181,7 @@ def is_prompt(exchange: Exchange) -> bool:
     """Whether the broker could have answered without waiting for other brokers or clients."""
     if exchange.api_key in _PROMPT or exchange.api_key == FETCH:
         return True
-    body = exchange.request.body if exchange.request is not None else None
-    return exchange.api_key == PRODUCE and body is not None and body.get("acks") == 1
+    return exchange.api_key == PRODUCE and request_body(exchange).get("acks") == 1
 
 
 @cause("broker_stalled", explains=("broker_silent", "late_writes"))
@@ -224,7 +207,7 @@ def stalled_broker(one: Observation, observed: Observed, context: Context) -> Ex
         title = f"{len(silent)} brokers answered nothing{took},{when}{ended}"
     else:
         title = f"the broker stalled: it answered nothing{took},{when}{ended}"
-    # With acks=all the other brokers wait for the replicas of one that stands still.
+    # With acks=all the other brokers wait for a replica that stands still.
     nodes = {address for broker in silent for address in cluster.addresses(cluster.of(broker))}
     everywhere = scope_of("broker", [*silent, *waiting, *nodes])
     return told(
@@ -252,7 +235,7 @@ def stalled_broker(one: Observation, observed: Observed, context: Context) -> Ex
 
 
 def _is_in(waits: Observation, silence: Observation) -> bool:
-    """Whether writes to a silent broker were late because of that alone: they ended soon after the silence."""
+    """Whether writes to a silent broker were late because of the silence alone: they ended soon after it."""
     first_ns, last_ns = silence.first_ns - AFTER_NS, silence.last_ns + AFTER_NS
     within = first_ns <= waits.first_ns and waits.last_ns <= last_ns
     return within and waits.numbers["leader"] in silence.numbers["silent"]

@@ -1,15 +1,15 @@
-"""Consumers that assign the same partitions to themselves and commit for one group: no group divides them.
+"""Consumers that assign the same partitions to themselves and commit for one group.
 
-Who assigns partitions itself is no member: its OffsetCommit has no member id, and is stored while the group has no
-members.
+They are no members: their OffsetCommit has no member id, and is stored while the group has no members.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Final
 
+from kwiresniff.analysis.doctor.bodies import group_of, request_body
 from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import client_of, clipped
@@ -19,17 +19,15 @@ from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.wording import listed, times
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import OFFSET_COMMIT
-from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Exchange
 
-#: So often another client committed a partition than the one before: who takes over from another does it once, and a
-#: tool that sets offsets gives one turn to itself and one back.
+#: A takeover changes the client that commits a partition once, a tool that sets offsets twice.
 TURNS: Final = 6
 
 
 @dataclass(slots=True, eq=False)
 class _Turns:
-    """Who committed a partition last, and how often that was another one than before."""
+    """The client that committed a partition last, and how often that changed."""
 
     client: str = ""
     count: int = 0
@@ -41,8 +39,8 @@ class StandaloneCommits(Observer):
     Numbers: ``turns`` of the partition that has most.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("commits_by_turns",)
-    apis: ClassVar[frozenset[int] | None] = frozenset({OFFSET_COMMIT})
+    kinds = ("commits_by_turns",)
+    apis = frozenset({OFFSET_COMMIT})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -50,11 +48,10 @@ class StandaloneCommits(Observer):
         self._groups = context.tally()
 
     def exchange(self, exchange: Exchange) -> None:
-        """A commit that names no member, and is stored."""
-        request = exchange.request.body if exchange.request is not None else None
+        request = request_body(exchange)
         if not request or request.get("member_id") or exchange.errors or exchange.response is None:
             return
-        group, client = clipped(field_text(request.get("group_id"))), client_of(exchange)
+        group, client = group_of(request), client_of(exchange)
         others: dict[str, None] = {}
         topics: dict[str, None] = {}
         for topic in request.get("topics") or ():
@@ -74,7 +71,6 @@ class StandaloneCommits(Observer):
             case.note("topics", topics)
 
     def observations(self) -> Iterator[Observation]:
-        """By group."""
         most: dict[str, int] = {}
         for (group, _, _), turns in self._partitions.items():
             most[group] = max(most.get(group, 0), turns.count)

@@ -1,14 +1,15 @@
-"""Groups without a committed offset that begin at the end of the log, as ``auto.offset.reset=latest`` says.
+"""Groups without a committed offset that begin at the end of the log (``auto.offset.reset=latest``).
 
 Sources: OffsetFetch answers of -1, a ListOffsets of the same client for the latest offset (timestamp -1), and a Fetch
-from just there. That partitions were added shows in CreatePartitions, and in Metadata that has more than before.
+from there; CreatePartitions, and Metadata with more partitions than before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final, TypeAlias
 
+from kwiresniff.analysis.doctor.bodies import group_of, request_body, response_body
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
 from kwiresniff.analysis.doctor.observation import Harm, Observation, observation_of
@@ -16,7 +17,6 @@ from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.troubles.uncommitted_starts import groups_in
 from kwiresniff.analysis.places import place_of
-from kwiresniff.analysis.topic_parts import message_parts, parts_of
 from kwiresniff.base.api_keys import (
     CREATE_PARTITIONS,
     DELETE_GROUPS,
@@ -28,64 +28,64 @@ from kwiresniff.base.api_keys import (
     OFFSET_FETCH,
 )
 from kwiresniff.base.field_values import field_number, field_text
-from kwiresniff.model import Exchange
+from kwiresniff.model import Body, Exchange
 
 LATEST: Final = -1
 #: Clients, and partitions of each, whose start is awaited; groups whose committed offsets are remembered.
 MAX_CLIENTS = 2_000
 MAX_PARTITIONS = 500
 MAX_GROUPS = 2_000
-#: Topics of which the number of partitions is remembered.
+#: Topics whose number of partitions is remembered.
 MAX_TOPICS = 5_000
+#: A topic and the number of a partition.
+_Partition: TypeAlias = tuple[str, int]
 
 
 class _Start:
-    """A client whose group has no committed offset for some partitions: the end of each as ListOffsets told it, -1
-    until then."""
+    """A client whose group has no committed offset for some partitions, with the end of each as ListOffsets gave it, -1
+    before that."""
 
     __slots__ = ("ends", "group")
 
     def __init__(self) -> None:
         self.group = ""
-        self.ends: dict[tuple[str, int], int] = {}
+        self.ends: dict[_Partition, int] = {}
 
 
 class _Passed:
-    """The partitions whose records members of a group passed over, with how many those are."""
+    """The partitions whose records members of a group skipped, with the number of these records."""
 
     __slots__ = ("case", "ends")
 
     def __init__(self, case: Case) -> None:
         self.case = case
-        self.ends: dict[tuple[str, int], int] = {}
+        self.ends: dict[_Partition, int] = {}
 
 
 class _Group:
-    """What a group had committed, what of that was gone when a member asked, and what its members passed over: of
-    partitions that were added while the capture looked, and of others."""
+    """A group's committed partitions, those of them that were gone when a member asked, and the partitions that its
+    members skipped: those that were added during the capture, and others."""
 
     __slots__ = ("added", "committed", "deleted_by", "gone", "others")
 
     def __init__(self, context: Context) -> None:
-        self.added = _Passed(context.case())
-        self.others = _Passed(context.case())
-        self.committed: set[tuple[str, int]] = set()
+        self.added, self.others = _Passed(context.case()), _Passed(context.case())
+        self.committed: set[_Partition] = set()
+        self.gone: set[_Partition] = set()
         self.deleted_by = ""
-        self.gone: set[tuple[str, int]] = set()
 
 
 class _Size:
-    """How many partitions a topic had at first and has now, since when, and who added them where that is known."""
+    """The number of partitions of a topic, at first and now, since when it has more, and who added them."""
 
     __slots__ = ("added_by", "first", "grown_ns", "now")
 
     def __init__(self) -> None:
-        self.first = self.now = 0
-        self.grown_ns = 0
+        self.first = self.now = self.grown_ns = 0
         self.added_by = ""
 
     def learn(self, count: int, ns: int) -> None:
-        """An answer that has so many of them; one of a broker that is behind has fewer."""
+        """Takes in the number from an answer; a broker that is behind has fewer."""
         self.first = self.first or count
         if count > max(self.now, self.first):
             self.grown_ns = self.grown_ns or ns
@@ -96,8 +96,8 @@ class StartsAtEnd(Observer):
     """``starts_at_end``: a group without a committed offset begins at the end of partitions that have records.
 
     Numbers: ``group``, ``partitions``, ``records`` before the offsets where it begins, at most; ``expired``: it had
-    committed offsets of some of them before; ``deleted_by``: the client that deleted them; ``added``: they were added
-    to their topics while the capture looked, ``added_by`` whom, and ``learned_ns``, how long after that it began.
+    committed some of them before; ``deleted_by``: the client that deleted the offsets; ``added``: the partitions were
+    added during the capture, ``added_by`` whom, and ``learned_ns`` later the group began.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("starts_at_end",)
@@ -112,71 +112,65 @@ class StartsAtEnd(Observer):
         self._sizes: Subjects[str, _Size] = context.subjects(_Size, 4, MAX_TOPICS)
 
     def exchange(self, exchange: Exchange) -> None:
-        """Follows a client from the answer that there is no offset to its first fetch."""
-        request, response = exchange.request, exchange.response
-        if request is None or response is None or exchange.errors:
+        if exchange.request is None or exchange.response is None or exchange.errors:
             return
         if exchange.api_key == OFFSET_FETCH:
-            for group_id, body in groups_in(response.body or {}, request):
-                self._ask(client_of(exchange), clipped(group_id), body)
+            for group_id, body in groups_in(exchange):
+                self._ask(client_of(exchange), group_id, body)
         elif exchange.api_key == OFFSET_COMMIT:
-            body = request.body or {}
-            group = self._groups.of(clipped(field_text(body.get("group_id"))))
+            body = request_body(exchange)
+            group = self._groups.of(group_of(body))
             if group is not None:
-                for place, offset in self._offsets(body):
-                    self._commit(group, place, offset)
+                for name, part in self.context.parts_in(body):
+                    self._commit(group, (name, part.index), part.offset)
         elif exchange.api_key in (DELETE_GROUPS, OFFSET_DELETE):
-            body = request.body or {}
+            body = request_body(exchange)
             for name in body.get("groups_names") or [body.get("group_id")]:
                 group = self._groups.get(clipped(field_text(name)))
                 if group is not None:
                     group.deleted_by = client_of(exchange)
         elif exchange.api_key == METADATA:
-            ns = place_of(exchange)[1]
-            for topic in (response.body or {}).get("topics") or ():
+            for topic in response_body(exchange).get("topics") or ():
                 size = self._sizes.of(clipped(self.context.topic_of(topic)))
                 if size is not None:
-                    size.learn(len(topic.get("partitions") or ()), ns)
+                    size.learn(len(topic.get("partitions") or ()), place_of(exchange)[1])
         elif exchange.api_key == CREATE_PARTITIONS:
-            for topic in (request.body or {}).get("topics") or ():
+            body = request_body(exchange)
+            for topic in body.get("topics") or ():
                 size = self._sizes.of(clipped(self.context.topic_of(topic)))
-                if size is not None and not (request.body or {}).get("validate_only"):
+                if size is not None and not body.get("validate_only"):
                     size.added_by, size.grown_ns = client_of(exchange), place_of(exchange)[1]
         else:
             client = client_of(exchange) if self._starts else ""
             start = self._starts.get(client)
             if start is not None and exchange.api_key == LIST_OFFSETS:
-                self._list(start, request.body or {}, response.body or {})
+                self._list(start, request_body(exchange), response_body(exchange))
             elif start is not None:
                 self._fetch(start, exchange)
                 if not start.ends:
                     del self._starts[client]
 
-    def _offsets(self, body: dict[str, Any]) -> Iterator[tuple[tuple[str, int], int]]:
-        for topic in parts_of(body):
-            name = clipped(self.context.topic_in(topic))
-            yield from (((name, part.index), part.offset) for part in topic.partitions)
-
-    def _ask(self, client: str, group_id: str, body: dict[str, Any]) -> None:
+    def _ask(self, client: str, group_id: str, body: Body) -> None:
         group, start = self._groups.of(group_id), self._starts.of(client)
         if group is None or start is None:
             self._starts.pop(client, None)
             return
         start.group = group_id
         start.ends.clear()
-        for place, offset in self._offsets(body):
-            self._commit(group, place, offset)
-            if offset < 0 and place in group.committed:
+        for name, part in self.context.parts_in(body):
+            place = name, part.index
+            self._commit(group, place, part.offset)
+            if part.offset < 0 and place in group.committed:
                 group.gone.add(place)
-            if offset < 0 and self.context.has_room(start.ends, MAX_PARTITIONS, place[0], entries=2):
+            if part.offset < 0 and self.context.has_room(start.ends, MAX_PARTITIONS, name, entries=2):
                 start.ends[place] = -1
 
-    def _commit(self, group: _Group, place: tuple[str, int], offset: int) -> None:
+    def _commit(self, group: _Group, place: _Partition, offset: int) -> None:
         new = offset >= 0 and place not in group.committed
         if new and self.context.has_room(group.committed, MAX_PARTITIONS, place[0], entries=2):
             group.committed.add(place)
 
-    def _list(self, start: _Start, asked: dict[str, Any], told: dict[str, Any]) -> None:
+    def _list(self, start: _Start, asked: Body, told: Body) -> None:
         latest = {
             (self.context.topic_of(topic), field_number(part.get("partition_index")))
             for topic in asked.get("topics") or ()
@@ -191,21 +185,18 @@ class StartsAtEnd(Observer):
 
     def _fetch(self, start: _Start, fetch: Exchange) -> None:
         group = self._groups.get(start.group)
-        for topic in message_parts(fetch.request):
-            name = clipped(self.context.topic_in(topic))
-            for part in topic.partitions:
-                end = start.ends.pop((name, part.index), -1) if part.offset >= 0 else -1
-                if group is not None and end == part.offset > 0:
-                    size = self._sizes.get(name)
-                    is_added = size is not None and size.grown_ns > 0 and part.index >= size.first > 0
-                    passed = group.added if is_added else group.others
-                    passed.case.add(*place_of(fetch))
-                    passed.case.note("clients", [client_of(fetch)])
-                    passed.case.note("topics", [name])
-                    passed.ends[name, part.index] = end
+        for name, part in self.context.parts(fetch.request):
+            end = start.ends.pop((name, part.index), -1) if part.offset >= 0 else -1
+            if group is not None and end == part.offset > 0:
+                size = self._sizes.get(name)
+                is_added = size is not None and size.grown_ns > 0 and part.index >= size.first > 0
+                passed = group.added if is_added else group.others
+                passed.case.add(*place_of(fetch))
+                passed.case.note("clients", [client_of(fetch)])
+                passed.case.note("topics", [name])
+                passed.ends[name, part.index] = end
 
     def observations(self) -> Iterator[Observation]:
-        """By group: partitions that were added, and others."""
         for group_id, group in self._groups.items():
             for passed in (group.added, group.others):
                 if passed.ends:
@@ -217,19 +208,15 @@ class StartsAtEnd(Observer):
         added_by = [size.added_by for size in sizes if size.added_by]
         learned_ns = max((passed.case.first_ns - size.grown_ns for size in sizes), default=0)
         expired = not group.gone.isdisjoint(passed.ends)
-        return observation_of(
-            "starts_at_end",
-            passed.case,
-            {f"group:{group_id}"},
-            {
-                "group": group_id,
-                "partitions": [f"{topic}-{index}" for topic, index in sorted(passed.ends)][:100],
-                "records": records,
-                "expired": expired,
-                "deleted_by": group.deleted_by or None,
-                "added": is_added,
-                "added_by": added_by[0] if added_by else None,
-                "learned_ns": learned_ns,
-            },
-            Harm(records_lost=records) if expired or is_added else Harm(records_unread=records),
-        )
+        numbers = {
+            "group": group_id,
+            "partitions": [f"{topic}-{index}" for topic, index in sorted(passed.ends)][:100],
+            "records": records,
+            "expired": expired,
+            "deleted_by": group.deleted_by or None,
+            "added": is_added,
+            "added_by": added_by[0] if added_by else None,
+            "learned_ns": learned_ns,
+        }
+        harm = Harm(records_lost=records) if expired or is_added else Harm(records_unread=records)
+        return observation_of("starts_at_end", passed.case, {f"group:{group_id}"}, numbers, harm)

@@ -1,15 +1,12 @@
-"""Records that are stored more than once, or lost by the election of a leader."""
+"""Records that are stored more than once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation, cause, told
-from kwiresniff.analysis.doctor.context import Context
+from kwiresniff.analysis.doctor.cause import Cause, Explanation, symptoms, told
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.wording import counted, duration, listed, times
-from kwiresniff.results.findings import scope_of
 
 
 class RepeatedBatches(Cause):
@@ -27,7 +24,7 @@ class RepeatedBatches(Cause):
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
         for one in observed.of("batch_sent_again"):
-            # Where the capture lacks anything of what brokers sent, the answers may be among it.
+            # Gaps in what brokers sent may have been the answers.
             if one.numbers["records_doubled"] or (one.numbers["given_up_ns"] and not self.context.gaps):
                 yield self._explanation(one, self._waits(observed, one))
 
@@ -71,54 +68,10 @@ class RepeatedBatches(Cause):
             numbers={**numbers, "topic": topic, "brokers": brokers},
             details=tuple(details),
             severity="error" if doubled else "warning",
-            explains={
-                **dict.fromkeys(("slow", "broker_stalled", "replica_wait"), scope_of("broker", brokers)),
-                **dict.fromkeys(
-                    ("unanswered", "request_timeout", "metadata_storm", "connection_churn"),
-                    scope_of("client", [client]),
-                ),
-            },
+            explains=symptoms("broker", brokers, "slow", "broker_stalled", "replica_wait")
+            | symptoms("client", [client], "unanswered", "request_timeout", "metadata_storm", "connection_churn"),
         )
 
 
 def _overlap(one: Observation, other: Observation) -> bool:
     return one.first_ns <= other.last_ns and other.first_ns <= one.last_ns
-
-
-@cause("records_lost", explains=("log_went_back",))
-def unclean_election(one: Observation, observed: Observed, context: Context) -> Explanation | None:
-    """`records_lost` (error): a new leader lacks what the old one had acknowledged, or consumers had read: an unclean
-    leader election; at least how many records. Seen must be offsets that are given out again by another broker than
-    before. A batch that an idempotent producer sends again to the new leader is answered with its first offset, and is
-    no loss; a topic that was deleted and created again looks the same.
-    """
-    numbers = dict(one.numbers)
-    details = numbers.pop("details")
-    old, new = (context.cluster.broker_text(numbers[name]) for name in ("from_address", "to_address"))
-    return told(
-        one,
-        f"records that {old} had are gone, at least {numbers['lost_records']:,}: {new} was made leader "
-        "without them, and gives their offsets out again (an unclean leader election)",
-        _REMEDY,
-        subject=listed(numbers["partitions"]),
-        numbers=numbers,
-        details=tuple(details),
-        explains=dict.fromkeys(
-            (
-                "leader_change",
-                "under_replicated",
-                "offset_out_of_range",
-                "out_of_order_sequence_number",
-                "unknown_producer_id",
-            ),
-            scope_of("topic", one.named("topic")),
-        ),
-    )
-
-
-_REMEDY: Final = (
-    "A replica that was not in sync became leader: unclean.leader.election.enable is on, somebody forced the election, "
-    "or the broker came back without its disk; the controller's log says which. If the topic was deleted and made "
-    "anew, that is all there is to it. What must not be lost: acks=all, min.insync.replicas of 2 or more, unclean "
-    "elections off. Consumers that had read the lost records and those that had not differ from now on."
-)

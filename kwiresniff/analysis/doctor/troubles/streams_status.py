@@ -1,12 +1,13 @@
-"""Streams groups that get no tasks: topics that are missing or do not fit, as their heartbeats are told (KIP-1071)."""
+"""Streams groups without tasks, because topics are missing or not partitioned alike (KIP-1071)."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from kwiresniff.analysis.doctor.cause import Explanation, cause, told
+from kwiresniff.analysis.doctor.bodies import group_of, request_body, response_body
+from kwiresniff.analysis.doctor.cause import Explanation, cause, symptoms, told
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import client_of, clipped
+from kwiresniff.analysis.doctor.evidence import client_of
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.observer import CountingObserver
 from kwiresniff.analysis.doctor.wording import broker_says
@@ -15,17 +16,13 @@ from kwiresniff.analysis.topic_parts import structs
 from kwiresniff.base.api_keys import STREAMS_GROUP_HEARTBEAT
 from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Exchange
-from kwiresniff.results.findings import scope_of
 
-#: ``status_code`` of a heartbeat's answer that keeps a group from working: topics that it reads from are missing, or
-#: not partitioned alike, or its internal topics are missing.
+#: ``status_code`` in the answer to a heartbeat: source topics are missing, topics are not partitioned alike, internal
+#: topics are missing.
 MISSING_SOURCES, NOT_ALIKE, MISSING_INTERNAL = 1, 2, 3
-#: What a status amounts to, and what to do.
+#: The meaning and the remedy of a status.
 _STATUS: Final = {
-    MISSING_SOURCES: (
-        "topics that it reads from are missing",
-        "Create them, or mend their names in the application.",
-    ),
+    MISSING_SOURCES: ("topics that it reads from are missing", "Create them, or mend their names in the application."),
     NOT_ALIKE: (
         "topics that it joins are not partitioned alike",
         "Topics that are joined need the same number of partitions: repartition one of them.",
@@ -35,7 +32,7 @@ _STATUS: Final = {
         "The broker makes them in the name of the application: see its log, and whether its user may create topics.",
     ),
 }
-#: Its internal topics are made in the first moments.
+#: Internal topics are created within this time.
 LASTING_NS: Final = 5_000_000_000
 
 
@@ -50,13 +47,11 @@ class StreamsStatus(CountingObserver):
     apis = frozenset({STREAMS_GROUP_HEARTBEAT})
 
     def exchange(self, exchange: Exchange) -> None:
-        """A heartbeat and what it is told of the group."""
-        request = exchange.request.body if exchange.request is not None else None
-        answer = exchange.response.body if exchange.response is not None else None
+        request, answer = request_body(exchange), response_body(exchange)
         for one in structs(answer or {}, ("status",)):
             status = one.get("status_code")
             if status in (MISSING_SOURCES, NOT_ALIKE, MISSING_INTERNAL):
-                case = self.cases.case(clipped(field_text((request or {}).get("group_id"))), str(status))
+                case = self.cases.case(group_of(request), str(status))
                 case.add(*place_of(exchange))
                 case.note("clients", [client_of(exchange)])
                 case.note("details", [field_text(one.get("status_detail"))])
@@ -79,8 +74,6 @@ def no_tasks(one: Observation, observed: Observed, context: Context) -> Explanat
         severity="error",
         numbers={"status": status, "details": details},
         details=tuple(broker_says(details)),
-        explains={
-            "rebalances": scope_of("group", one.named("group")),
-            "unknown_topic_or_partition": scope_of("client", one.named("client")),
-        },
+        explains=symptoms("group", one.named("group"), "rebalances")
+        | symptoms("client", one.named("client"), "unknown_topic_or_partition"),
     )

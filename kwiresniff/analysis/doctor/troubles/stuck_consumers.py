@@ -1,66 +1,17 @@
-"""Consumers that are in their group and do not get on with what they are assigned."""
+"""Members that do not read, or do not commit, what they are assigned."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from kwiresniff.analysis.doctor.cause import Explanation, cause, told
+from kwiresniff.analysis.doctor.cause import Explanation, cause, symptoms, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.wording import clock, counted, duration, listed
 from kwiresniff.base.time_units import MILLISECOND_NS
-from kwiresniff.results.findings import scope_of
 
-#: What else a client does that begins again and again.
-_SYMPTOMS: Final = ("connection_churn", "commit_storm", "metadata_storm", "consumer_lag")
-#: What else is seen of such a consumer: its lag grows.
+#: Other findings of such a consumer.
 _OF_GROUP = ("consumer_lag", "no_progress")
-
-
-@cause("not_polling", explains=("not_polling",))
-def silent_application(one: Observation, observed: Observed, context: Context) -> Explanation | None:
-    """`not_polling` (warning): a member fetches and commits nothing for 10 s or more on connections that stand, and its
-    heartbeats go on: its application does not poll, or has paused its partitions. Must not be seen: fetches that find
-    nothing, errors, other partitions. That it falls behind is a symptom.
-    """
-    client, group, longest = one.name("client"), one.name("group"), duration(one.numbers["longest_ns"])
-    often = f", {one.count} times, {longest} at most" if one.count > 1 else ""
-    return told(
-        one,
-        f"fetched and committed nothing for {longest} while its heartbeats went on{often}"
-        f"{f' (group {group})' if group else ''}",
-        "Its application does not poll, or has paused its partitions, and nobody else reads them "
-        "meanwhile: look at what it does with records (a call that hangs, a deadlock, a batch that takes long; "
-        "a thread dump shows it). After max.poll.interval.ms the group takes its partitions away.",
-        severity="warning",
-        explains={"consumer_lag": scope_of("client", [client])},
-    )
-
-
-@cause("no_progress", explains=("read_again",))
-def unreadable_record(one: Observation, observed: Observed, context: Context) -> Explanation | None:
-    """`no_progress` (warning): a consumer goes back to the same records 3 times or more, and commits nothing behind
-    them: it seeks back, or ends and is started again where its group stands, because of a record that it cannot
-    process. With partitions and offsets; its rebalances are symptoms. What is read again because of a rebalance does
-    not count.
-    """
-    client, group, lasted_ns = one.name("client"), one.name("group"), one.last_ns - one.first_ns
-    places = zip(one.numbers["partitions"], one.numbers["offsets"], strict=True)
-    where = listed([f"{partition} at offset {offset}" for partition, offset in places])
-    return told(
-        one,
-        f"goes back to the same records again and again, {one.count} times in {duration(lasted_ns)}, and commits "
-        f"nothing behind them{f' (group {group})' if group else ''}: {where}",
-        "A record there, the first or one of those behind it, that the application cannot process: it "
-        "fails, and begins again with what is committed. Its log has the exception. Look at that record "
-        "(kwiresniff read -Y 'api == Fetch'); skip it by a commit behind it, or send it to a dead-letter "
-        "topic.",
-        severity="warning",
-        explains={
-            "rebalances": scope_of("group", one.named("group")),
-            **dict.fromkeys(_SYMPTOMS, scope_of("client", [client])),
-        },
-    )
 
 
 @cause("partition_not_read", explains=("partition_not_read",))
@@ -80,7 +31,7 @@ def partition_not_read(one: Observation, observed: Observed, context: Context) -
         "consumer), and what its threads for it do; the broker has the records and is not asked for them.",
         subject=f"group {group}",
         supports=("it is given records of other partitions meanwhile, and its heartbeats go on",),
-        explains=dict.fromkeys(_OF_GROUP, scope_of("group", [group])),
+        explains=symptoms("group", [group], *_OF_GROUP),
     )
 
 
@@ -102,7 +53,7 @@ def hanging_consumer(one: Observation, observed: Observed, context: Context) -> 
         "which begin at the last commit.",
         subject=f"group {group}",
         supports=("it committed before, and its heartbeats and fetches go on",),
-        explains=dict.fromkeys(_OF_GROUP, scope_of("group", [group])),
+        explains=symptoms("group", [group], *_OF_GROUP),
     )
 
 
@@ -126,7 +77,7 @@ def absent_member(one: Observation, observed: Observed, context: Context) -> Exp
         (_STATIC if instance else _KILLED)
         + " Its group waits for it until session.timeout.ms is over: with a shorter one others take over sooner.",
         subject=f"group {group}",
-        explains=dict.fromkeys(_OF_GROUP, scope_of("group", [group])),
+        explains=symptoms("group", [group], *_OF_GROUP),
     )
 
 

@@ -1,11 +1,11 @@
-"""What the members of a group subscribe to: members of one application subscribe to the same topics."""
+"""Groups whose members have no subscribed topic in common."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
+from kwiresniff.analysis.doctor.bodies import group_of, request_body
 from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
@@ -20,14 +20,14 @@ from kwiresniff.base.field_values import field_text
 from kwiresniff.model import Body, Exchange
 from kwiresniff.results.findings import scope_of
 
-#: Clients of a group whose subscriptions are remembered, and the topics of each: more are alike.
+#: Clients of a group whose subscriptions are remembered, and topics of each.
 MAX_CLIENTS = 100
 MAX_TOPICS = 20
 
 
 @dataclass(slots=True, eq=False)
 class _Subscriber:
-    """A client of a group, the topics that it subscribed to last, and when it did."""
+    """A client of a group with its last subscription."""
 
     case: Case
     topics: frozenset[str] = frozenset()
@@ -39,22 +39,21 @@ class Subscriptions(Observer):
     Numbers: ``topics`` by client.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("subscriptions_differ",)
-    apis: ClassVar[frozenset[int] | None] = frozenset({JOIN_GROUP, CONSUMER_GROUP_HEARTBEAT})
+    kinds = ("subscriptions_differ",)
+    apis = frozenset({JOIN_GROUP, CONSUMER_GROUP_HEARTBEAT})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._groups: dict[str, dict[str, _Subscriber]] = {}
 
     def exchange(self, exchange: Exchange) -> None:
-        """What a member subscribes to as it joins."""
-        request = exchange.request.body if exchange.request is not None else None
+        request = request_body(exchange)
         if not request or exchange.errors:
             return
         topics = subscribed_topics(exchange.api_key, request)
         if not topics:
             return
-        group_id, client = clipped(field_text(request.get("group_id"))), client_of(exchange)
+        group_id, client = group_of(request), client_of(exchange)
         known = self._groups.get(group_id, {})
         one = known.get(client)
         if one is None:
@@ -65,30 +64,20 @@ class Subscriptions(Observer):
         one.case.add(*place_of(exchange))
 
     def observations(self) -> Iterator[Observation]:
-        """By group, where some two have no topic in common."""
         for group_id, clients in self._groups.items():
             kinds: dict[frozenset[str], list[str]] = {}
             for client, one in clients.items():
                 kinds.setdefault(one.topics, []).append(client)
             if not any(topics.isdisjoint(other) for topics in kinds for other in kinds):
                 continue
-            case = self.context.case()
-            for one in clients.values():
-                case.merge(one.case)
-            yield observation_of(
-                "subscriptions_differ",
-                case,
-                {f"group:{group_id}", *(f"client:{client}" for client in clients)},
-                {
-                    "group": group_id,
-                    "clients": sorted(clients),
-                    "topics": [{"clients": names, "topics": sorted(topics)} for topics, names in kinds.items()],
-                },
-            )
+            case = self.context.case(one.case for one in clients.values())
+            about = {f"group:{group_id}", *(f"client:{client}" for client in clients)}
+            kinds_ = [{"clients": names, "topics": sorted(topics)} for topics, names in kinds.items()]
+            yield observation_of("subscriptions_differ", case, about, {"group": group_id, "topics": kinds_})
 
 
 def subscribed_topics(api_key: int, request: Body) -> frozenset[str]:
-    """The topics that a member names; none where it is no consumer or says nothing new."""
+    """The topics that a member subscribes to; none where it is no consumer or does not repeat them."""
     if api_key == CONSUMER_GROUP_HEARTBEAT:
         names = request.get("subscribed_topic_names") or ()
     else:

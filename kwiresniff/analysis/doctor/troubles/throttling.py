@@ -1,12 +1,12 @@
-"""Quotas: who is told to wait, as which user, and how much time that costs (KIP-13, KIP-124, KIP-219, KIP-599)."""
+"""Quotas: clients that are throttled, their users, and the time that they lose (KIP-13, KIP-124, KIP-219, KIP-599)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import Final
 
 from kwiresniff.analysis.body_entities import throttle_ms_of
-from kwiresniff.analysis.doctor.cause import Explanation, cause, told
+from kwiresniff.analysis.doctor.cause import Explanation, cause, symptoms, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, client_of
 from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed
@@ -16,27 +16,26 @@ from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import CREATE_PARTITIONS, CREATE_TOPICS, DELETE_TOPICS, FETCH, PRODUCE
 from kwiresniff.base.time_units import MILLISECOND_NS
 from kwiresniff.model import Connection, Exchange
-from kwiresniff.results.findings import scope_of
 
 #: Connections whose mute is remembered.
 MAX_MUTED: Final = 10_000
-#: The kinds of quotas by the requests that they hold back; that on changes is of KIP-599.
+#: Kinds of quotas by API; that on changes is of KIP-599.
 _MUTATIONS: Final = "controller mutation quota"
 _QUOTAS: Final = {
     PRODUCE: "produce quota",
     FETCH: "fetch quota",
     **dict.fromkeys((CREATE_TOPICS, DELETE_TOPICS, CREATE_PARTITIONS), _MUTATIONS),
 }
-#: Who has not authenticated, as brokers call it.
+#: The user of a connection without authentication.
 ANONYMOUS: Final = "ANONYMOUS"
-#: A client that loses so much of its time to a quota cannot do its work.
+#: The part of its time that a client may lose before it is an error, and the throttle time that this needs.
 MUCH: Final = 0.5
 SEVERE_MS: Final = 1_000
-#: A quota on the time that requests take (``request_percentage``) throttles for no longer than its window at a time.
+#: The longest throttle of a quota on request time (``request_percentage``): its window.
 WINDOW_MS: Final = 1_000
 _MUTED: Final = "Its requests wait before the broker reads them"
 _HELD: Final = "The broker, which is older than Kafka 2.0, holds its responses back"
-#: What a client meets that is told to wait.
+#: Other findings of a throttled client.
 _SYMPTOMS: Final = (
     "unanswered", "broker_stalled", "request_timed_out", "closed_by_broker", "consumer_lag", "own_queue",
     "throttling_quota_exceeded", "slow_transfer",
@@ -44,17 +43,16 @@ _SYMPTOMS: Final = (
 
 
 class Throttling(CountingObserver):
-    """`throttled`: responses tell a client to wait because it exceeds a quota; the channel is muted for the
-    ``throttle_time_ms`` of the response.
+    """`throttled`: responses with ``throttle_time_ms``, during which the broker mutes the connection.
 
-    By client and user. Numbers: ``user``, ``quotas``, ``longest_ms``, ``total_ms``, ``lost_ns`` (for how long its
+    By client and user. Numbers: ``user``, ``quotas``, ``longest_ms``, ``total_ms``, ``lost_ns`` (the time for which its
     connections were muted in the capture), ``seen_ns`` (from the first such response to the end, for each broker),
-    ``held_back`` (whether the broker, older than Kafka 2.0, held responses back instead).
+    ``held_back`` (the broker, older than Kafka 2.0, held responses back instead).
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("throttled",)
+    kinds = ("throttled",)
     entities = ("client", "user")
-    apis: ClassVar[frozenset[int] | None] = None
+    apis = None
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -62,7 +60,6 @@ class Throttling(CountingObserver):
         self._costs: dict[int, int] = {}
 
     def exchange(self, exchange: Exchange) -> None:
-        """Counts a response that throttles its client."""
         response = exchange.response
         throttle_ns = throttle_ms_of(response) * MILLISECOND_NS
         if response is None or throttle_ns <= 0:
@@ -70,7 +67,7 @@ class Throttling(CountingObserver):
         connection = exchange.connection
         case = self.cases.case(client_of(exchange), user_of(connection))
         packet, ns = place_of(exchange)
-        # Brokers of before KIP-219 held the response itself back, and nothing is muted.
+        # Before KIP-219 brokers hold the response back and mute nothing.
         held_back = exchange.waiting == "throttled" and (exchange.held_ns or 0) >= throttle_ns
         until_ns = response.last_ns + (0 if held_back else throttle_ns)
         until = min(until_ns, max(self.context.end_ns, ns))
@@ -90,7 +87,7 @@ class Throttling(CountingObserver):
         self._costs[id(case)] = self._costs.get(id(case), 0) + ns
 
     def connection(self, connection: Connection) -> None:
-        """Takes back what is left of a mute when its connection ends."""
+        """Takes back the rest of a mute when its connection ends."""
         until_ns, case = self._muted.pop(connection.id, (0, None))
         if case is not None:
             self._cost(case, -max(until_ns - (connection.closed_ns or self.context.end_ns), 0))
@@ -116,7 +113,7 @@ class Throttling(CountingObserver):
 
 
 def user_of(connection: Connection) -> str:
-    """The user of a connection, as far as its authentication shows it."""
+    """The user of a connection, from SASL or the client's certificate."""
     principal = (connection.sasl or {}).get("principal")
     if principal:
         return str(principal)
@@ -158,8 +155,5 @@ def throttled(one: Observation, observed: Observed, context: Context) -> Explana
         },
         details=(f"{listed(hosts)} has the same user and client id {name}, and shares its quota",) if hosts else (),
         severity="error" if severe else "warning",
-        explains={
-            "slow": scope_of("broker", brokers),
-            **dict.fromkeys(_SYMPTOMS, scope_of("client", [client])),
-        },
+        explains=symptoms("broker", brokers, "slow") | symptoms("client", [client], *_SYMPTOMS),
     )

@@ -1,23 +1,23 @@
-"""Topics that do not exist, and topics that are deleted while they are used."""
+"""Topics that do not exist, and topics that are deleted while in use."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Final
 
-from kwiresniff.analysis.doctor.cause import ERROR, INCIDENT, Cause, Explanation, cause, told
+from kwiresniff.analysis.doctor.cause import ERROR, INCIDENT, Cause, Explanation, cause, symptoms, told
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.observation import Observation, Observed
+from kwiresniff.analysis.doctor.observation import Observation, Observed, grouped
 from kwiresniff.analysis.doctor.troubles.missing_topics import LASTING_NS
 from kwiresniff.analysis.doctor.troubles.throttling import ANONYMOUS
 from kwiresniff.analysis.doctor.wording import clock, duration, listed, times
 from kwiresniff.results.findings import scope_of
 
-#: A client that sends one of these may write.
+#: APIs that a client which writes sends.
 _WRITING: Final = frozenset({"Metadata", "Produce", "InitProducerId", "AddPartitionsToTxn"})
-#: Whoever asks so often, for ``LASTING_NS``, without the topic coming into being, means to use it.
+#: Who asks so often, for ``LASTING_NS``, for a topic that is not created means to use it.
 OFTEN: Final = 3
-#: So long it may take until all brokers know of a topic that is made or deleted.
+#: The time until all brokers know of a topic that is created or deleted.
 YOUNG_NS: Final = 10_000_000_000
 _ABSENT: Final = "which does not exist"
 _BEFORE: Final = "before it was there"
@@ -48,11 +48,8 @@ class DeletedTopic(Cause):
     explains = ("topic_missing", "topic_deletion")
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        deleted: dict[str, list[Observation]] = {}
-        for one in observed.of("topic_missing"):
-            if _is_deleted(one, observed):
-                deleted.setdefault(one.name("topic"), []).append(one)
-        for topic, users in deleted.items():
+        missing = [one for one in observed.of("topic_missing") if _is_deleted(one, observed)]
+        for topic, users in grouped(missing, lambda one: one.name("topic")).items():
             yield self._deleted(topic, users, _deletion(users[0], observed))
 
     def _deleted(self, topic: str, users: list[Observation], deletion: Observation | None) -> Explanation:
@@ -81,10 +78,7 @@ class DeletedTopic(Cause):
                 "errors": list(dict.fromkeys(name for one in users for name in one.noted("errors"))),
             },
             severity="error" if deletion is not None or "producer" in roles.values() else "warning",
-            explains={
-                **dict.fromkeys(("metadata_storm", "unanswered"), scope_of("client", roles)),
-                **dict.fromkeys(of_topic, scope_of("topic", [topic])),
-            },
+            explains=symptoms("client", roles, "metadata_storm", "unanswered") | symptoms("topic", [topic], *of_topic),
         )
 
 
@@ -123,7 +117,7 @@ def unknown_topic(one: Observation, observed: Observed, context: Context) -> Exp
 
 
 def _how(context: Context, one: Observation) -> tuple[str, str]:
-    """How grave it is that a topic is not there, and how it is missing."""
+    """The severity of a missing topic, and in which way it is missing."""
     numbers, lasted_ns, apis = one.numbers, one.last_ns - one.first_ns, one.noted("apis")
     if not one.noted("used"):
         return "info", "as a follower that has not learnt of a change yet"

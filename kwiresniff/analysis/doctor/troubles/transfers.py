@@ -1,15 +1,15 @@
-"""Messages that take long to pass once they have begun: the broker has done its work by then, or has not begun."""
+"""Messages that take long from their first to their last byte."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import Final
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import Ending, client_in
 from kwiresniff.analysis.doctor.evidence import Case, client_of
-from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, observation_of
+from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, grouped, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.troubles.lossy_paths import small_transfers
@@ -19,11 +19,10 @@ from kwiresniff.base.flows import host_of
 from kwiresniff.model import Exchange
 from kwiresniff.results.findings import Explains, scope_of
 
-#: A transfer that takes longer is slow, if it is also slower than so many bytes in a second: large ones may take long.
+#: A transfer is slow that takes longer, at fewer bytes in a second.
 SLOW_NS: Final = 1_000_000_000
 SLOW_BYTES_PER_S: Final = 1_000_000
-#: So many slow transfers, of which one took so long, are trouble: a consumer that works for a while between two polls
-#: reads no sooner.
+#: Fewer slow transfers, or shorter ones, may be those of a consumer that works between two polls.
 OFTEN: Final = 3
 VERY_SLOW_NS: Final = 5_000_000_000
 
@@ -41,18 +40,17 @@ class _Transfers:
 
 
 class SlowTransfers(Observer):
-    """``slow_transfer``: requests or responses that took a second or more from their first to their last byte, and less
+    """``slow_transfer``: requests or responses that took a second or more from their first to their last byte, at less
     than 1,000,000 bytes a second; also a response that was still arriving when its client gave up, or the capture
-    ended. A request counts from when the answer before it had gone: until then a broker reads nothing more of the
-    connection.
+    ended. A request counts from the answer before it on, as a broker reads nothing of the connection until then.
 
     By client, broker and direction. Numbers: ``direction``, ``longest_ns``, and of that one ``bytes`` and
-    ``bytes_per_second``; ``total_bytes`` of all; ``given_up``, of how many the client did not wait for the end;
-    ``concerns`` are the APIs. Each is late by the time that it took.
+    ``bytes_per_second``; ``total_bytes`` of all; ``given_up``: those whose client did not wait for the end;
+    ``concerns``: the APIs. Each is late by the time that it took.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("slow_transfer",)
-    apis: ClassVar[frozenset[int] | None] = None
+    kinds = ("slow_transfer",)
+    apis = None
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -61,7 +59,6 @@ class SlowTransfers(Observer):
         )
 
     def exchange(self, exchange: Exchange) -> None:
-        """Takes a request or response that passed slowly."""
         connection, read_ns = exchange.connection, self.context.cluster.answer_on_connection_ns
         for direction, message, free_ns in (("response", exchange.response, 0), ("request", exchange.request, read_ns)):
             if message is None or exchange.response is None or message.last_ns - message.first_ns < SLOW_NS:
@@ -72,7 +69,6 @@ class SlowTransfers(Observer):
                 self._add(subject, exchange.api, message.first_packet, begin_ns, message.last_ns, message.size_bytes)
 
     def ending(self, ending: Ending) -> None:
-        """Takes a response that was still arriving."""
         if ending.reason == "response arriving":
             connection, first = ending.connection, ending.first
             over_ns = first.last_ns + ending.waited_ns
@@ -99,23 +95,20 @@ class SlowTransfers(Observer):
             known.longest_bytes = size
 
     def observations(self) -> Iterator[Observation]:
-        """One for each client, broker and direction."""
         for (client, broker, host, direction), known in self._transfers.items():
             case, size = known.case, known.longest_bytes
+            numbers = {
+                "direction": direction,
+                "longest_ns": case.most,
+                "bytes": size,
+                "bytes_per_second": size * 1_000_000_000 // case.most,
+                "total_bytes": known.bytes,
+                "given_up": known.given_up,
+                "concerns": case.noted("apis"),
+            }
+            about = [f"client:{client}", f"broker:{broker}", f"host:{host}"]
             yield observation_of(
-                "slow_transfer",
-                case,
-                [f"client:{client}", f"broker:{broker}", f"host:{host}"],
-                {
-                    "direction": direction,
-                    "longest_ns": case.most,
-                    "bytes": size,
-                    "bytes_per_second": size * 1_000_000_000 // case.most,
-                    "total_bytes": known.bytes,
-                    "given_up": known.given_up,
-                    "concerns": case.noted("apis"),
-                },
-                Harm(requests_late=case.count, late_ns=case.total),
+                "slow_transfer", case, about, numbers, Harm(requests_late=case.count, late_ns=case.total)
             )
 
 
@@ -127,23 +120,21 @@ class SlowTransfer(Cause):
     show a narrow link whose queue is full, or one that loses packets; without them it may be either.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("slow_transfer",)
-    explains: ClassVar[tuple[str, ...]] = ("slow_transfer", "segments_resent", "segments_arrived", "late_writes")
+    codes = ("slow_transfer",)
+    explains = ("slow_transfer", "segments_resent", "segments_arrived", "late_writes")
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By client's host and direction; of brokers with one slow client each by that."""
-        places: dict[tuple[str, str, str], list[Observation]] = {}
         lossy = {one for path in observed.of("segments_resent") for one in small_transfers(observed, path)}
-        for one in observed.of("slow_transfer"):
-            if one in lossy:
-                continue  # each waits for a packet that was lost
-            cluster = self.context.cluster.of(one.name("broker"))
-            places.setdefault((cluster, one.name("host"), one.numbers["direction"]), []).append(one)
+        slow_ones = [one for one in observed.of("slow_transfer") if one not in lossy]  # those wait for a lost packet
+        cluster_of = self.context.cluster.of
+        places = grouped(
+            slow_ones, lambda one: (cluster_of(one.name("broker")), one.name("host"), str(one.numbers["direction"]))
+        )
         for (cluster, host, direction), slow in places.items():
             yield self._explanation(host, direction, slow, self._others(cluster, host, slow, observed), observed)
 
     def _others(self, cluster: str, host: str, slow: list[Observation], observed: Observed) -> list[str]:
-        """Other hosts that work with the same brokers, and are not slow with any."""
+        """Other hosts with the same brokers that are not slow with any."""
         late = {one.name("host") for one in observed.of("slow_transfer")} | {host}
         brokers = scope_of("broker", {one.name("broker") for one in slow})
         paths = observed.about(brokers, "segments_arrived", "segments_resent") if cluster else []
@@ -175,7 +166,7 @@ class SlowTransfer(Cause):
         clogged = lost >= SOME_RETRANSMITS and direction == "response"
         if clogged:
             title += f"; {lost} segments were lost on the way {does[1]} it"
-        # What waits in the queue before a narrow link has left its client, and not come to the broker.
+        # What waits before a narrow link has left its client and not reached the broker.
         named = {f"client:{client}" for client in clients}
         late = [
             one

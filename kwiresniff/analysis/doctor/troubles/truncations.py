@@ -1,8 +1,7 @@
-"""Logs that were truncated: records that had been acknowledged or read are gone, after an unclean leader election.
+"""Logs that were truncated by an unclean leader election: records that had been acknowledged or read are gone.
 
-A new leader that lacks what the old one had begins to give out offsets again which were given out before. Consumers
-learn of it by the end of the old leader's epoch (OffsetForLeaderEpoch, KIP-320; the diverging epoch of a Fetch answer,
-KIP-595), producers by nothing at all.
+A new leader that lacks records gives their offsets out again. Consumers learn of it by the end of the old leader's
+epoch (OffsetForLeaderEpoch, KIP-320; the diverging epoch of a Fetch answer, KIP-595), producers do not.
 """
 
 from __future__ import annotations
@@ -10,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, Final, NamedTuple
 
+from kwiresniff.analysis.doctor.bodies import response_body
+from kwiresniff.analysis.doctor.cause import Explanation, cause, symptoms, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import client_of, clipped, is_replica
-from kwiresniff.analysis.doctor.observation import Harm, Observation, observation_of
+from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
-from kwiresniff.analysis.doctor.wording import clock
+from kwiresniff.analysis.doctor.wording import clock, listed
 from kwiresniff.analysis.places import place_of
 from kwiresniff.analysis.topic_parts import message_parts, refused_parts, structs
 from kwiresniff.base.api_keys import FETCH, OFFSET_FOR_LEADER_EPOCH, PRODUCE
@@ -24,18 +25,28 @@ from kwiresniff.model import Exchange
 #: Partitions, positions of consumers and losses that are remembered.
 MAX_PARTITIONS = 5_000
 MAX_LOSSES = 100
-#: Idempotent producers, in a partition each, whose last sequences are remembered; so many as brokers remember of each.
+#: Idempotent producers of a partition with their last sequences, as many of each as brokers remember.
 MAX_PRODUCERS = 20_000
 MAX_SEQUENCES = 5
-#: Bytes of a producer's id and epoch, which come before the sequence in ``PartitionDigest.producer``.
+#: Bytes of producer id and epoch before the sequence in ``PartitionDigest.producer``.
 PRODUCER_BYTES: Final = 10
-#: Partitions listed one by one.
+#: Partitions with details.
 MAX_LISTED = 6
 _Partition = tuple[str, str, int]
 
 
+#: What producers and consumers are answered once their records are lost.
+_OF_LOSS: Final = ("offset_out_of_range", "out_of_order_sequence_number", "unknown_producer_id")
+_REMEDY: Final = (
+    "A replica that was not in sync became leader: unclean.leader.election.enable is on, somebody forced the election, "
+    "or the broker came back without its disk; the controller's log says which. If the topic was deleted and made "
+    "anew, that is all there is to it. What must not be lost: acks=all, min.insync.replicas of 2 or more, unclean "
+    "elections off. Consumers that had read the lost records and those that had not differ from now on."
+)
+
+
 class _End:
-    """How far a log went, by whom that was said, and to whom; both may change as it grows."""
+    """The end of a log, with the broker that gave it, and the client that it was given to."""
 
     __slots__ = ("broker", "client", "offset")
 
@@ -46,7 +57,7 @@ class _End:
 
 
 class _Loss(NamedTuple):
-    """A log that went from one offset back to another. ``read`` says that a consumer was told, else a producer was."""
+    """A log that went back; ``read``: a consumer was told the end, else a producer."""
 
     before: _End
     after: _End
@@ -59,8 +70,8 @@ class Truncations(Observer):
     """`log_went_back`: a log gives out offsets again that another leader had given out, or that a consumer had read.
 
     By the brokers that led before and lead now. Numbers: ``partitions``, ``lost_records`` (at least), ``from_address``,
-    ``to_address``, ``offsets`` (pairs for each partition: where the log goes on, how far it had gone), ``details``
-    (sentences: who had written or read up to which offset, when the log went back).
+    ``to_address``, ``offsets`` (pairs for each partition: where the log goes on, and its former end), ``details``
+    (sentences).
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("log_went_back",)
@@ -71,11 +82,10 @@ class Truncations(Observer):
         self._written: dict[_Partition, _End] = {}
         self._read: dict[tuple[str, str, str, int], _End] = {}
         self._losses: dict[_Partition, _Loss] = {}
-        #: What idempotent producers have sent and brokers did not refuse.
+        #: Sequences that idempotent producers have sent and brokers did not refuse.
         self._sequences: dict[tuple[_Partition, bytes], list[bytes]] = {}
 
     def exchange(self, exchange: Exchange) -> None:
-        """Looks at how far a log goes."""
         if exchange.api_key == PRODUCE:
             self._produce(exchange)
             return
@@ -116,9 +126,8 @@ class Truncations(Observer):
                     self._written[key] = _End(offset + 1, broker, client)
 
     def _sent_again(self, exchange: Exchange, cluster: str, answered: list[TopicDigest]) -> set[_Partition]:
-        """The partitions of a Produce whose batch its idempotent producer had sent before: whichever broker leads, it
-        answers with the offset that the batch has had since.
-        """
+        """The partitions of a Produce whose batch its idempotent producer had sent before: any leader answers with the
+        offset that the batch has."""
         again: set[_Partition] = set()
         refused = refused_parts(exchange, answered) if exchange.errors else {}
         for topic in message_parts(exchange.request):
@@ -152,8 +161,8 @@ class Truncations(Observer):
                 self._read[key] = _End(part.end_offset, broker, client)
 
     def _epochs(self, exchange: Exchange) -> None:
-        """A consumer asks where the epoch of what it has read ends."""
-        body = exchange.response.body if exchange.response is not None else None
+        """Takes in where the epoch of what a consumer has read ends."""
+        body = response_body(exchange)
         if not body or is_replica(exchange):
             return
         for topic in structs(body, ("topics",)):
@@ -163,8 +172,8 @@ class Truncations(Observer):
                     self._compare(exchange, key, one.get("end_offset", -1))
 
     def _diverging(self, exchange: Exchange) -> None:
-        """A consumer fetches from where the log of its leader has gone another way."""
-        body = exchange.response.body if exchange.response is not None else None
+        """Takes in where the leader's log diverges from what a consumer has read."""
+        body = response_body(exchange)
         if not body or is_replica(exchange):
             return
         for topic in structs(body, ("responses",)):
@@ -177,7 +186,7 @@ class Truncations(Observer):
     def _compare(self, exchange: Exchange, key: _Partition, end_offset: object) -> None:
         client, broker = client_of(exchange), exchange.connection.broker
         before = self._read.get((client, *key))
-        # A leader that stays may begin an epoch behind which the consumer, who has fetched ahead, asks.
+        # A leader that stays may begin an epoch before the position of a consumer that has fetched ahead.
         if before is None or before.broker == broker or not isinstance(end_offset, int):
             return
         if 0 <= end_offset < before.offset:
@@ -191,11 +200,10 @@ class Truncations(Observer):
             self._losses[key] = loss
 
     def observations(self) -> Iterator[Observation]:
-        """By the brokers that led before and lead now."""
         by_brokers: dict[tuple[str, str], dict[_Partition, _Loss]] = {}
         for key, loss in self._losses.items():
             if not self.context.clusters.is_one(loss.before.broker, loss.after.broker):
-                continue  # nothing says that the two are of one cluster
+                continue  # the two may be of different clusters
             name = self.context.topic_name(key[1]) or key[1]
             by_brokers.setdefault((loss.before.broker, loss.after.broker), {})[key[0], name, key[2]] = loss
         for (old, new), losses in by_brokers.items():
@@ -225,3 +233,25 @@ class Truncations(Observer):
         }
         about = [f"broker:{old}", f"broker:{new}"]
         return observation_of("log_went_back", case, about, numbers, Harm(records_lost=gone))
+
+
+@cause("records_lost", explains=("log_went_back",))
+def unclean_election(one: Observation, observed: Observed, context: Context) -> Explanation | None:
+    """`records_lost` (error): a new leader lacks what the old one had acknowledged, or consumers had read: an unclean
+    leader election; at least how many records. Seen must be offsets that are given out again by another broker than
+    before. A batch that an idempotent producer sends again to the new leader is answered with its first offset, and is
+    no loss; a topic that was deleted and created again looks the same.
+    """
+    numbers = dict(one.numbers)
+    details = numbers.pop("details")
+    old, new = (context.cluster.broker_text(numbers[name]) for name in ("from_address", "to_address"))
+    return told(
+        one,
+        f"records that {old} had are gone, at least {numbers['lost_records']:,}: {new} was made leader "
+        "without them, and gives their offsets out again (an unclean leader election)",
+        _REMEDY,
+        subject=listed(numbers["partitions"]),
+        numbers=numbers,
+        details=tuple(details),
+        explains=symptoms("topic", one.named("topic"), "leader_change", "under_replicated", *_OF_LOSS),
+    )

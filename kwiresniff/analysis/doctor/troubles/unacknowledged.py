@@ -1,17 +1,16 @@
-"""Records that are sent without acknowledgement (``acks=0``): what a broker does not take is lost without a word.
+"""Records without acknowledgement (``acks=0``).
 
-A broker answers nothing to them. That it closes the connection is all that it can do to refuse them, and all that shows
-when it goes. How many were lost shows in the high watermarks that consumers are told: a log that took them all grows by
-as many records as were sent.
+A broker can only refuse them by closing the connection. How many were lost shows in the high watermarks that consumers
+are given: the log grows by as many records as it stored.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import Final
 
-from kwiresniff.analysis.doctor.cause import WASTE, Explanation, cause, told
+from kwiresniff.analysis.doctor.cause import WASTE, Explanation, cause, symptoms, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, client_of, client_text, clipped
 from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, observation_of
@@ -22,23 +21,22 @@ from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMB
 from kwiresniff.analysis.topic_parts import message_parts
 from kwiresniff.base.api_keys import FETCH, PRODUCE
 from kwiresniff.model import Connection, Exchange
-from kwiresniff.results.findings import scope_of
 
-#: How soon a broker closes a connection on which it refuses records that were sent without acknowledgement.
+#: A broker that refuses such records closes the connection within this time.
 AT_ONCE_NS: Final = 500_000_000
-#: How often a connection is closed after such records before it is no coincidence.
+#: Fewer connections that are closed after such records may be a coincidence.
 OFTEN_REFUSED: Final = 3
-#: Answers to consumers between which what a log lacks is compared: in some of them records are still on their way.
+#: Answers to consumers in a row by which the log lacks records; in some of them records are still in flight.
 LOOKS: Final = 10
 #: Partitions that are remembered.
 MAX_PARTITIONS: Final = 5_000
-#: What is remembered of the last such records on a connection.
+#: Memory of the last such records on a connection.
 _UNASKED_BYTES: Final = ENTRY_BYTES + CONTAINER_BYTES + 3 * NUMBER_BYTES
 
 
 class _Log:
-    """A partition with such records: the high watermark when it was first told, how many records were sent since, by
-    whom, and what it lacked of them at the latest answers."""
+    """A partition with such records: the first high watermark, the records sent since and by whom, and how many it
+    lacked at the latest answers."""
 
     __slots__ = ("begin", "clients", "lacks", "lost", "sent")
 
@@ -49,7 +47,7 @@ class _Log:
         self.lacks: deque[int] = deque(maxlen=LOOKS)
 
     def look(self, high_watermark: int) -> None:
-        """A high watermark; one that is lower than before is of another log."""
+        """Takes in a high watermark; a lower one is that of another log."""
         if self.begin < 0 or high_watermark < self.begin:
             self.begin, self.sent, self.lost = high_watermark, 0, 0
             self.lacks.clear()
@@ -63,22 +61,21 @@ class UnacknowledgedWrites(Observer):
     """``unacknowledged_writes``: a client produces with ``acks=0``; ``closed_after_write``: a broker closes connections
     at once after such records.
 
-    Numbers of the first: ``lost`` (records that the logs of ``partitions`` lack, where a broker closed a connection
-    under a client that went on: ``closed_by``, at ``closed_ns``); of the second: ``broker``, ``largest_request_bytes``.
+    Numbers of the first: ``lost`` (records that the logs of ``partitions`` lack, where a broker closed the connection
+    of a client that went on: ``closed_by``, at ``closed_ns``); of the second: ``broker``, ``largest_request_bytes``.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("unacknowledged_writes", "closed_after_write")
-    apis: ClassVar[frozenset[int] | None] = frozenset({PRODUCE, FETCH})
+    kinds = ("unacknowledged_writes", "closed_after_write")
+    apis = frozenset({PRODUCE, FETCH})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._writes, self._closed = context.tally(), context.tally()
-        #: By connection, when its last such record was sent, and in how large a request.
+        #: By connection, the time and the size of the last such request.
         self._unasked: dict[int, tuple[int, int]] = {}
         self._logs: Subjects[tuple[str, str, int], _Log] = context.subjects(_Log, 4 + LOOKS, MAX_PARTITIONS)
 
     def exchange(self, exchange: Exchange) -> None:
-        """Counts what is sent, and looks at the logs when consumers are told their ends."""
         if exchange.api_key == PRODUCE:
             self._write(exchange)
         elif self._logs and not exchange.errors:
@@ -115,7 +112,7 @@ class UnacknowledgedWrites(Observer):
             self._unasked[number] = request.last_ns, request.size_bytes
 
     def connection(self, connection: Connection) -> None:
-        """A broker has no other way to refuse what nobody waits for than to close the connection."""
+        """Counts a connection that a broker closes at once after such records."""
         unasked = self._unasked.pop(connection.id, None)
         if unasked is None:
             return
@@ -124,12 +121,12 @@ class UnacknowledgedWrites(Observer):
         if connection.closed_by != "broker" or connection.closed_ns - asked_ns > AT_ONCE_NS:
             return
         case = self._closed.case(client_text(connection.client_id, connection.client), connection.broker)
-        # All of them at one moment are those of a broker that stops.
+        # Connections that are closed at one moment are those of a broker that stops.
+
         if abs(connection.closed_ns - case.last_ns) > AT_ONCE_NS:
             case.add(connection.closed_packet or connection.first_packet, connection.closed_ns, size_bytes)
 
     def observations(self) -> Iterator[Observation]:
-        """By client, and of connections that were closed by broker."""
         for client, _, case in self._writes:
             yield self._written(client, case)
         for client, broker, case in self._closed:
@@ -179,13 +176,7 @@ def no_acknowledgement(one: Observation, observed: Observed, context: Context) -
     )
 
 
-@cause(
-    "acks_0_refused",
-    explains=(
-        "closed_after_write",
-        "unacknowledged_writes",
-    ),
-)
+@cause("acks_0_refused", explains=("closed_after_write", "unacknowledged_writes"))
 def unheard_writes(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`acks_0_refused` (error): a broker closes connections at once after records without acknowledgement, 3 times or
     more, which is how it refuses them.
@@ -199,5 +190,5 @@ def unheard_writes(one: Observation, observed: Observed, context: Context) -> Ex
         "that is missing, a partition that it does not lead.",
         severity="error",
         stands=one.count >= OFTEN_REFUSED,
-        explains=dict.fromkeys(("acks_0", "connection_churn"), scope_of("client", [client])),
+        explains=symptoms("client", [client], "acks_0", "connection_churn"),
     )

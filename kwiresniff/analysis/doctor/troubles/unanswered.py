@@ -3,45 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import Final
 
 from kwiresniff.analysis.client_traffic import CLUSTER_APIS
-from kwiresniff.analysis.doctor.cause import SYMPTOM, Explanation, cause, told
+from kwiresniff.analysis.doctor.cause import SYMPTOM, Explanation, cause, symptoms, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import Ending, client_in, is_waiting
 from kwiresniff.analysis.doctor.evidence import Case, Episodes
 from kwiresniff.analysis.doctor.observation import HARMLESS, Harm, Observation, Observed, observation_of
-from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.observer import CountingObserver, Observer
 from kwiresniff.analysis.doctor.wording import duration, listed, times
 from kwiresniff.base.api_keys import SASL_AUTHENTICATE
 from kwiresniff.base.field_values import field_number
 from kwiresniff.model import Connection, Exchange
-from kwiresniff.results.findings import scope_of
 from kwiresniff.schema import API_NAMES
 
 #: Requests that only nodes of the cluster send.
 CLUSTER_API_NAMES: Final = frozenset(API_NAMES[key] for key in CLUSTER_APIS if key in API_NAMES)
-#: A request that was not answered so short a time before the end may just not have been answered yet, as one that takes
-#: so long is no trouble either (``VERY_SLOW_NS`` of slow answers).
+#: A request that is younger at the end of the capture may be answered later.
 LATE_NS: Final = 5_000_000_000
-#: A client that leaves sooner was not waiting for the answer, it was closing.
+#: A client that leaves sooner was not waiting for the answer.
 GAVE_UP_NS: Final = 1_000_000_000
-#: Connections of which is remembered when their session ends.
+#: Connections whose session end is remembered.
 MAX_SESSIONS: Final = 2_000
-#: A connection on which nothing was answered for so long was idle; so many different times are kept, in seconds.
+#: A connection without answers for so long was idle; the number of different times that are kept, in seconds.
 IDLE_NS: Final = 1_000_000_000
 MAX_IDLE: Final = 100
-#: Requests that a broker passes on to the active controller (KIP-590), or that clients send it themselves.
+#: Requests that a broker passes on to the active controller (KIP-590), or that clients send it.
 TO_CONTROLLER: Final = frozenset({
     "CreateTopics", "DeleteTopics", "CreatePartitions", "AlterConfigs", "IncrementalAlterConfigs", "CreateAcls",
     "DeleteAcls", "AlterPartitionReassignments", "ListPartitionReassignments", "AlterClientQuotas", "ElectLeaders",
     "AlterUserScramCredentials", "UpdateFeatures", "UnregisterBroker", "CreateDelegationToken",
 })  # fmt: skip
-#: A broker that closes so many connections of one client does so because of what the client does.
+#: A broker that closes more connections of a client does so because of the client.
 OFTEN: Final = 3
-#: A smaller request is below any limit that a broker may be configured with.
+#: A smaller request is below any configurable limit.
 LARGE_BYTES: Final = 10_000
-#: socket.request.max.bytes, unless it is configured.
+#: The default of ``socket.request.max.bytes``.
 MAX_REQUEST_BYTES: Final = 100 << 20
 _CONTROLLER = (
     "The broker passes such requests on to the active controller: see whether there is one (kafka-metadata-quorum "
@@ -68,21 +66,20 @@ _STOPPED = (
 
 
 class UnansweredRequests(Observer):
-    """``unanswered``: requests whose client gave up, or which the capture has no answer to although there was time.
+    """``unanswered``: requests whose client gave up, or without an answer in the capture although there was time.
 
-    By broker and API, episodes apart. What another cause of the ending explains, what the broker held back on purpose
-    and what a client leaves behind that shuts down is not counted. Numbers: ``api``, ``longest_ns``, ``ended`` (the
+    By broker and API, episodes apart. Not counted is what another cause of the ending explains, what the broker held
+    back on purpose, and what a client leaves behind that shuts down. Numbers: ``api``, ``longest_ns``, ``ended`` (the
     capture did, not the connection). Each is a request that failed.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("unanswered",)
+    kinds = ("unanswered",)
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._episodes = Episodes(context.budget)
 
     def ending(self, ending: Ending) -> None:
-        """Takes requests that nobody answered in time."""
         if ending.reason not in ("closed by client", "capture ended", "not authenticated"):
             return
         over_ns = ending.first.last_ns + ending.waited_ns
@@ -101,38 +98,31 @@ class UnansweredRequests(Observer):
             case.count += more
 
     def observations(self) -> Iterator[Observation]:
-        """One for each broker, API and episode."""
         for broker, what, case in self._episodes:
             ended, api = what.endswith("/"), what.removesuffix("/")
-            yield observation_of(
-                "unanswered",
-                case,
-                [f"broker:{broker}"],
-                {"api": api, "longest_ns": case.most, "ended": ended},
-                Harm(requests_failed=case.count),
-            )
+            numbers = {"api": api, "longest_ns": case.most, "ended": ended}
+            harm = Harm(requests_failed=case.count)
+            yield observation_of("unanswered", case, [f"broker:{broker}"], numbers, harm)
 
 
-class ClosedInstead(Observer):
+class ClosedInstead(CountingObserver):
     """``closed_by_broker``: connections that a broker closed instead of answering, for no reason that shows.
 
-    By client and broker. Numbers: ``requests`` (the oldest of each connection, API and version), ``same`` (they were
-    of one kind and size), ``largest_request_bytes``, ``expired`` (how many after their session's end, KIP-368),
-    ``fresh`` (none had been answered before), ``cluster`` (nodes send such requests), and ``idle_s``, how long all of
-    several connections had been without traffic at least. Each is a request that failed.
+    By client and broker. Numbers: ``requests`` (the oldest of each connection, API and version), ``same`` (they have
+    one kind and size), ``largest_request_bytes``, ``expired`` (how many after their session's end, KIP-368), ``fresh``
+    (none had been answered before), ``cluster`` (nodes send such requests), and ``idle_s``, for how long all of several
+    connections had been idle at least. Each is a request that failed.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("closed_by_broker",)
-    apis: ClassVar[frozenset[int] | None] = frozenset({SASL_AUTHENTICATE})
+    kinds = ("closed_by_broker",)
+    apis = frozenset({SASL_AUTHENTICATE})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._cases = context.tally()
         self._expiries: dict[int, int] = {}
         self._expired = False
 
     def exchange(self, exchange: Exchange) -> None:
-        """Takes when a session ends that was authenticated."""
         response, number = exchange.response, exchange.connection.id
         body = response.body if response is not None else None
         lifetime_ms = field_number((body or {}).get("session_lifetime_ms"))
@@ -140,16 +130,15 @@ class ClosedInstead(Observer):
             self._expiries[number] = response.first_ns + lifetime_ms * 1_000_000
 
     def connection(self, connection: Connection) -> None:
-        """Takes one that is over and needs no session any more; ``ending`` is called afterwards."""
+        """Notes whether its session is over; ``ending`` is called next."""
         expiry_ns = self._expiries.pop(connection.id, 0)
         self._expired = 0 < expiry_ns <= connection.closed_ns
 
     def ending(self, ending: Ending) -> None:
-        """Takes one that was closed with requests under way."""
         if ending.reason != "closed by broker" or is_waiting(ending, ending.first):
             return
         first, connection = ending.first, ending.connection
-        case = self._cases.case(client_in(ending), connection.broker)
+        case = self.cases.case(client_in(ending), connection.broker)
         case.add(first.packet, first.first_ns, first.size_bytes, until_ns=connection.closed_ns)
         case.note("requests", [f"{first.api} v{first.version}"])
         case.note("sizes", [f"{first.size_bytes:,}"])
@@ -163,29 +152,24 @@ class ClosedInstead(Observer):
             case.note("idle", [str((first.first_ns - answered_ns) // IDLE_NS)], most=MAX_IDLE)
 
     def observations(self) -> Iterator[Observation]:
-        """One for each client and broker."""
-        for client, broker, case in self._cases:
+        for client, broker, case in self.cases:
             requests = case.noted("requests")
-            yield observation_of(
-                "closed_by_broker",
-                case,
-                [f"client:{client}", f"broker:{broker}"],
-                {
-                    "requests": requests,
-                    "same": len(requests) == 1 and len(case.counts("sizes")) == 1,
-                    "largest_request_bytes": case.most,
-                    "expired": case.counts("expired").get("yes", 0),
-                    "fresh": case.noted("fresh") == ["yes"],
-                    "cluster": bool(case.noted("cluster")),
-                    "idle_s": _idle_seconds(case),
-                },
-                HARMLESS if case.noted("cluster") else Harm(requests_failed=case.count),
-            )
+            numbers = {
+                "requests": requests,
+                "same": len(requests) == 1 and len(case.counts("sizes")) == 1,
+                "largest_request_bytes": case.most,
+                "expired": case.counts("expired").get("yes", 0),
+                "fresh": case.noted("fresh") == ["yes"],
+                "cluster": bool(case.noted("cluster")),
+                "idle_s": _idle_seconds(case),
+            }
+            harm = HARMLESS if case.noted("cluster") else Harm(requests_failed=case.count)
+            yield self.observed(client, broker, case, harm, **numbers)
 
 
 def _idle_seconds(case: Case) -> int:
-    """For how long all connections of a case had been idle when they were closed at the next request; 0 where some were
-    not, or there is but one."""
+    """For how long all connections of a case had been idle when they were closed at the next request; 0 where one was
+    not, or there is one."""
     idle = case.counts("idle")
     return min(map(int, idle)) if case.count > 1 and "" not in idle and sum(idle.values()) == case.count else 0
 
@@ -203,7 +187,7 @@ def unanswered(one: Observation, observed: Observed, context: Context) -> Explan
         title = f"{api} was not answered before the capture ended"
     else:
         title = f"{api} was not answered: the client gave up after {duration(longest_ns)}"
-    # Whatever came from the broker afterwards, it was not dead.
+    # A broker that answered later was not dead.
     alive = context.cluster.last_answer_ns.get(broker, 0) > one.first_ns
     passed_on = alive and api in TO_CONTROLLER
     went = not alive and context.cluster.went(broker, one.first_ns)
@@ -234,7 +218,7 @@ def closed_by_broker(one: Observation, observed: Observed, context: Context) -> 
     numbers, client, broker = one.numbers, one.name("client"), one.name("broker")
     requests, largest = numbers["requests"], numbers["largest_request_bytes"]
     large = largest >= MAX_REQUEST_BYTES
-    # The same request again and again: it is the request that the broker does not take.
+    # The broker refuses the same request again and again.
     same = numbers["same"] and largest >= LARGE_BYTES
     again = one.count >= OFTEN and (numbers["fresh"] or same)
     size = f" of {largest:,} bytes" if large or (again and same) else ""
@@ -265,5 +249,5 @@ def closed_by_broker(one: Observation, observed: Observed, context: Context) -> 
         severity="error" if large or again else "info" if numbers["cluster"] else "warning",
         numbers={"broker": broker, "requests": requests, "largest_request_bytes": largest},
         rank=SYMPTOM,
-        explains={"connection_churn": scope_of("client", [client]), "metadata_storm": scope_of("client", [client])},
+        explains=symptoms("client", [client], "connection_churn", "metadata_storm"),
     )

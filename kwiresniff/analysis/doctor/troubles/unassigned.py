@@ -1,19 +1,19 @@
-"""Groups that give no partition to anybody, and clients that never join the group whose coordinator they asked for.
+"""Groups that assign no partition to any member, and clients that never join a group whose coordinator they asked for.
 
-In both cases there is mostly nothing to read: a pattern that matches no topic. Java's clients join with a list of
-topics that is empty, or with the pattern (KIP-848); librdkafka does not join. Sources: what the leader of a classic
-group assigns to all its members in SyncGroup; heartbeats with a pattern; FindCoordinator, with requests that concern a
-group and the connection to the coordinator.
+The subscription mostly matches no topic: Java's clients join with an empty list, or with the pattern (KIP-848);
+librdkafka does not join. Sources: SyncGroup of the leader of a classic group; heartbeats with a pattern;
+FindCoordinator, and the connection to the coordinator.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from kwiresniff.analysis.doctor.assignments import opened_assignment, partitions_of
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.bodies import group_of, request_body, response_body
+from kwiresniff.analysis.doctor.cause import Cause, Explanation, symptoms
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import MAX_NAMES, Case, client_of, client_text, clipped
 from kwiresniff.analysis.doctor.observation import Observation, Observed, observation_of
@@ -47,30 +47,29 @@ from kwiresniff.base.api_keys import (
 )
 from kwiresniff.base.field_values import field_number, field_text
 from kwiresniff.model import Connection, Exchange
-from kwiresniff.results.findings import scope_of
 
-#: A consumer that has subscribed to anything has joined long before, and its group has assigned it something.
+#: A consumer with a subscription has joined in less time, and its group has assigned something.
 LONG_NS: Final = 10_000_000_000
 #: Clients and groups that are remembered.
 MAX_CLIENTS = 2_000
 MAX_GROUPS = 2_000
 MAX_BROKERS = 10
-#: What a client asks that does not concern a group and reads nothing.
+#: APIs that do not concern a group and read nothing.
 _OTHERS: Final = frozenset({API_VERSIONS, METADATA, FIND_COORDINATOR})
-#: What it asks of a group that it belongs to, reads for or looks at.
+#: APIs that concern a group.
 _OF_GROUPS: Final = frozenset({
     JOIN_GROUP, SYNC_GROUP, HEARTBEAT, LEAVE_GROUP, OFFSET_FETCH, OFFSET_COMMIT, OFFSET_DELETE, TXN_OFFSET_COMMIT,
     CONSUMER_GROUP_HEARTBEAT, SHARE_GROUP_HEARTBEAT, STREAMS_GROUP_HEARTBEAT, DESCRIBE_GROUPS, LIST_GROUPS,
     DELETE_GROUPS, CONSUMER_GROUP_DESCRIBE, SHARE_GROUP_DESCRIBE, STREAMS_GROUP_DESCRIBE,
 })  # fmt: skip
-#: What is followed begins with one of these.
+#: APIs at which a client is followed from.
 _FIRST: Final = frozenset({FIND_COORDINATOR, JOIN_GROUP, CONSUMER_GROUP_HEARTBEAT})
 _GROUP: Final = 0
 
 
 @dataclass(slots=True, eq=False)
 class _Client:
-    """A client that asked for the coordinator of a group, where that is, and who answered it since."""
+    """A client that asked for the coordinator of a group, where that is, and who has answered it since."""
 
     case: Case
     group: str = ""
@@ -81,7 +80,7 @@ class _Client:
 
 @dataclass(slots=True, eq=False)
 class _Group:
-    """Since when a group has assigned nothing, the topics or the pattern that its members name, how long it lasted."""
+    """The clients, topics and pattern of a group, and since when and until when it assigned nothing."""
 
     clients: list[str] = field(default_factory=list)
     topics: set[str] = field(default_factory=set)
@@ -96,15 +95,15 @@ class _Group:
 
 
 class UnassignedGroups(Observer):
-    """``nothing_assigned``: for 10 s and more a group assigned no partition to any of its members; ``never_joined``:
-    for 10 s and more a client that asked for the coordinator of a group was connected to it and sent nothing that
-    concerns a group, nor a Fetch: who assigns partitions to itself joins no group.
+    """``nothing_assigned``: for 10 s or more a group assigned no partition to any of its members; ``never_joined``: for
+    10 s or more a client that asked for the coordinator of a group was connected to it and sent nothing that concerns a
+    group, nor a Fetch.
 
     Numbers: ``group``, ``topics`` that members name, the ``pattern`` where the coordinator matches it, ``longest_ns``.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("nothing_assigned", "never_joined")
-    apis: ClassVar[frozenset[int] | None] = _OTHERS | _OF_GROUPS | {FETCH}
+    kinds = ("nothing_assigned", "never_joined")
+    apis = _OTHERS | _OF_GROUPS | {FETCH}
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -114,7 +113,6 @@ class UnassignedGroups(Observer):
         self._groups: Subjects[str, _Group] = context.subjects(_Group, 4 * MAX_NAMES, MAX_GROUPS)
 
     def exchange(self, exchange: Exchange) -> None:
-        """Follows clients that look for a coordinator, and what groups assign."""
         api_key = exchange.api_key
         if not (self._clients or self._groups or api_key in _FIRST):
             return
@@ -132,15 +130,13 @@ class UnassignedGroups(Observer):
             self._group(exchange)
 
     def connection(self, connection: Connection) -> None:
-        """One to a coordinator that has ended, or that the capture ended with."""
         known = self._clients.get(client_text(connection.client_id, connection.client)) if self._clients else None
         if known is not None and connection.broker == known.coordinator:
             until_ns = connection.closed_ns or self.context.end_ns
             known.case.add(connection.first_packet, connection.first_ns, until_ns=until_ns)
 
     def _find(self, client: str, exchange: Exchange) -> None:
-        asked = exchange.request.body if exchange.request is not None else None
-        told = exchange.response.body if exchange.response is not None else None
+        asked, told = request_body(exchange), response_body(exchange)
         if not asked or not told or exchange.errors or field_number(asked.get("key_type")) != _GROUP:
             return
         keys = asked.get("coordinator_keys") or [asked.get("key")]
@@ -151,22 +147,21 @@ class UnassignedGroups(Observer):
             known.coordinator = f"{field_text(places[0].get('host'))}:{field_number(places[0].get('port'))}"
 
     def _group(self, exchange: Exchange) -> None:
-        request = exchange.request.body if exchange.request is not None else None
+        request = request_body(exchange)
         if not request or exchange.response is None or exchange.errors:
             return
-        group_id, (packet, ns) = clipped(field_text(request.get("group_id"))), place_of(exchange)
+        group_id, (packet, ns) = group_of(request), place_of(exchange)
         if exchange.api_key == CONSUMER_GROUP_HEARTBEAT:
             self._beat(exchange, group_id, request, (packet, ns))
             return
-        known = self._groups.get(group_id)
-        if exchange.api_key == JOIN_GROUP and request.get("protocol_type") == "consumer":
-            known = self._groups.of(group_id)
-            if known is not None:
-                if len(known.topics) < MAX_NAMES:
-                    known.topics |= subscribed_topics(JOIN_GROUP, request)
-                known.add_client(client_of(exchange))
+        joins = exchange.api_key == JOIN_GROUP and request.get("protocol_type") == "consumer"
+        known = self._groups.of(group_id) if joins else self._groups.get(group_id)
         if known is None:
             return
+        if joins:
+            if len(known.topics) < MAX_NAMES:
+                known.topics |= subscribed_topics(JOIN_GROUP, request)
+            known.add_client(client_of(exchange))
         if exchange.api_key == SYNC_GROUP and request.get("assignments"):
             given = [opened_assignment(one) for one in request["assignments"]]
             known.since_ns = ns if not any(one is None or partitions_of(one) for one in given) else 0
@@ -175,8 +170,7 @@ class UnassignedGroups(Observer):
             known.last_ns = ns
 
     def _beat(self, exchange: Exchange, group_id: str, request: dict[str, Any], place: tuple[int, int]) -> None:
-        """A member whose group's coordinator matches the pattern and assigns (KIP-848)."""
-        answer = exchange.response.body if exchange.response is not None else None
+        """Takes in a heartbeat of a member whose coordinator matches the pattern (KIP-848)."""
         pattern, known = field_text(request.get("subscribed_topic_regex")), self._groups.get(group_id)
         if pattern and not request.get("subscribed_topic_names") and known is None:
             known = self._groups.of(group_id)
@@ -186,12 +180,11 @@ class UnassignedGroups(Observer):
             return
         known.last_ns = place[1]
         known.add_client(client_of(exchange))
-        assignment = (answer or {}).get("assignment")
+        assignment = response_body(exchange).get("assignment")
         if isinstance(assignment, dict) and assignment.get("topic_partitions"):
             known.since_ns = 0
 
     def observations(self) -> Iterator[Observation]:
-        """By group; by client."""
         for group_id, group in self._groups.items():
             lasted_ns = group.last_ns - group.since_ns
             if not group.since_ns or lasted_ns < LONG_NS:
@@ -199,23 +192,21 @@ class UnassignedGroups(Observer):
             case = self.context.case()
             case.note("clients", group.clients)
             case.add(group.packet, group.since_ns, lasted_ns, until_ns=group.last_ns)
-            topics = sorted(group.topics)
-            yield observation_of(
-                "nothing_assigned",
-                case,
-                {f"group:{group_id}", *(f"topic:{topic}" for topic in topics)},
-                {"group": group_id, "topics": topics[:100], "pattern": group.pattern, "longest_ns": lasted_ns},
-            )
+            about = [f"topic:{topic}" for topic in group.topics]
+            topics = sorted(group.topics)[:100]
+            yield _lasting("nothing_assigned", case, group_id, about, lasted_ns, topics, group.pattern)
         for client, one in self._clients.items():
             lasted_ns = one.case.last_ns - one.case.first_ns
             if one.does_more or not one.group or one.coordinator not in one.answered or lasted_ns < LONG_NS:
                 continue
-            yield observation_of(
-                "never_joined",
-                one.case,
-                {f"client:{client}", f"group:{one.group}"},
-                {"group": one.group, "topics": [], "pattern": "", "longest_ns": lasted_ns},
-            )
+            yield _lasting("never_joined", one.case, one.group, [f"client:{client}"], lasted_ns)
+
+
+def _lasting(
+    kind: str, case: Case, group: str, about: list[str], ns: int, topics: Sequence[str] = (), pattern: str = ""
+) -> Observation:
+    numbers = {"group": group, "topics": list(topics), "pattern": pattern, "longest_ns": ns}
+    return observation_of(kind, case, [f"group:{group}", *about], numbers)
 
 
 class NothingToRead(Cause):
@@ -227,11 +218,10 @@ class NothingToRead(Cause):
     `unknown_topic_or_partition` is told.
     """
 
-    codes: ClassVar[tuple[str, ...]] = ("nothing_assigned",)
-    explains: ClassVar[tuple[str, ...]] = ("nothing_assigned", "never_joined")
+    codes = ("nothing_assigned",)
+    explains = ("nothing_assigned", "never_joined")
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        """By group."""
         for one in observed.of("nothing_assigned", "never_joined"):
             numbers, clients = one.numbers, one.named("client")
             lasted, topics = duration(numbers["longest_ns"]), numbers["topics"]
@@ -260,5 +250,5 @@ class NothingToRead(Cause):
                 doubt="Members that are not in the capture may have all the partitions." if pattern else "",
                 numbers=dict(numbers),
                 severity="warning",
-                explains={"metadata_storm": scope_of("client", clients)},
+                explains=symptoms("client", clients, "metadata_storm"),
             )

@@ -1,31 +1,28 @@
 """Groups that have no committed offsets and commit none: each start begins where ``auto.offset.reset`` says.
 
-Sources: OffsetFetch answers of -1 for all partitions; no OffsetCommit and no TxnOffsetCommit for the group; and what
-its consumers are given after each start, by the offsets of the batches.
+Sources: OffsetFetch answers of -1 for all partitions, no commit for the group, and the offsets of the batches that its
+consumers are given after each start.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Final
 
-from kwiresniff.analysis.doctor.cause import Explanation, cause, told
+from kwiresniff.analysis.doctor.bodies import group_of, request_body, response_body
+from kwiresniff.analysis.doctor.cause import Explanation, cause, symptoms, told
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
+from kwiresniff.analysis.doctor.evidence import Case, client_of
 from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.troubles.departures import COMMIT_INTERVAL_NS
 from kwiresniff.analysis.doctor.wording import duration, listed, times
-from kwiresniff.analysis.memory_budget import MemoryBudget
 from kwiresniff.analysis.places import place_of
-from kwiresniff.analysis.topic_parts import parts_of
 from kwiresniff.base.api_keys import FETCH, OFFSET_COMMIT, OFFSET_FETCH, TXN_OFFSET_COMMIT
-from kwiresniff.base.field_values import field_text
 from kwiresniff.digest import PartitionDigest
-from kwiresniff.model import Body, Exchange, Message
-from kwiresniff.results.findings import scope_of
+from kwiresniff.model import Body, Exchange
 
 #: Clients, and partitions of a group, that are remembered.
 MAX_CLIENTS = 5_000
@@ -34,7 +31,7 @@ MAX_PARTITIONS = 5_000
 
 @dataclass(slots=True, eq=False)
 class _Partition:
-    """How far a group has read a partition: ``first`` to ``end``; what was given again, and what was passed over."""
+    """How far a group has read a partition (``first`` to ``end``), and the records given again or skipped."""
 
     first: int = -1
     end: int = -1
@@ -44,17 +41,17 @@ class _Partition:
     starts: int = 0
 
 
+@dataclass(slots=True, eq=False)
 class _Group:
     """A group without committed offsets: its starts, and what its members read."""
 
-    __slots__ = ("begun_ns", "case", "is_committed", "longest_ns", "partitions", "records", "refused")
-
-    def __init__(self, case: Case, budget: MemoryBudget) -> None:
-        self.case = case
-        self.is_committed = False
-        self.partitions: Subjects[tuple[str, int], _Partition] = Subjects(budget, _Partition, 3, MAX_PARTITIONS)
-        self.begun_ns = self.longest_ns = 0
-        self.records = self.refused = 0
+    case: Case
+    partitions: Subjects[tuple[str, int], _Partition]
+    is_committed: bool = False
+    begun_ns: int = 0
+    longest_ns: int = 0
+    records: int = 0
+    refused: int = 0
 
 
 class UncommittedStarts(Observer):
@@ -64,33 +61,33 @@ class UncommittedStarts(Observer):
     ``skipped`` between where one start ended and the next began, commits ``refused``, ``longest_run_ns``.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("uncommitted_starts",)
-    apis: ClassVar[frozenset[int] | None] = frozenset({FETCH, OFFSET_FETCH, OFFSET_COMMIT, TXN_OFFSET_COMMIT})
+    kinds = ("uncommitted_starts",)
+    apis = frozenset({FETCH, OFFSET_FETCH, OFFSET_COMMIT, TXN_OFFSET_COMMIT})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._groups: Subjects[str, _Group] = context.subjects(lambda: _Group(context.case(), context.budget), 8)
+        self._groups: Subjects[str, _Group] = context.subjects(
+            lambda: _Group(context.case(), context.subjects(_Partition, 3, MAX_PARTITIONS)), 8
+        )
         self._group_of: dict[str, _Group] = {}
 
     def exchange(self, exchange: Exchange) -> None:
-        """Where a group begins, whether it commits, and what it is given."""
         if exchange.api_key == FETCH:
             group = self._group_of.get(client_of(exchange)) if self._group_of else None
             if group is not None and not group.is_committed and exchange.response is not None:
                 self._read(group, exchange)
             return
-        request, response = exchange.request, exchange.response
-        if request is None or response is None or (exchange.errors and exchange.api_key == OFFSET_FETCH):
+        if exchange.request is None or exchange.response is None:
             return
-        if exchange.api_key == OFFSET_FETCH:
-            for group_id, body in groups_in(response.body or {}, request):
-                self._start(exchange, clipped(group_id), body)
-        else:
-            known = self._groups.get(clipped(field_text((request.body or {}).get("group_id"))))
+        if exchange.api_key != OFFSET_FETCH:
+            known = self._groups.get(group_of(request_body(exchange)))
             if known is not None and exchange.errors:
                 known.refused += 1
             elif known is not None:
                 known.is_committed = True
+        elif not exchange.errors:
+            for group_id, body in groups_in(exchange):
+                self._start(exchange, group_id, body)
 
     def _start(self, exchange: Exchange, group_id: str, body: Body) -> None:
         client = client_of(exchange)
@@ -98,10 +95,10 @@ class UncommittedStarts(Observer):
         if group is None or group.is_committed:
             self._group_of.pop(client, None)
             return
-        asked = [(clipped(self.context.topic_in(topic)), part) for topic in parts_of(body) for part in topic.partitions]
+        asked = self.context.parts_in(body)
         if any(part.offset >= 0 for _, part in asked):
             group.is_committed = True
-        if client in self._group_of or (self.context.has_room(self._group_of, MAX_CLIENTS, client)):
+        if client in self._group_of or self.context.has_room(self._group_of, MAX_CLIENTS, client):
             self._group_of[client] = group
         if group.is_committed:
             return
@@ -128,30 +125,24 @@ class UncommittedStarts(Observer):
             group.records += part.records
 
     def observations(self) -> Iterator[Observation]:
-        """By group, where what was read was read again, or passed over."""
         for group_id, group in self._groups.items():
             parts = group.partitions.values()
             doubled, skipped = sum(one.doubled for one in parts), sum(one.skipped for one in parts)
             starts = max((one.starts for one in parts), default=0)
             if group.is_committed or starts < 2 or not doubled + skipped:
                 continue
-            existing = sum(one.end - one.first for one in parts)
-            yield observation_of(
-                "uncommitted_starts",
-                group.case,
-                {f"group:{group_id}"},
-                {
-                    "group": group_id,
-                    "starts": starts,
-                    "records": group.records,
-                    "existing": existing,
-                    "doubled": doubled,
-                    "skipped": skipped,
-                    "refused": group.refused,
-                    "longest_run_ns": group.longest_ns,
-                },
-                Harm(records_doubled=doubled, records_unread=skipped),
-            )
+            numbers = {
+                "group": group_id,
+                "starts": starts,
+                "records": group.records,
+                "existing": sum(one.end - one.first for one in parts),
+                "doubled": doubled,
+                "skipped": skipped,
+                "refused": group.refused,
+                "longest_run_ns": group.longest_ns,
+            }
+            harm = Harm(records_doubled=doubled, records_unread=skipped)
+            yield observation_of("uncommitted_starts", group.case, {f"group:{group_id}"}, numbers, harm)
 
 
 def _count(known: _Partition, part: PartitionDigest) -> None:
@@ -168,14 +159,14 @@ def _count(known: _Partition, part: PartitionDigest) -> None:
     known.end = max(known.end, end)
 
 
-def groups_in(body: Body, request: Message | None) -> list[tuple[str, Body]]:
-    """The groups of an OffsetFetch response with what they have committed; before version 8 the request names the only
+def groups_in(offset_fetch: Exchange) -> list[tuple[str, Body]]:
+    """The groups of an OffsetFetch response with their committed offsets; before version 8 the request names the only
     one."""
+    body = response_body(offset_fetch)
     groups = body.get("groups")
     if isinstance(groups, list):
-        return [(field_text(one.get("group_id")), one) for one in groups if isinstance(one, dict)]
-    asked = request.body if request is not None else None
-    return [(field_text((asked or {}).get("group_id")), body)]
+        return [(group_of(one), one) for one in groups if isinstance(one, dict)]
+    return [(group_of(request_body(offset_fetch)), body)]
 
 
 @cause("no_committed_offsets", explains=("uncommitted_starts", "starts_at_end"))
@@ -224,11 +215,7 @@ def no_committed_offsets(one: Observation, observed: Observed, context: Context)
         doubt="Each run may just end before its first commit (auto.commit.interval.ms is 5 s by default)."
         if is_short
         else "",
-        explains={
-            "rebalances": scope_of("group", [group]),
-            "no_progress": scope_of("group", [group]),
-            "group_deserted": scope_of("group", [group]),
-        },
+        explains=symptoms("group", [group], "rebalances", "no_progress", "group_deserted"),
     )
 
 

@@ -1,19 +1,20 @@
 """Brokers that a client is told to go to and never dials, while it works with others of the same cluster.
 
-A name that does not resolve leaves no packet: no SYN, no request. What it leaves is a client that asks for the leaders
-of its topics again and again, or was told its coordinator, and never asks that address for anything.
+A name that does not resolve leaves no SYN, but a client that asks for the leaders of its topics again and again, or was
+told its coordinator, and sends nothing to that address.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import Final
 
-from kwiresniff.analysis.doctor.cause import Cause, Explanation
+from kwiresniff.analysis.doctor.bodies import request_body, response_body
+from kwiresniff.analysis.doctor.cause import Cause, Explanation, symptoms
 from kwiresniff.analysis.doctor.cluster import address_text
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, client_of, clipped
-from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, observation_of
+from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, grouped, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.troubles.addresses import numeric_address
 from kwiresniff.analysis.doctor.wording import listed, times
@@ -24,23 +25,23 @@ from kwiresniff.base.flows import host_of
 from kwiresniff.model import Body, Connection, ConnectionAttempt, Exchange
 from kwiresniff.results.findings import scope_of
 
-#: Answers that name an address, and the time that they take, after which a client that means to go there has gone.
+#: Answers that name an address, and their time span, after which a client has dialled it.
 ASKED: Final = 4
 ASKED_NS: Final = 2_000_000_000
-#: A coordinator is asked for once; after so long a client that could reach it has joined its group.
+#: A client that can reach its coordinator has joined its group by then.
 SILENT_NS: Final = 10_000_000_000
 
 
 class UndialledBrokers(Observer):
     """``broker_not_dialled``: Metadata names the leader of a client's partitions, or FindCoordinator its coordinator,
     by a host name, and the client's host never dials it, though it works with other brokers. Not observed where a
-    connection to it was tried, and where an address of the wire could be what the name stands for.
+    connection to it was tried, and where a dialled address could be that of the name.
 
     Numbers: ``address``, ``asked``, ``wanted`` and ``working``, the addresses that the host works with.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("broker_not_dialled",)
-    apis: ClassVar[frozenset[int] | None] = frozenset({METADATA, FIND_COORDINATOR})
+    kinds = ("broker_not_dialled",)
+    apis = frozenset({METADATA, FIND_COORDINATOR})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -48,9 +49,7 @@ class UndialledBrokers(Observer):
         self._tried: set[tuple[str, str]] = set()
 
     def exchange(self, exchange: Exchange) -> None:
-        """Who is told to go where, for which partitions or group."""
-        request = exchange.request.body if exchange.request is not None else None
-        answer = exchange.response.body if exchange.response is not None else None
+        request, answer = request_body(exchange), response_body(exchange)
         if not request or not answer:
             return
         wanted = _leaders(request, answer) if exchange.api_key == METADATA else _coordinators(request, answer)
@@ -66,11 +65,9 @@ class UndialledBrokers(Observer):
             case.note("apis", [exchange.api])
 
     def connection(self, connection: Connection) -> None:
-        """An address that the host could reach."""
         self._note(connection.client, connection.broker, bool(connection.bytes[1]))
 
     def attempt(self, attempt: ConnectionAttempt) -> None:
-        """An address that the host has dialled, which is for others to tell."""
         self._note(attempt.client, attempt.server, True)
 
     def _note(self, client: str, server: str, seen: bool) -> None:
@@ -85,9 +82,8 @@ class UndialledBrokers(Observer):
             name, _, host = client.partition("\0")
             served = self.context.cluster.served
             working = sorted(broker for at, broker in served if at == host)
-            # Where a working address is none of those that are named, it may be what a name stands for.
+            # An unknown working address may be that of the name; SYNs show where a numeric address is not reached.
             unknown = [broker for broker in working if broker not in by_host[host]]
-            # An address in numbers that cannot be reached is seen by its SYNs; without any, nobody wanted to go there.
             numeric = numeric_address(host_of(address)) is not None
             if numeric or (host, address) in self._tried or not working or unknown:
                 continue
@@ -96,21 +92,17 @@ class UndialledBrokers(Observer):
             coordinator = case.counts("apis").get("FindCoordinator", 0)
             if not asked_again and not (coordinator and silent_ns >= SILENT_NS):
                 continue
-            who, wanted = case.noted("names")[0], case.noted("wanted")
-            lasted_ns = max(case.last_ns, self.context.end_ns) - case.first_ns
-            yield observation_of(
-                "broker_not_dialled",
-                case,
-                {f"client:{who}", f"broker:{address}", f"host:{host}"},
-                {
-                    "address": address,
-                    "asked": case.count,
-                    "wanted": wanted,
-                    "working": working,
-                    "works_itself": any(name in served[host, broker] for broker in working),
-                },
-                Harm(seconds_down=lasted_ns / 1e9),
-            )
+            who = case.noted("names")[0]
+            numbers = {
+                "address": address,
+                "asked": case.count,
+                "wanted": case.noted("wanted"),
+                "working": working,
+                "works_itself": any(name in served[host, broker] for broker in working),
+            }
+            harm = Harm(seconds_down=(max(case.last_ns, self.context.end_ns) - case.first_ns) / 1e9)
+            about = [f"client:{who}", f"broker:{address}", f"host:{host}"]
+            yield observation_of("broker_not_dialled", case, about, numbers, harm)
 
 
 def _leaders(request: Body, answer: Body) -> dict[str, list[str]]:
@@ -151,10 +143,8 @@ class UnreachableNode(Cause):
     explains = ("broker_not_dialled",)
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
-        by_address: dict[str, list[Observation]] = {}
-        for one in observed.of("broker_not_dialled"):
-            by_address.setdefault(one.numbers["address"], []).append(one)
-        for address, seen in by_address.items():
+        dialled = grouped(observed.of("broker_not_dialled"), lambda one: str(one.numbers["address"]))
+        for address, seen in dialled.items():
             working = sorted({broker for one in seen for broker in one.numbers["working"]})
             clients = sorted({one.name("client") for one in seen})
             wanted = list(dict.fromkeys(name for one in seen for name in one.numbers["wanted"]))
@@ -175,9 +165,5 @@ class UnreachableNode(Cause):
                 numbers={"dialled": working[0], "advertised": [address], "clients": clients, "reached": False},
                 severity="warning" if one_other else "",
                 scope=scope_of("broker", [address]),
-                explains={
-                    "metadata_storm": scope_of("client", clients),
-                    "coordinator_not_available": scope_of("client", clients),
-                    "group_deserted": scope_of("client", clients),
-                },
+                explains=symptoms("client", clients, "metadata_storm", "coordinator_not_available", "group_deserted"),
             )

@@ -1,19 +1,19 @@
-"""Partitions that a member of a group is assigned, that are written, and of which the member is given nothing; members
-that are given records and finish none; members that are away, while the group keeps their partitions for them.
+"""Assigned partitions that are written and not read; members that commit nothing of what they fetch; members that are
+away while their group keeps their partitions.
 
 An application that has paused a partition, or whose thread hangs while its library fetches ahead, goes on sending
-heartbeats: its group is stable, and only what is missing tells. Of a member that is gone without leaving the group
-learns by the end of its session (``session.timeout.ms``); a static member, with a ``group.instance.id``, never leaves
-when it ends (KIP-345).
+heartbeats, so its group stays stable. The group learns that a member is gone when its session ends
+(``session.timeout.ms``); a static member, with a ``group.instance.id``, never leaves when it ends (KIP-345).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import ClassVar, Final
+from collections.abc import Iterable, Iterator
+from typing import Any, ClassVar, Final
 
 from kwiresniff.analysis.body_entities import message_transactional_ids
 from kwiresniff.analysis.doctor.assignments import assignment_in
+from kwiresniff.analysis.doctor.bodies import group_of, request_body, response_body
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import client_of, client_text, clipped, went_wrong
 from kwiresniff.analysis.doctor.observation import Harm, Observation
@@ -21,7 +21,6 @@ from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.wording import clock, counted, duration, listed
 from kwiresniff.analysis.places import place_of, request_place
-from kwiresniff.analysis.topic_parts import message_parts
 from kwiresniff.base.api_keys import (
     CONSUMER_GROUP_HEARTBEAT,
     FETCH,
@@ -35,23 +34,23 @@ from kwiresniff.base.api_keys import (
 from kwiresniff.base.field_values import field_number, field_text
 from kwiresniff.model import Body, Connection, Exchange
 
-#: Partitions that are remembered, of each member and of all that is written.
+#: Partitions remembered of each member, and of all that is written.
 MAX_PARTITIONS = 10_000
 MAX_ASSIGNED = 1_000
-#: Ten times as long as a fetch is held by default (``fetch.max.wait.ms``): a consumer that polls has asked by then.
+#: A consumer that polls has asked by then: ten times ``fetch.max.wait.ms``.
 PATIENCE_NS: Final = 5_000_000_000
 #: A restart takes less.
 AWAY_NS: Final = 10_000_000_000
-#: ``auto.commit.interval.ms`` by default, and how many such times without a commit are more than chance.
+#: ``auto.commit.interval.ms`` by default, and how many such times without a commit are too many.
 COMMIT_INTERVAL_NS: Final = 5_000_000_000
 TIMES_LONGER: Final = 2
-#: So often was the member given records of other partitions meanwhile, before one alone is told.
+#: Deliveries of other partitions meanwhile that are needed.
 OTHERS: Final = 10
 _Partition = tuple[str, int]
 
 
 class _Written:
-    """What was written to a partition: the end of it, and since when records lie there that somebody has not read."""
+    """The end of a partition, and the members that read it."""
 
     __slots__ = ("end", "readers")
 
@@ -61,8 +60,7 @@ class _Written:
 
 
 class _Assigned:
-    """An assigned partition: how far it was read, since when records are waiting, and how many deliveries the member
-    had by then."""
+    """An assigned partition: its position, since when records wait, and the member's deliveries by then."""
 
     __slots__ = ("deliveries", "end", "packet", "records", "waiting_ns")
 
@@ -75,12 +73,11 @@ class _Assigned:
 
 
 class _Member:
-    """A client in a group: what it is assigned, how often it was given records, and when it was last heard of.
+    """A client in a group: its partitions, how often it was given records, and when it was last heard of.
 
-    ``commit_ns`` is when it last committed or was assigned, ``gap_ns`` the longest time between two commits so far,
-    ``records`` were given to it since, ``given`` are the deliveries at a time at which it should have committed.
-    ``instance`` is its ``group.instance.id``, ``session_ms`` how long its group waits for it, ``connection`` the last
-    one to its coordinator.
+    ``commit_ns`` is the time of its last commit or assignment, ``gap_ns`` the longest between two commits, ``records``
+    were given to it since, ``given`` counts deliveries by which it should have committed, ``session_ms`` is how long
+    its group waits for it, ``connection`` the last one to its coordinator.
     """
 
     __slots__ = (
@@ -90,11 +87,8 @@ class _Member:
 
     def __init__(self) -> None:
         self.group = self.instance = ""
-        self.connection = self.session_ms = 0
+        self.connection = self.session_ms = self.deliveries = self.seen_ns = self.gap_ns = 0
         self.assigned: dict[_Partition, _Assigned] = {}
-        self.deliveries = 0
-        self.seen_ns = 0
-        self.gap_ns = 0
         self.committed(0, 0)
 
     def committed(self, packet: int, ns: int) -> None:
@@ -104,14 +98,13 @@ class _Member:
 
 class UnreadPartitions(Observer):
     """``partition_not_read``: a member is given records of its other partitions, and none of one that is written, for
-    5 s or more; ``commits_stopped``: it is given records on and on, and commits none for twice as long as ever before
-    and as ``auto.commit.interval.ms`` is by default; ``member_away``: it closed its connection to the coordinator
-    without leaving, was not heard of for 10 s or more, and its partitions were written meanwhile.
+    5 s or more; ``commits_stopped``: it is given records, and commits nothing for twice as long as ever before and as
+    ``auto.commit.interval.ms`` is by default; ``member_away``: it closed its connection to the coordinator without
+    leaving, was not heard of for 10 s or more, and its partitions were written meanwhile.
 
-    Numbers: ``group``, ``partitions``, ``records`` that were written meanwhile, ``waiting_ns``, ``reading`` (how many
-    others it reads); of a member that is away ``lasted_ns``, ``session_ms``, its ``instance``, and whether it is
-    ``over``. Not observed where the capture lacks parts of the member's answers, and of transactional records,
-    which may wait for their transaction.
+    Numbers: ``group``, ``partitions``, ``records`` written meanwhile, ``waiting_ns``, ``reading`` (other partitions
+    that it reads); of a member that is away ``lasted_ns``, ``session_ms``, its ``instance``, and whether it is
+    ``over``. Not observed where the capture lacks parts of the member's answers, and of transactional records.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("partition_not_read", "commits_stopped", "member_away")
@@ -128,7 +121,6 @@ class UnreadPartitions(Observer):
         self._gone: dict[str, None] = {}  # members that have closed their connection to the coordinator
 
     def exchange(self, exchange: Exchange) -> None:
-        """What is written, what is assigned to whom, and what each is given."""
         if exchange.api_key == PRODUCE:
             self._write(exchange)
             return
@@ -142,17 +134,18 @@ class UnreadPartitions(Observer):
         if member is not None:
             self._return(client, member, ns)
             member.seen_ns = ns
-        request = exchange.request.body if exchange.request is not None else None
+        request = request_body(exchange)
         if not request:
             return
         if exchange.api_key == OFFSET_COMMIT and member is not None:  # one that fails shows that it gets on, too
             self._commit(client, member, *request_place(exchange))
         if exchange.api_key == LEAVE_GROUP or request.get("member_epoch", 0) < 0:
             self._assign(client, "", [], ns)
-        answer = exchange.response.body if exchange.response is not None else None
-        assignment = assignment_in(exchange.api_key, answer) if answer and not exchange.errors else None
-        if assignment is not None or (exchange.api_key == SYNC_GROUP and answer and not exchange.errors):
-            self._assign(client, field_text(request.get("group_id")), assignment or [], ns)
+        answer = response_body(exchange)
+        if answer and not exchange.errors:
+            assignment = assignment_in(exchange.api_key, answer)
+            if assignment is not None or exchange.api_key == SYNC_GROUP:
+                self._assign(client, group_of(request), assignment or [], ns)
         joins = exchange.api_key == JOIN_GROUP
         member = self._members.of(client) if joins else self._members.get(client)
         if member is not None:
@@ -162,19 +155,19 @@ class UnreadPartitions(Observer):
             member.connection = exchange.connection.id
 
     def connection(self, connection: Connection) -> None:
-        """A member whose connection to its coordinator its client closes is away until it is heard of again."""
+        """A member whose client closes the connection to the coordinator is away until it is heard of again."""
         client = client_text(connection.client_id, connection.client)
         member = self._members.get(client)
         if member is not None and member.connection == connection.id and connection.closed_by == "client":
             self._gone[client] = None
 
     def _return(self, client: str, member: _Member, ns: int) -> None:
-        """A member is heard of again."""
         if client in self._gone:
             del self._gone[client]
-            self._found.update({(one.kind, client): one for one in self._away(client, member, ns, is_over=True)})
+            self._find(client, self._away(client, member, ns, is_over=True))
 
-    # -- who has what -----------------------------------------------------------------------------------------------
+    def _find(self, client: str, observations: Iterable[Observation]) -> None:
+        self._found.update({(one.kind, client): one for one in observations})
 
     def _assign(self, client: str, group_id: str, topics: list[Body], ns: int) -> None:
         member = self._members.of(client)
@@ -188,12 +181,12 @@ class UnreadPartitions(Observer):
         ][:MAX_ASSIGNED]
         kept = {partition: one for partition, one in member.assigned.items() if partition in names}
         if len(kept) < len(member.assigned):
-            self._found.update({(one.kind, client): one for one in self._told(client, member, ns)})
+            self._find(client, self._told(client, member, ns))
         for partition in member.assigned:
             readers = self._written[partition].readers
             if partition not in kept and member in readers:
                 readers.remove(member)
-        member.group, member.assigned = clipped(group_id) or member.group, kept
+        member.group, member.assigned = group_id or member.group, kept
         member.committed(0, ns if names else 0)
         self._take_over(member, names, ns)
         for partition in names:
@@ -203,45 +196,33 @@ class UnreadPartitions(Observer):
                 written.readers.append(member)
 
     def _take_over(self, member: _Member, names: list[_Partition], ns: int) -> None:
-        """A member is given partitions of others that are away."""
+        """Ends the absence of members whose partitions another is given."""
         for client in list(self._gone):
             other = self._members[client]
             taken = [one for one in names if one in other.assigned] if other.group == member.group else []
             if taken and other is not member:
-                self._found.update({(one.kind, client): one for one in self._away(client, other, ns, is_over=True)})
+                self._find(client, self._away(client, other, ns, is_over=True))
                 for partition in taken:
                     del other.assigned[partition]
                     self._written[partition].readers.remove(other)
 
-    # -- what is written and read -----------------------------------------------------------------------------------
-
     def _write(self, exchange: Exchange) -> None:
         if exchange.errors or message_transactional_ids(exchange.request):
             return
-        records = {
-            (topic.name, part.index): part.records
-            for topic in message_parts(exchange.request)
-            for part in topic.partitions
-        }
+        records = {(name, part.index): part.records for name, part in self.context.parts(exchange.request)}
         packet, ns = place_of(exchange)
-        for topic in message_parts(exchange.response):
-            name = clipped(self.context.topic_in(topic))
-            for part in topic.partitions:
-                written = self._written.get((name, part.index))
-                count = records.get((topic.name, part.index), 0)
-                if written is None or part.offset < 0 or not count:
-                    continue
-                written.end = max(written.end, part.offset + count)
-                for member in written.readers:
-                    self._wait(member, member.assigned[name, part.index], written.end, count, packet, ns)
-
-    @staticmethod
-    def _wait(member: _Member, one: _Assigned, end: int, count: int, packet: int, ns: int) -> None:
-        if one.end >= end:
-            return
-        if not one.waiting_ns:
-            one.waiting_ns, one.packet, one.deliveries = ns, packet, member.deliveries
-        one.records += count
+        for name, part in self.context.parts(exchange.response):
+            place = name, part.index
+            written, count = self._written.get(place), records.get(place, 0)
+            if written is None or part.offset < 0 or not count:
+                continue
+            written.end = max(written.end, part.offset + count)
+            for member in written.readers:
+                one = member.assigned[place]
+                if one.end < written.end:
+                    if not one.waiting_ns:
+                        one.waiting_ns, one.packet, one.deliveries = ns, packet, member.deliveries
+                    one.records += count
 
     def _read(self, exchange: Exchange, client: str) -> None:
         member = self._members.get(client)
@@ -270,64 +251,51 @@ class UnreadPartitions(Observer):
             member.gap_ns = max(member.gap_ns, ns - member.commit_ns)
         member.committed(packet, ns)
 
-    # -- what was seen ----------------------------------------------------------------------------------------------
-
     def observations(self) -> Iterator[Observation]:
-        """By member: the partitions of which it is given nothing."""
         found = dict(self._found)
+        end_ns = self.context.end_ns
         for client, member in self._members.items():
+            seen: Iterable[Observation] = ()
             if client in self._gone:
-                found.update({(one.kind, client): one for one in self._away(client, member, self.context.end_ns)})
-            elif self.context.end_ns - member.seen_ns < PATIENCE_NS:
-                found.update({(one.kind, client): one for one in self._told(client, member, self.context.end_ns)})
+                seen = self._away(client, member, end_ns)
+            elif end_ns - member.seen_ns < PATIENCE_NS:
+                seen = self._told(client, member, end_ns)
+            found.update({(one.kind, client): one for one in seen})
         for (_, client), one in found.items():
             if client not in self._unsure:
                 yield one
 
     def _told(self, client: str, member: _Member, end_ns: int) -> Iterator[Observation]:
-        """What is to be told of a member that has had its partitions until ``end_ns``."""
+        """Unread partitions and missing commits of a member by ``end_ns``."""
         waiting = {
             partition: one
             for partition, one in member.assigned.items()
             if one.waiting_ns and end_ns - one.waiting_ns >= PATIENCE_NS
         }
-        if waiting:
-            meanwhile = member.deliveries - min(one.deliveries for one in waiting.values())
-            if meanwhile >= OTHERS:
-                yield self._observation(client, member, waiting, end_ns)
+        if waiting and member.deliveries - min(one.deliveries for one in waiting.values()) >= OTHERS:
+            first_ns = min(one.waiting_ns for one in waiting.values())
+            numbers = {"waiting_ns": end_ns - first_ns, "reading": len(member.assigned) - len(waiting)}
+            yield _unread("partition_not_read", client, member, waiting, first_ns, end_ns, numbers)
         yield from self._uncommitted(client, member, end_ns)
 
     def _away(self, client: str, member: _Member, end_ns: int, *, is_over: bool = False) -> Iterator[Observation]:
-        """Of a member that has not been heard of until ``end_ns``, where its partitions were written meanwhile."""
+        """The absence of a member until ``end_ns``, where its partitions were written meanwhile."""
         waiting = {name: one for name, one in member.assigned.items() if one.waiting_ns > member.seen_ns}
         if end_ns - member.seen_ns < AWAY_NS or not waiting:
             return
         known = self._found.get(("member_away", client))
         if known is not None and known.last_ns - known.first_ns > end_ns - member.seen_ns:
             return  # it was away for longer before
-        partitions = [f"{topic}-{index}" for topic, index in sorted(waiting)]
-        records = sum(one.records for one in waiting.values())
-        yield Observation(
-            kind="member_away",
-            about=frozenset([f"client:{client}", f"group:{member.group}", *(f"topic:{topic}" for topic, _ in waiting)]),
-            first_ns=member.seen_ns,
-            last_ns=end_ns,
-            count=records,
-            harm=Harm(records_unread=records),
-            evidence=tuple((one.packet, one.waiting_ns) for one in list(waiting.values())[:5]),
-            numbers={
-                "group": member.group,
-                "partitions": partitions[:100],
-                "records": records,
-                "lasted_ns": end_ns - member.seen_ns,
-                "session_ms": member.session_ms,
-                "instance": member.instance or None,
-                "over": is_over,
-            },
-        )
+        numbers = {
+            "lasted_ns": end_ns - member.seen_ns,
+            "session_ms": member.session_ms,
+            "instance": member.instance or None,
+            "over": is_over,
+        }
+        yield _unread("member_away", client, member, waiting, member.seen_ns, end_ns, numbers)
 
     def _uncommitted(self, client: str, member: _Member, end_ns: int) -> Iterator[Observation]:
-        """Of a member that has committed before what it reads, and does not until ``end_ns``."""
+        """Missing commits until ``end_ns`` of a member that has committed before."""
         lasted_ns = end_ns - member.commit_ns
         usual_ns = max(member.gap_ns, COMMIT_INTERVAL_NS)
         if not (member.gap_ns and member.commit_ns) or member.given < OTHERS or lasted_ns < TIMES_LONGER * usual_ns:
@@ -346,31 +314,37 @@ class UnreadPartitions(Observer):
             numbers={"group": member.group, "records": member.records, "lasted_ns": lasted_ns, "gap_ns": member.gap_ns},
         )
 
-    def _observation(
-        self, client: str, member: _Member, waiting: dict[_Partition, _Assigned], end_ns: int
-    ) -> Observation:
-        first_ns = min(one.waiting_ns for one in waiting.values())
-        partitions = [f"{topic}-{index}" for topic, index in sorted(waiting)]
-        records = sum(one.records for one in waiting.values())
-        reading = len(member.assigned) - len(waiting)
-        rest = f", and records of {counted(reading, 'other partition')} meanwhile" if reading else ""
-        return Observation(
-            kind="partition_not_read",
-            about=frozenset([f"client:{client}", f"group:{member.group}"])
-            | {f"topic:{topic}" for topic, _ in waiting}
-            | {f"partition:{one}" for one in partitions},
-            text=f"{client} is assigned {listed(partitions)} and is given none of the {counted(records, 'record')} "
-            f"that were written there in the {duration(end_ns - first_ns)} since {clock(first_ns)}{rest}",
-            first_ns=first_ns,
-            last_ns=end_ns,
-            count=records,
-            harm=Harm(records_unread=records),
-            evidence=tuple((one.packet, one.waiting_ns) for one in list(waiting.values())[:5]),
-            numbers={
-                "group": member.group,
-                "partitions": partitions[:100],
-                "records": records,
-                "waiting_ns": end_ns - first_ns,
-                "reading": reading,
-            },
+
+def _unread(
+    kind: str,
+    client: str,
+    member: _Member,
+    waiting: dict[_Partition, _Assigned],
+    first_ns: int,
+    end_ns: int,
+    numbers: dict[str, Any],
+) -> Observation:
+    """Partitions whose records a member has not read from one time to another."""
+    records = sum(one.records for one in waiting.values())
+    partitions = [f"{topic}-{index}" for topic, index in sorted(waiting)]
+    about = [f"client:{client}", f"group:{member.group}", *(f"topic:{topic}" for topic, _ in waiting)]
+    text = ""
+    if kind == "partition_not_read":
+        about += [f"partition:{one}" for one in partitions]
+        reading = numbers["reading"]
+        text = (
+            f"{client} is assigned {listed(partitions)} and is given none of the {counted(records, 'record')} "
+            f"that were written there in the {duration(end_ns - first_ns)} since {clock(first_ns)}"
         )
+        text += f", and records of {counted(reading, 'other partition')} meanwhile" if reading else ""
+    return Observation(
+        kind=kind,
+        about=frozenset(about),
+        text=text,
+        first_ns=first_ns,
+        last_ns=end_ns,
+        count=records,
+        harm=Harm(records_unread=records),
+        evidence=tuple((one.packet, one.waiting_ns) for one in list(waiting.values())[:5]),
+        numbers={"group": member.group, "partitions": partitions[:100], "records": records, **numbers},
+    )

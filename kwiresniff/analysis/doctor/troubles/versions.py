@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kwiresniff.analysis.doctor.cause import Explanation, cause, told
+from kwiresniff.analysis.doctor.cause import Explanation, cause, symptoms, told
 from kwiresniff.analysis.doctor.cluster import NEW_RELEASE, taken_since
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import Ending, Unanswered, client_in, release_of
@@ -20,7 +20,7 @@ from kwiresniff.model import Connection, Exchange
 from kwiresniff.results.findings import scope_of
 from kwiresniff.schema import versions_in
 
-#: Connections remembered on which the broker answered ApiVersions; the oldest are forgotten first.
+#: Connections remembered with an answer to ApiVersions; the oldest are dropped first.
 MAX_ASKED = 20_000
 _NOT_ENABLED: Final = (
     "Enable it at the brokers (kafka-features upgrade, and group.coordinator.rebalance.protocols where that is set), "
@@ -50,14 +50,12 @@ class RefusedVersions(CountingObserver):
         self._asked: dict[int, None] = {}
 
     def exchange(self, exchange: Exchange) -> None:
-        """The broker has said which versions it takes."""
         if exchange.response is not None and not exchange.errors:
             self._asked[exchange.connection.id] = None
             if len(self._asked) > MAX_ASKED:
                 del self._asked[next(iter(self._asked))]
 
     def ending(self, ending: Ending) -> None:
-        """Closed on a request of a version that the broker does not offer."""
         if ending.reason == "version refused":
             first, connection = ending.first, ending.connection
             case = self._case(client_in(ending), connection, first, first.version, "closes the connection")
@@ -67,7 +65,6 @@ class RefusedVersions(CountingObserver):
                 case.note("software", [f"{software.get('name')} {software.get('version')}".strip()])
 
     def failure(self, exchange: Exchange) -> None:
-        """Answered with the error code."""
         if exchange.api_key == API_VERSIONS or exchange.request is None:
             return
         if any(name == "UNSUPPORTED_VERSION" for _, _, name, _ in exchange.errors):
@@ -87,7 +84,7 @@ class RefusedVersions(CountingObserver):
 
     def observations(self) -> Iterator[Observation]:
         for client, what, case in self.cases:
-            broker, api_key, version, api = [*what.split(" "), "-1", "-1", ""][:4]  # of those counted together, nothing
+            broker, api_key, version, api = [*what.split(" "), "-1", "-1", ""][:4]  # empty of those counted together
             yield self.observed(
                 client, what, case, broker=broker, api_key=int(api_key), api_version=int(version), api=api
             )
@@ -117,7 +114,7 @@ def unsupported_version(one: Observation, observed: Observed, context: Context) 
     if span is not None and span[0] <= version <= span[1]:
         refuses, takes, remedy = "which it offers but has not enabled", "", _NOT_ENABLED
     messages = [clipped(text, MAX_MESSAGE_CHARS) for text in one.noted("messages")]
-    symptoms = ("unanswered", "closed_by_broker", "old_message_format", "connection_churn")
+    follows = ("unanswered", "closed_by_broker", "old_message_format", "connection_churn")
     return told(
         one,
         f"asks {context.cluster.broker_text(broker)} for {listed(one.noted('request'))}, {refuses}: it "
@@ -134,7 +131,7 @@ def unsupported_version(one: Observation, observed: Observed, context: Context) 
         },
         details=tuple(broker_says(messages)),
         scope=scope_of("broker", [broker]),
-        explains=dict.fromkeys(symptoms, scope_of("client", one.named("client"))),
+        explains=symptoms("client", one.named("client"), *follows),
     )
 
 

@@ -1,8 +1,7 @@
 """Writes that take long, by leader, topic, client's host and the nodes that have to store them.
 
-With acks=all a write waits for every replica in sync, with acks=1 for its leader alone. Compared are the writes that a
-node takes part in and those that go on without it: that tells which node is slow, leader or follower. Those of other
-hosts to the same topic tell whether it is the brokers at all.
+With acks=all a write waits for every replica in sync, with acks=1 for its leader alone. Writes that a node takes part
+in are compared with the others, and those of a host with those of other hosts to the same topic.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from kwiresniff.analysis.body_entities import acks_of
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import MAX_NAMES, Case, client_of, clipped
+from kwiresniff.analysis.doctor.evidence import MAX_NAMES, Case, client_of, clipped, together
 from kwiresniff.analysis.doctor.observation import HARMLESS, Harm, Observation, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
@@ -44,19 +43,22 @@ MAX_LATE = 5_000
 
 
 class _Late(NamedTuple):
-    """A write that may be late, of a host to a topic at one leader: how long it took, until when, who had to store
-    it."""
+    """A write that may be late, of a host to a topic at one leader, with the nodes that had to store it."""
 
     broker: str
     topic: str
     host: str
     client: str
     packet: int
-    took_ns: int
-    ns: int
+    first_ns: int
+    last_ns: int
     partitions: tuple[int, ...]
     nodes: tuple[int, ...]
     acks: int
+
+    @property
+    def took_ns(self) -> int:
+        return self.last_ns - self.first_ns
 
 
 class _Log:
@@ -93,7 +95,6 @@ class Writes(Observer):
         self._late: list[_Late] = []
 
     def exchange(self, exchange: Exchange) -> None:
-        """Counts an answered write, by each of its topics."""
         took_ns = exchange.broker_ns
         if exchange.response is None or took_ns is None or exchange.waiting or exchange.errors:
             return
@@ -120,9 +121,8 @@ class Writes(Observer):
             log.late += 1
             if self.context.has_room(self._late, MAX_LATE, entries=4):
                 packet, ns = place_of(exchange)
-                client = client_of(exchange)
-                one = _Late(connection.broker, name, host, client, packet, took_ns, ns, partitions, nodes, acks)
-                self._late.append(one)
+                place = connection.broker, name, host, client_of(exchange), packet
+                self._late.append(_Late(*place, ns - took_ns, ns, partitions, nodes, acks))
 
     def _nodes(self, broker: str, topic: str, partitions: tuple[int, ...], acks: int) -> tuple[int, ...]:
         """The nodes that have to store a write, as far as they are known."""
@@ -164,26 +164,17 @@ class Writes(Observer):
 
     def _troubles(self) -> Iterator[list[_Late]]:
         """The late writes of each cluster and time of trouble."""
-        of = self.context.cluster.of
-        late = sorted(self._late, key=lambda one: (of(one.broker), one.ns - one.took_ns))
-        while late:
-            together = [late.pop(0)]
-            last_ns = together[0].ns
-            while late and of(late[0].broker) == of(together[0].broker):
-                if late[0].ns - late[0].took_ns > last_ns + TOGETHER_NS:
-                    break
-                together.append(late.pop(0))
-                last_ns = max(last_ns, together[-1].ns)
-            least_ns = max(one.took_ns for one in together) // ALIKE
-            together = [one for one in together if one.took_ns >= least_ns]
-            if _is_much(together):
-                yield together
+        for late in together(self._late, TOGETHER_NS, lambda one: self.context.cluster.of(one.broker)):
+            least_ns = max(one.took_ns for one in late) // ALIKE
+            late = [one for one in late if one.took_ns >= least_ns]
+            if _is_much(late):
+                yield late
 
     def _late_writes(self, broker: str, topic: str, host: str, late: list[_Late]) -> Observation:
         cluster, case = self.context.cluster, self.context.case()
         for one in late:
-            case.add(one.packet, one.ns, one.took_ns)
-            case.first_ns = min(case.first_ns, one.ns - one.took_ns)
+            case.add(one.packet, one.last_ns, one.took_ns)
+            case.first_ns = min(case.first_ns, one.first_ns)
             case.note("clients", [one.client])
             case.note("partitions", [f"{topic}-{index}" for index in one.partitions])
         log = self._logs[broker, topic, host]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from kwiresniff.analysis.doctor.cause import ERROR, Explanation, cause, told
+from kwiresniff.analysis.doctor.cause import ERROR, Explanation, cause, symptoms, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import client_of, client_text, clipped, is_node
 from kwiresniff.analysis.doctor.observation import Observation, Observed
@@ -50,7 +50,6 @@ class ForeignAnswers(CountingObserver):
     entities = ("broker", "protocol")
 
     def problem(self, problem: Problem) -> None:
-        """A server answered Kafka with another protocol."""
         details = problem.details or {}
         if problem.code == "not_kafka_answer" and details.get("protocol") != TLS:
             count(self, problem, [host_of(str(details.get("client") or ""))])
@@ -66,7 +65,6 @@ class ForeignRequests(CountingObserver):
     entities = ("broker", "protocol")
 
     def problem(self, problem: Problem) -> None:
-        """A server was sent another protocol and speaks Kafka."""
         details = problem.details or {}
         if problem.code == "not_kafka" and details.get("speaks_kafka"):
             count(self, problem, list(details.get("clients") or {}))
@@ -95,7 +93,6 @@ class DialledControllers(CountingObserver):
         self._working: set[str] = set()
 
     def exchange(self, exchange: Exchange) -> None:
-        """Notes connections to a server that offers no Metadata and no Produce."""
         offered = self.context.cluster.offer_in(exchange.response)
         controller = offered and offered.keys().isdisjoint({METADATA, PRODUCE})
         node = is_node(client_of(exchange)) or (exchange.client_id or "").startswith(_RAFT)
@@ -128,7 +125,7 @@ def not_kafka_server(one: Observation, observed: Observed, context: Context) -> 
     server.
     """
     server, protocol, hosts = one.name("broker"), one.name("protocol"), one.noted("hosts")
-    symptoms = ("unanswered", "closed_by_broker", "connection_churn")
+    follows = ("unanswered", "closed_by_broker", "connection_churn")
     return told(
         one,
         f"is asked for Kafka by {', '.join(hosts)} and answers with {protocol}, {times(one.count)}: it is no broker",
@@ -137,7 +134,7 @@ def not_kafka_server(one: Observation, observed: Observed, context: Context) -> 
         severity="error",
         numbers={"server": server, "protocol": protocol},
         scope=scope_of("host", hosts),
-        explains=dict.fromkeys(symptoms, scope_of("broker", [server])),
+        explains=symptoms("broker", [server], *follows),
     )
 
 
@@ -175,5 +172,5 @@ def controller_dialled(one: Observation, observed: Observed, context: Context) -
         "Admin clients that mean the controllers name them by bootstrap.controllers.",
         severity="error",
         numbers={"address": server},
-        explains={"connection_churn": scope_of("client", one.named("client"))},
+        explains=symptoms("client", one.named("client"), "connection_churn"),
     )

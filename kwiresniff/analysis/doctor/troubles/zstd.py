@@ -6,20 +6,17 @@ A broker of before 4.0 refuses such a fetch, or converts the records; since then
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import client_of, clipped, is_replica
+from kwiresniff.analysis.doctor.evidence import client_of, is_replica
 from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed
 from kwiresniff.analysis.doctor.observer import CountingObserver
 from kwiresniff.analysis.doctor.wording import listed
 from kwiresniff.analysis.places import place_of
-from kwiresniff.analysis.topic_parts import message_parts
 from kwiresniff.base.api_keys import FETCH
 from kwiresniff.base.batch_layout import CODEC_NAMES
-from kwiresniff.digest import PartitionDigest, TopicDigest
-from kwiresniff.model import Exchange, Message
+from kwiresniff.model import Exchange
 
 #: The first version of Fetch whose clients know zstd.
 ZSTD_SINCE = 10
@@ -40,9 +37,9 @@ class UnknownZstd(CountingObserver):
     Numbers: ``partitions``, ``versions`` of its fetches, its ``software``.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("stuck_at_zstd",)
+    kinds = ("stuck_at_zstd",)
     entities = ("client", "topic")
-    apis: ClassVar[frozenset[int] | None] = frozenset({FETCH})
+    apis = frozenset({FETCH})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -55,15 +52,14 @@ class UnknownZstd(CountingObserver):
             return
         client = client_of(exchange)
         if self._behind:
-            for topic, part in _partitions(exchange.request):
-                key = client, clipped(self.context.topic_in(topic)), part.index
+            for name, part in self.context.parts(exchange.request):
+                key = client, name, part.index
                 if part.offset >= self._behind.get(key, part.offset + 1):
                     self._behind[key] = READ
-        for topic, part in _partitions(exchange.response):
+        for name, part in self.context.parts(exchange.response):
             zstd = ZSTD in part.codecs if part.codecs is not None else part.batches and part.codec == ZSTD_NUMBER
             if not zstd or is_replica(exchange):
                 continue
-            name = clipped(self.context.topic_in(topic))
             key = client, name, part.index
             if key not in self._behind:
                 if not self.context.has_room(self._behind, MAX_PARTITIONS, client, name):
@@ -86,18 +82,9 @@ class UnknownZstd(CountingObserver):
             ]
             if not stuck or (case.count == 1 and self.context.end_ns - case.last_ns < LATER_NS):
                 continue
-            versions = case.noted("versions")
+            numbers = {"versions": case.noted("versions"), "software": case.noted("software")}
             harm = Harm(requests_failed=case.count)
-            software = case.noted("software")
-            yield self.observed(
-                client, topic, case, harm=harm, partitions=stuck[:100], versions=versions, software=software
-            )
-
-
-def _partitions(message: Message | None) -> Iterator[tuple[TopicDigest, PartitionDigest]]:
-    for topic in message_parts(message):
-        for part in topic.partitions:
-            yield topic, part
+            yield self.observed(client, topic, case, harm=harm, partitions=stuck[:100], **numbers)
 
 
 @cause("zstd_not_known", explains=("stuck_at_zstd",))
@@ -113,10 +100,6 @@ def unknown_codec(one: Observation, observed: Observed, context: Context) -> Exp
         f"{listed(numbers['versions'])} do not know{software}: it does not come past them",
         "Update the client: zstd came with Fetch v10 (Kafka 2.1). Or let its producers use another "
         "compression.type; what is written stays in zstd until retention deletes it.",
-        numbers={
-            "topic": one.name("topic"),
-            "partitions": numbers["partitions"],
-            "versions": numbers["versions"],
-        },
+        numbers={"topic": one.name("topic"), "partitions": numbers["partitions"], "versions": numbers["versions"]},
         severity="error",
     )
