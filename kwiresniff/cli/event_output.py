@@ -17,10 +17,6 @@ from kwiresniff.export.encode import json_text
 from kwiresniff.export.output import Output
 from kwiresniff.export.writers import WRITERS
 from kwiresniff.model import Direction, Dissection, Event, Exchange, Problem
-from kwiresniff.render.decoded_values import show_decoded
-from kwiresniff.render.summary import SummaryWriter
-from kwiresniff.render.tree import TreeWriter
-from kwiresniff.session.annotation import dissect_message
 
 if TYPE_CHECKING:
     from kwiresniff.capture.live import LiveCapture
@@ -121,6 +117,8 @@ def _printer_of(form: str, source: EventSource, screen: Screen, stack: ExitStack
 
 def _summary_of(source: EventSource, screen: Screen) -> Callable[[Exchange], bytes]:
     """A function that gives an exchange as a line."""
+    from kwiresniff.render.summary import SummaryWriter
+
     topic_name = source.topic_name
     return SummaryWriter(screen.out, screen.width, screen.color, files=source.files, topic_name=topic_name).text
 
@@ -129,6 +127,8 @@ def tree_of(source: EventSource, out: TextIO, width: int | None, color: bool) ->
     """A function that draws an exchange as a tree for a stream like ``out``, in UTF-8, with what plugins and redaction
     make of it.
     """
+    from kwiresniff.render.tree import TreeWriter
+
     options, topics = source.options, source.analyzer.topics
     tree = TreeWriter(out, width, color, options.verbose, files=source.files, topic_name=topics.name)
 
@@ -141,6 +141,9 @@ def tree_of(source: EventSource, out: TextIO, width: int | None, color: bool) ->
 
 def dissection_of(source: EventSource, exchange: Exchange, which: Direction, *, folded: bool) -> Dissection | None:
     """The nodes of a message, with what plugins and redaction make of them; see ``dissect_message``."""
+    from kwiresniff.render.decoded_values import show_decoded
+    from kwiresniff.session.annotation import dissect_message
+
     options, topics, redactor = source.options, source.analyzer.topics, source.redactor
     message = exchange.request if which == "request" else exchange.response
     dissection = dissect_message(exchange, which, topics, show_secrets=options.show_secrets, folded=folded)

@@ -8,10 +8,8 @@ import click
 
 from kwiresniff.cli.event_output import FORMS, needs_of_form, print_events, screen_for
 from kwiresniff.cli.event_source import EventSource
-from kwiresniff.cli.field_output import needs_of_fields, print_fields
 from kwiresniff.cli.options import ReadOptions, capture_command, form_option
 from kwiresniff.cli.outcomes import INTERRUPTED
-from kwiresniff.cli.pager import paged, pager
 
 
 @capture_command("read")
@@ -59,6 +57,8 @@ def command(
     if fields:
         if form != "tree":
             raise click.UsageError("-e and -o are two forms of output")
+        from kwiresniff.cli.field_output import needs_of_fields, print_fields
+
         chosen = EventSource(captures, options, needs_of_fields(fields), screen=False, all_views=True)
         return chosen.exit_code() if print_fields(chosen, fields) else INTERRUPTED
     screen = screen_for(form, options)
@@ -67,6 +67,8 @@ def command(
     if no_pager or screen is None or "-" in captures or not sys.stdout.isatty():
         finished = print_events(source, form, screen)
     else:
+        from kwiresniff.cli.pager import paged, pager
+
         with paged(pager()):
             finished = print_events(source, form, screen)
     return source.exit_code() if finished else INTERRUPTED
