@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sized
+from collections.abc import Callable, Iterable, Iterator, Sized
 from typing import Any
 
 from kwiresniff.analysis.doctor.cluster import Cluster
@@ -98,6 +98,14 @@ class Context:
     def parts_in(self, body: Body) -> list[tuple[str, PartitionDigest]]:
         """The partitions in a body, each with the name of its topic."""
         return self._named(parts_of(body))
+
+    def members(self, body: Body, topics: str = "topics", parts: str = "partitions") -> Iterator[tuple[str, Body]]:
+        """The structures of partitions in an array of topics, each with the name of its topic."""
+        for topic in body.get(topics) or ():
+            name = clipped(self.topic_of(topic))
+            for part in topic.get(parts) or ():
+                if isinstance(part, dict):
+                    yield name, part
 
     def _named(self, topics: list[TopicDigest]) -> list[tuple[str, PartitionDigest]]:
         found = []

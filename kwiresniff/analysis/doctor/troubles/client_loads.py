@@ -170,36 +170,25 @@ class ClientLoads(Observer):
         return [one for other, its in others if (one := _slowed(other, its, amounts)) is not None]
 
     def _observation(self, kind: str, name: str, load: _Load, slowed: list[dict[str, Any]]) -> Observation:
-        case, total = load.case, sum(load.sizes)
+        case, total, clients = load.case, sum(load.sizes), load.case.noted("clients")
         apis = sorted(load.apis.items(), key=lambda one: -one[1])
-        rate, share, byte_share = case.count / case.seconds, case.count / self._count, total / self._bytes
         busy_s = len(_busy(load.sizes)) * self._part_ns / 1e9
-        clients, _seen_ns = case.noted("clients"), case.last_ns - case.first_ns
-        who = clients[0] if len(clients) == 1 else name
-        instances = max(load.instances.values(), default=1)
-        bytes_of = sorted(load.sizes_of.items(), key=lambda one: -one[1])
-        return observation_of(
-            kind,
-            case,
-            (),
-            {
-                "subject": who,
-                "share": round(share, 3),
-                "byte_share": round(byte_share, 3),
-                "per_second": round(rate, 1),
-                "bytes": total,
-                "bytes_per_second": round(total / busy_s) if busy_s else 0,
-                "mostly": bytes_of[0][0] if bytes_of else "",
-                "requests": case.count,
-                "apis": dict(apis[:20]),
-                "instances": instances,
-                "slowed": slowed,
-            },
-            Harm(
-                requests_late=sum(one["requests"] for one in slowed),
-                late_ns=sum(one["requests"] * (one["during_ns"] - one["before_ns"]) for one in slowed),
-            ),
-        )
+        numbers = {
+            "subject": clients[0] if len(clients) == 1 else name,
+            "share": round(case.count / self._count, 3),
+            "byte_share": round(total / self._bytes, 3),
+            "per_second": round(case.count / case.seconds, 1),
+            "bytes": total,
+            "bytes_per_second": round(total / busy_s) if busy_s else 0,
+            "mostly": max(load.sizes_of, key=lambda api: load.sizes_of[api], default=""),
+            "requests": case.count,
+            "apis": dict(apis[:20]),
+            "instances": max(load.instances.values(), default=1),
+            "slowed": slowed,
+        }
+        late_ns = sum(one["requests"] * (one["during_ns"] - one["before_ns"]) for one in slowed)
+        harm = Harm(requests_late=sum(one["requests"] for one in slowed), late_ns=late_ns)
+        return observation_of(kind, case, (), numbers, harm)
 
 
 def _alike(client_id: str | None) -> str:

@@ -11,7 +11,6 @@ from kwiresniff.analysis.doctor.evidence import client_of, is_replica
 from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.wording import clock, listed
-from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMBER_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import CONSUMER_GROUP_HEARTBEAT, FETCH, HEARTBEAT, METADATA
 from kwiresniff.identity.clusters import ClusterChange
@@ -47,8 +46,7 @@ class ClusterChanges(Observer):
         key = self.context.clusters.of(exchange), exchange.connection.broker, client
         visit = self._visits.get(key)
         if visit is None:
-            size = ENTRY_BYTES + CONTAINER_BYTES + 2 * NUMBER_BYTES + text_bytes(client)
-            if len(self._visits) >= MAX_VISITS or not self.context.budget.admit(size):
+            if not self.context.has_room(self._visits, MAX_VISITS, client, entries=3):
                 return
             visit = self._visits[key] = [0, 0]
         ns = place_of(exchange)[1]

@@ -99,14 +99,15 @@ class EarlyCommits(Observer):
     def _commit(self, exchange: Exchange, client: str, key: _Partition, offset: int) -> None:
         read = self._read.get((client, *key[1:]), -1)
         early = self._early.get(key)
-        if early is not None and not early.started and early.client == client:
+        if early is not None and early.started:
+            return
+        if early is not None and early.client == client:
             del self._early[key]
-        if 0 <= read < offset and (early is None or not early.started):
-            found = self._early.of(key)
-            if found is not None:
-                found.client, found.read, found.committed = client, read, offset
-                found.case.add(*place_of(exchange))
-                found.case.note("topics", [key[1]])
+        early = self._early.of(key) if 0 <= read < offset else None
+        if early is not None:
+            early.client, early.read, early.committed = client, read, offset
+            early.case.add(*place_of(exchange))
+            early.case.note("topics", [key[1]])
 
     def observations(self) -> Iterator[Observation]:
         found: dict[tuple[str, str], dict[str, _Early]] = {}

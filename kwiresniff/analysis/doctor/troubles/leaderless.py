@@ -9,7 +9,7 @@ from typing import Final
 from kwiresniff.analysis.doctor.bodies import response_body
 from kwiresniff.analysis.doctor.cause import Explanation, cause, symptoms, told
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
+from kwiresniff.analysis.doctor.evidence import Case, client_of
 from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
@@ -61,33 +61,22 @@ class LeaderlessPartitions(Observer):
 
     def exchange(self, exchange: Exchange) -> None:
         body = response_body(exchange)
-        if not body:
-            return
-        cluster, (packet, ns) = self.context.cluster.of(exchange.connection.broker), place_of(exchange)
+        cluster = self.context.cluster.of(exchange.connection.broker)
         brokers = {one.get("node_id", -1) for one in body.get("brokers") or ()}
-        for topic in body.get("topics") or ():
-            for one in topic.get("partitions") or ():
-                leads = one.get("leader_id", 0) >= 0
-                if "leader_id" not in one or (leads and not self._leaderless):
-                    continue
-                key = cluster, clipped(self.context.topic_of(topic)), one.get("partition_index", -1)
-                known = self._leaderless.get(key)
-                if leads:
-                    if known is not None:
-                        self._ends(key, known)
-                    continue
-                known = self._leaderless.of(key)
-                if known is not None and not known.over:
-                    known.case.add(packet, ns)
-                    known.case.note("clients", [client_of(exchange)])
-                    known.replicas = tuple(one.get("replica_nodes") or ())
-                    known.present = tuple(node for node in one.get("offline_replicas") or () if node in brokers)
-
-    def _ends(self, key: _Partition, known: _Leaderless) -> None:
-        """Notes that a partition has a leader again; a short time without is forgotten."""
-        if not known.over and known.case.last_ns - known.case.first_ns < LEADERLESS_NS:
-            del self._leaderless[key]
-        known.over = True
+        for name, one in self.context.members(body):
+            key, leads = (cluster, name, one.get("partition_index", -1)), one.get("leader_id", 0) >= 0
+            known = self._leaderless.get(key) if leads else self._leaderless.of(key)
+            if known is None:
+                continue
+            if leads:  # again; a short time without a leader is forgotten
+                if not known.over and known.case.last_ns - known.case.first_ns < LEADERLESS_NS:
+                    del self._leaderless[key]
+                known.over = True
+            elif not known.over:
+                known.case.add(*place_of(exchange))
+                known.case.note("clients", [client_of(exchange)])
+                known.replicas = tuple(one.get("replica_nodes") or ())
+                known.present = tuple(node for node in one.get("offline_replicas") or () if node in brokers)
 
     def observations(self) -> Iterator[Observation]:
         groups: dict[tuple[str, tuple[int, ...], bool], list[_Partition]] = {}

@@ -9,18 +9,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kwiresniff.analysis.doctor.bodies import request_body
+from kwiresniff.analysis.doctor.bodies import request_body, response_body
 from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.error_places import error_places
-from kwiresniff.analysis.doctor.evidence import client_of, clipped
+from kwiresniff.analysis.doctor.evidence import client_of
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.observer import CountingObserver
 from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.wording import counted, listed, times
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import DELETE_RECORDS, FETCH, LIST_OFFSETS
-from kwiresniff.model import Body, Exchange
+from kwiresniff.base.field_values import field_number
+from kwiresniff.model import Exchange
 
 OUT_OF_RANGE = "OFFSET_OUT_OF_RANGE"
 #: ``timestamp`` of ListOffsets for the ends of the log.
@@ -64,13 +65,12 @@ class OutOfRange(CountingObserver):
 
     def exchange(self, exchange: Exchange) -> None:
         """Learns the ends of logs from ListOffsets, and from fetches while some are not known."""
-        if exchange.response is None or (exchange.api_key == FETCH and self._wanted <= 0):
-            return
-        body = exchange.response.body
-        if body is not None and exchange.api_key == DELETE_RECORDS:
-            self._delete_records(exchange, body)
-        elif body is not None:
-            (self._fetch if exchange.api_key == FETCH else self._list_offsets)(exchange, body)
+        if exchange.api_key == FETCH and self._wanted > 0:
+            self._fetch(exchange)
+        elif exchange.api_key == LIST_OFFSETS:
+            self._list_offsets(exchange)
+        elif exchange.api_key == DELETE_RECORDS:
+            self._delete_records(exchange)
 
     def failure(self, exchange: Exchange) -> None:
         places = error_places(exchange, self.context, self.judges)
@@ -94,44 +94,34 @@ class OutOfRange(CountingObserver):
                 if range_ is not None and offset < range_.deleted:
                     self._lost[client, partition] = range_.deleted - offset, range_.deleter
 
-    def _list_offsets(self, exchange: Exchange, body: Body) -> None:
-        request = request_body(exchange)
+    def _list_offsets(self, exchange: Exchange) -> None:
         cluster = self.context.cluster.of(exchange.connection.broker)
-        kinds = {
-            (self.context.topic_of(topic), one.get("partition_index")): one.get("timestamp")
-            for topic in (request or {}).get("topics") or ()
-            for one in topic.get("partitions") or ()
-        }
-        for topic in body.get("topics") or ():
-            name = self.context.topic_of(topic)
-            for one in topic.get("partitions") or ():
-                kind, offset = kinds.get((name, one.get("partition_index"))), one.get("offset", -1)
-                if one.get("error_code") or kind not in (LATEST, EARLIEST) or offset < 0:
-                    continue
-                known = self._ranges.of((cluster, clipped(name), one.get("partition_index", -1)))
-                if known is not None:
-                    known.first, known.end = (offset, known.end) if kind == EARLIEST else (known.first, offset)
+        asked = self.context.members(request_body(exchange))
+        kinds = {(name, one.get("partition_index")): one.get("timestamp") for name, one in asked}
+        for name, one in self.context.members(response_body(exchange)):
+            kind, offset = kinds.get((name, one.get("partition_index"))), one.get("offset", -1)
+            if one.get("error_code") or kind not in (LATEST, EARLIEST) or offset < 0:
+                continue
+            known = self._ranges.of((cluster, name, one.get("partition_index", -1)))
+            if known is not None:
+                known.first, known.end = (offset, known.end) if kind == EARLIEST else (known.first, offset)
 
-    def _delete_records(self, exchange: Exchange, body: Body) -> None:
+    def _delete_records(self, exchange: Exchange) -> None:
         cluster = self.context.cluster.of(exchange.connection.broker)
-        for topic in body.get("topics") or ():
-            name = clipped(self.context.topic_of(topic))
-            for one in topic.get("partitions") or ():
-                known = self._ranges.of((cluster, name, one.get("partition_index", -1)))
-                if known is not None and not one.get("error_code"):
-                    known.first = known.deleted = max(one.get("low_watermark", -1), known.first)
-                    known.deleter = client_of(exchange)
+        for name, one in self.context.members(response_body(exchange)):
+            known = self._ranges.of((cluster, name, one.get("partition_index", -1)))
+            if known is not None and not one.get("error_code"):
+                known.first = known.deleted = max(one.get("low_watermark", -1), known.first)
+                known.deleter = client_of(exchange)
 
-    def _fetch(self, exchange: Exchange, body: Body) -> None:
+    def _fetch(self, exchange: Exchange) -> None:
         cluster = self.context.cluster.of(exchange.connection.broker)
-        for topic in body.get("responses") or ():
-            name = clipped(self.context.topic_of(topic))
-            for one in topic.get("partitions") or ():
-                known = self._ranges.get((cluster, name, one.get("partition_index", -1)))
-                if known is not None and not one.get("error_code"):
-                    first, end = one.get("log_start_offset", -1), one.get("high_watermark", -1)
-                    self._wanted -= end >= 0 and known.end < 0 and self._wanted > 0
-                    known.first, known.end = max(first, known.first), end if end >= 0 else known.end
+        for name, one in self.context.members(response_body(exchange), "responses"):
+            known = self._ranges.get((cluster, name, one.get("partition_index", -1)))
+            if known is not None and not one.get("error_code"):
+                first, end = one.get("log_start_offset", -1), one.get("high_watermark", -1)
+                self._wanted -= end >= 0 and known.end < 0 and self._wanted > 0
+                known.first, known.end = max(first, known.first), end if end >= 0 else known.end
 
     def observations(self) -> Iterator[Observation]:
         for client, _, case in self.cases:
@@ -158,12 +148,10 @@ def _told(partition: _Partition, offset: int, known: _Range) -> dict[str, str | 
 
 def _fetch_offsets(exchange: Exchange, context: Context) -> dict[tuple[str, int], int]:
     """Offsets that a request names, by topic and partition."""
-    body = request_body(exchange)
     return {
-        (clipped(context.topic_of(topic)), one.get("partition", one.get("partition_index", -1))): offset
-        for topic in (body or {}).get("topics") or ()
-        for one in topic.get("partitions") or ()
-        if not isinstance(one, int) and isinstance(offset := one.get("fetch_offset", one.get("offset")), int)
+        (topic, field_number(one.get("partition", one.get("partition_index", -1)))): offset
+        for topic, one in context.members(request_body(exchange))
+        if isinstance(offset := one.get("fetch_offset", one.get("offset")), int)
     }
 
 

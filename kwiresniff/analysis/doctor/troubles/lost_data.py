@@ -8,11 +8,11 @@ from typing import Final, NamedTuple
 from kwiresniff.analysis.doctor.cause import Cause, Explanation, cause, symptoms, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import is_arriving
-from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_text
+from kwiresniff.analysis.doctor.evidence import Case, client_text
 from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, grouped, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.wording import counted, duration, listed
-from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, text_bytes
 from kwiresniff.base.flows import host_of
 from kwiresniff.model import Connection, Problem
 from kwiresniff.results.findings import scope_of
@@ -61,7 +61,9 @@ class LostData(Observer):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._rests: dict[int, tuple[int, int, int, int, int]] = {}
-        self._paths: dict[tuple[str, str, int], tuple[Case, list[_Stuck]]] = {}
+        self._paths: Subjects[tuple[str, str, int], tuple[Case, list[_Stuck]]] = context.subjects(
+            lambda: (context.case(), []), MAX_STUCK
+        )
 
     def problem(self, problem: Problem) -> None:
         """Takes an incomplete message, or a gap, where the receiver acknowledged nothing beyond what is present."""
@@ -89,7 +91,7 @@ class LostData(Observer):
             side, size, present, packet, since_ns = rest
         else:
             return
-        path = self._path(host_of(connection.client), connection.broker, side)
+        path = self._paths.of((host_of(connection.client), connection.broker, side))
         if path is None:
             return
         case, stuck = path
@@ -101,14 +103,6 @@ class LostData(Observer):
             # Retransmissions are seen on the sender's side, where nothing shows what arrives.
             largest, times = (0, again.retransmits) if again is not None else (connection.largest_segments[side], 0)
             stuck.append(_Stuck(connection.first_ns, since_ns, size, times, present, largest, answered))
-
-    def _path(self, host: str, broker: str, side: int) -> tuple[Case, list[_Stuck]] | None:
-        path = self._paths.get((host, broker, side))
-        if path is None:
-            size = CONTAINER_BYTES + MAX_STUCK * ENTRY_BYTES + text_bytes(host, broker)
-            if len(self._paths) < MAX_SUBJECTS and self.context.budget.admit(size):
-                path = self._paths[host, broker, side] = self.context.case(), []
-        return path
 
     def observations(self) -> Iterator[Observation]:
         for (host, broker, side), (case, stuck) in self._paths.items():

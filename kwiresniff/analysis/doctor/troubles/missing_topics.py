@@ -13,7 +13,6 @@ from kwiresniff.analysis.doctor.observation import Observation, observation_of
 from kwiresniff.analysis.doctor.observer import CountingObserver
 from kwiresniff.analysis.doctor.troubles.throttling import user_of
 from kwiresniff.analysis.doctor.wording import listed
-from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.negotiation import ADMIN_APIS
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import (
@@ -132,10 +131,8 @@ class MissingTopics(CountingObserver):
             place.note(self.cases.case(client, place.topic or NOT_TOLD))
 
     def _remember_role(self, client: str, kind: str) -> None:
-        if client not in self._roles and len(self._roles) < MAX_CLIENTS:
-            if self.context.budget.admit(ENTRY_BYTES + text_bytes(client)):
-                self._roles[client] = kind
-        elif kind == "producer" and client in self._roles:
+        known = client in self._roles
+        if (known and kind == "producer") or (not known and self.context.has_room(self._roles, MAX_CLIENTS, client)):
             self._roles[client] = kind
 
     def _seen(self, topic: _Topic, ns: int) -> None:
@@ -169,10 +166,9 @@ class MissingTopics(CountingObserver):
         for topic in responses if isinstance(responses, list) else ():
             name = clipped(self.context.topic_of(topic))
             if name and not topic.get("error_code") and len(self._deleted) < MAX_DELETIONS:
-                client, case = client_of(exchange), self.context.case()
+                case, about = self.context.case(), {f"client:{client_of(exchange)}", f"topic:{name}"}
                 case.add(*place_of(exchange))
                 numbers = {"user": user_of(exchange.connection)}
-                _text, about = f"{client} deleted topic {name}", {f"client:{client}", f"topic:{name}"}
                 self._deleted[name] = observation_of("topic_deletion", case, about, numbers)
 
     def observations(self) -> Iterator[Observation]:

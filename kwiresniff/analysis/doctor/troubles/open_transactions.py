@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kwiresniff.analysis.body_entities import is_transactional
-from kwiresniff.analysis.doctor.bodies import request_body, response_body
+from kwiresniff.analysis.doctor.bodies import is_answered, request_body, response_body
 from kwiresniff.analysis.doctor.cause import Explanation, cause, symptoms, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
@@ -20,7 +20,6 @@ from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.troubles.fencing import producer_of
 from kwiresniff.analysis.doctor.wording import clock, duration, listed, times
-from kwiresniff.analysis.memory_budget import ENTRY_BYTES, text_bytes
 from kwiresniff.analysis.places import place_of, request_place
 from kwiresniff.base.api_keys import ADD_PARTITIONS_TO_TXN, END_TXN, FETCH, INIT_PRODUCER_ID, PRODUCE
 from kwiresniff.base.field_values import field_text
@@ -96,12 +95,14 @@ class OpenTransactions(Observer):
         if not request or exchange.errors:
             return
         if exchange.api_key == INIT_PRODUCER_ID:
-            self._init(exchange, request, response or {})
+            name, producer_id = clipped(field_text(request.get("transactional_id"))), response.get("producer_id", -1)
+            if name and producer_id >= 0:
+                self._remember(producer_id, client_of(exchange), name, request.get("transaction_timeout_ms", 0))
         elif exchange.api_key == PRODUCE:
-            self._produce(exchange, request, response or {})
+            self._produce(exchange, request, response)
         elif exchange.api_key == ADD_PARTITIONS_TO_TXN:
             self._begin(request.get("producer_id", -1), place_of(exchange)[1])
-        elif response is not None:
+        elif is_answered(exchange):
             producer = self._producers.get(request.get("producer_id", -1))
             if producer is not None:
                 packet, ns = request_place(exchange)
@@ -117,8 +118,7 @@ class OpenTransactions(Observer):
         """Notes a transaction that took longer than its timeout, which its coordinator has aborted."""
         if not any(name in OVER for _, _, name, _ in exchange.errors):
             return
-        body = request_body(exchange)
-        producer = self._producers.get(producer_of(body or {})[0])
+        producer = self._producers.get(producer_of(request_body(exchange))[0])
         if producer is None or not producer.began_ns:
             return
         lasted_ns, limit_ns = place_of(exchange)[1] - producer.began_ns, producer.timeout_ms * 1_000_000
@@ -128,18 +128,10 @@ class OpenTransactions(Observer):
                 f"{duration(limit_ns)}: the coordinator had aborted it"
             )
 
-    def _init(self, exchange: Exchange, request: Body, response: Body) -> None:
-        name, producer_id = request.get("transactional_id"), response.get("producer_id", -1)
-        if not name or producer_id < 0:
-            return
-        self._remember(
-            producer_id, client_of(exchange), clipped(field_text(name)), request.get("transaction_timeout_ms", 0)
-        )
-
     def _remember(self, producer_id: int, client: str, name: str, timeout_ms: int) -> None:
-        known, room = producer_id in self._producers, len(self._producers) < MAX_PRODUCERS
-        if known or (room and self.context.budget.admit(8 * ENTRY_BYTES + text_bytes(client, name))):
-            self._producers[producer_id] = _Open(client, name, timeout_ms)
+        producers = self._producers
+        if producer_id in producers or self.context.has_room(producers, MAX_PRODUCERS, client, name, entries=8):
+            producers[producer_id] = _Open(client, name, timeout_ms)
 
     def _begin(self, producer_id: int, ns: int) -> _Open | None:
         producer = self._producers.get(producer_id)
@@ -153,40 +145,28 @@ class OpenTransactions(Observer):
         if not transactional_id:
             return
         cluster, ns = self.context.cluster.of(exchange.connection.broker), place_of(exchange)[1]
-        written = {
-            (self.context.topic_of(topic), one.get("index")): one.get("base_offset", -1)
-            for topic in response.get("responses") or ()
-            for one in topic.get("partition_responses") or ()
-        }
-        for topic, partition, batch in self._batches(request):
-            producer_id = batch.get("producer_id", -1)
-            if producer_id not in self._producers:  # it took its id before the capture began
-                self._remember(producer_id, client_of(exchange), clipped(field_text(transactional_id)), 0)
-            producer = self._begin(producer_id, ns)
-            if producer is not None and len(producer.offsets) < MAX_IN_TRANSACTION:
-                key = cluster, clipped(topic), partition
-                producer.offsets.setdefault(key, written.get((topic, partition), -1))
-
-    def _batches(self, request: Body) -> Iterator[tuple[str, int, Body]]:
-        """The transactional batches of a Produce, with topic and partition."""
-        for topic in request.get("topic_data") or ():
-            for one in topic.get("partition_data") or ():
-                for batch in one.get("records") or ():
-                    if isinstance(batch, dict) and batch.get("is_transactional"):
-                        yield self.context.topic_of(topic), one.get("index", -1), batch
+        answered = self.context.members(response, "responses", "partition_responses")
+        written = {(topic, one.get("index")): one.get("base_offset", -1) for topic, one in answered}
+        for topic, one in self.context.members(request, "topic_data", "partition_data"):
+            for batch in one.get("records") or ():
+                if not isinstance(batch, dict) or not batch.get("is_transactional"):
+                    continue
+                producer_id, index = batch.get("producer_id", -1), one.get("index", -1)
+                if producer_id not in self._producers:  # it took its id before the capture began
+                    self._remember(producer_id, client_of(exchange), clipped(field_text(transactional_id)), 0)
+                producer = self._begin(producer_id, ns)
+                if producer is not None and len(producer.offsets) < MAX_IN_TRANSACTION:
+                    producer.offsets.setdefault((cluster, topic, index), written.get((topic, index), -1))
 
     def _fetch(self, exchange: Exchange) -> None:
-        request, response = exchange.request, exchange.response
-        if request is None or response is None:
+        if exchange.response is None:
             return
         cluster, (packet, ns) = self.context.cluster.of(exchange.connection.broker), place_of(exchange)
         self._read_ns = max(self._read_ns, ns)
-        for topic in (response.body or {}).get("responses") or ():
-            name = clipped(self.context.topic_of(topic))
-            for one in topic.get("partitions") or ():
-                if not one.get("error_code"):
-                    key = cluster, name, one.get("partition_index", -1)
-                    self._move_stable(key, one, packet, ns, client_of(exchange))
+        for name, one in self.context.members(response_body(exchange), "responses"):
+            if not one.get("error_code"):
+                key = cluster, name, one.get("partition_index", -1)
+                self._move_stable(key, one, packet, ns, client_of(exchange))
 
     def _move_stable(self, key: _Partition, part: Body, packet: int, ns: int, client: str) -> None:
         stable = self._stable.of(key)

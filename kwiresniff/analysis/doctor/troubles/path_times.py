@@ -12,8 +12,8 @@ from typing import Final
 from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, client_text
-from kwiresniff.analysis.doctor.observation import HARMLESS, Harm, Observation, Observed, observation_of
-from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.observation import HARMLESS, Harm, Observation, Observed
+from kwiresniff.analysis.doctor.observer import CountingObserver
 from kwiresniff.analysis.doctor.wording import counted, duration
 from kwiresniff.base.flows import host_of
 from kwiresniff.model import Connection
@@ -26,7 +26,7 @@ VERY_LONG_NS: Final = 100_000_000
 TIMES_LONGER: Final = 4
 
 
-class PathTimes(Observer):
+class PathTimes(CountingObserver):
     """``path_time``: the shortest time of the handshakes between a client's host and a broker.
 
     The shortest, because a busy host delays others. Numbers: ``round_trip_ns``. From ``LONG_NS`` on each request is
@@ -34,26 +34,25 @@ class PathTimes(Observer):
     """
 
     kinds = ("path_time",)
+    entities = ("host", "broker")
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._paths = context.tally()
         self._shortest_ns: dict[Case, int] = {}
 
     def connection(self, connection: Connection) -> None:
         if connection.path_ns is None:
             return
-        case = self._paths.case(host_of(connection.client), connection.broker)
+        case = self.cases.case(host_of(connection.client), connection.broker)
         case.add(connection.first_packet, connection.first_ns, _responses(connection), until_ns=connection.last_ns)
         case.note("clients", [client_text(connection.client_id, connection.client)])
         self._shortest_ns[case] = min(self._shortest_ns.get(case, connection.path_ns), connection.path_ns)
 
     def observations(self) -> Iterator[Observation]:
-        for host, broker, case in self._paths:
+        for host, broker, case in self.cases:
             path_ns = self._shortest_ns[case]
             late = Harm(requests_late=case.total, late_ns=case.total * path_ns) if path_ns >= LONG_NS else HARMLESS
-            about = [f"host:{host}", f"broker:{broker}"]
-            yield observation_of("path_time", case, about, {"round_trip_ns": path_ns}, late)
+            yield self.observed(host, broker, case, late, round_trip_ns=path_ns)
 
 
 def _responses(connection: Connection) -> int:

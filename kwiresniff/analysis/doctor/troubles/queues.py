@@ -9,8 +9,8 @@ from kwiresniff.analysis.body_entities import throttle_ms_of
 from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, client_of
-from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, observation_of
-from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed
+from kwiresniff.analysis.doctor.observer import CountingObserver
 from kwiresniff.analysis.doctor.wording import duration
 from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import PRODUCE
@@ -26,7 +26,7 @@ MUTED_NS: Final = 1 << 60
 MAX_CONNECTIONS = 20_000
 
 
-class QueueTimes(Observer):
+class QueueTimes(CountingObserver):
     """``queued``: most Produce requests of a client waited behind its own requests on the same connection, longer than
     for the broker and longer than producers linger by default.
 
@@ -41,7 +41,6 @@ class QueueTimes(Observer):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._all = context.tally()
-        self._queued = context.tally()
         self._broker_ns: dict[Case, int] = {}
         #: By connection, the longest time of a request since one was not queued.
         self._longest_ns: dict[int, int] = {}
@@ -57,7 +56,7 @@ class QueueTimes(Observer):
         self._all.case(client).count += 1
         if exchange.queued <= max(took_ns, 2 * before_ns, LINGER_NS) or exchange.waiting:
             return
-        case = self._queued.case(client)
+        case = self.cases.case(client)
         case.add(*place_of(exchange), exchange.queued)
         case.note("brokers", [exchange.connection.broker])
         self._broker_ns[case] = self._broker_ns.get(case, 0) + (exchange.broker_ns or 0)
@@ -66,15 +65,14 @@ class QueueTimes(Observer):
         self._longest_ns.pop(connection.id, None)
 
     def observations(self) -> Iterator[Observation]:
-        for client, _, case in self._queued:
+        for client, _, case in self.cases:
             if case.count < max(ENOUGH, self._all.case(client).count // 2):
                 continue
             numbers = {
                 "mean_queued_ns": case.total // case.count,
                 "mean_broker_ns": self._broker_ns[case] // case.count,
             }
-            harm = Harm(requests_late=case.count, late_ns=case.total)
-            yield observation_of("queued", case, [f"client:{client}"], numbers, harm)
+            yield self.observed(client, "", case, Harm(requests_late=case.count, late_ns=case.total), **numbers)
 
 
 @cause("own_queue", explains=("queued",))

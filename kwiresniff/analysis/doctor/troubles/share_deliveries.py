@@ -8,7 +8,7 @@ limit of deliveries is reached.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from kwiresniff.analysis.doctor.bodies import group_of, request_body, response_body
 from kwiresniff.analysis.doctor.cause import Explanation, cause, told
@@ -22,7 +22,7 @@ from kwiresniff.analysis.places import place_of, request_place
 from kwiresniff.base.api_keys import SHARE_ACKNOWLEDGE, SHARE_FETCH
 from kwiresniff.base.field_values import field_number, field_text
 from kwiresniff.base.time_units import MILLISECOND_NS
-from kwiresniff.model import Exchange
+from kwiresniff.model import Body, Exchange
 
 #: A member that restarts costs one delivery.
 MANY_DELIVERIES = 3
@@ -75,29 +75,22 @@ class ShareDeliveries(Observer):
             return
         group_id, member = group_of(request), clipped(field_text(request.get("member_id")))
         refused: set[tuple[str, int]] = set()
-        for topic, part in _parts(response or {}, "responses"):
+        for topic, part in self.context.members(response, "responses"):
             codes = part.get("acknowledge_error_code"), part.get("error_code")
             if INVALID_RECORD_STATE in codes:
-                refused.add((self.context.topic_of(topic), field_number(part.get("partition_index"))))
-        for topic, part in _parts(request, "topics"):
-            if part.get("acknowledgement_batches"):
-                self._acknowledge(exchange, group_id, member, self.context.topic_of(topic), part, refused)
-        for topic, part in _parts(response or {}, "responses"):
-            if part.get("acquired_records"):
-                self._acquire(exchange, group_id, member, self.context.topic_of(topic), part)
+                refused.add((topic, field_number(part.get("partition_index"))))
+        for topic, part in self.context.members(request):
+            known = self._topics.of((group_id, topic)) if part.get("acknowledgement_batches") else None
+            if known is not None:
+                self._acknowledge(exchange, known, member, topic, part, refused)
+        for topic, part in self.context.members(response, "responses"):
+            known = self._topics.of((group_id, topic)) if part.get("acquired_records") else None
+            if known is not None:
+                self._acquire(exchange, known, member, topic, part)
 
     def _acknowledge(
-        self,
-        exchange: Exchange,
-        group_id: str,
-        member: str,
-        topic: str,
-        part: dict[str, Any],
-        refused: set[tuple[str, int]],
+        self, exchange: Exchange, known: _Deliveries, member: str, topic: str, part: Body, refused: set[tuple[str, int]]
     ) -> None:
-        known = self._topics.of((group_id, clipped(topic)))
-        if known is None:
-            return
         index = field_number(part.get("partition_index"))
         packet, ns = request_place(exchange)
         since_ns = ns
@@ -113,13 +106,10 @@ class ShareDeliveries(Observer):
             known.late.note("clients", [client_of(exchange)])
             known.late.note("partitions", [f"{topic}-{index}"])
 
-    def _acquire(self, exchange: Exchange, group_id: str, member: str, topic: str, part: dict[str, Any]) -> None:
-        known = self._topics.of((group_id, clipped(topic)))
-        if known is None:
-            return
+    def _acquire(self, exchange: Exchange, known: _Deliveries, member: str, topic: str, part: Body) -> None:
         index, (packet, ns) = field_number(part.get("partition_index")), place_of(exchange)
-        body = response_body(exchange)
-        known.lock_ms = field_number((body or {}).get("acquisition_lock_timeout_ms")) or known.lock_ms
+        lock_ms = field_number(response_body(exchange).get("acquisition_lock_timeout_ms"))
+        known.lock_ms = lock_ms or known.lock_ms
         for batch in part["acquired_records"]:
             first, last = field_number(batch.get("first_offset")), field_number(batch.get("last_offset"))
             count = field_number(batch.get("delivery_count"))
@@ -149,12 +139,6 @@ class ShareDeliveries(Observer):
                     "from": repeated.noted("partitions"),
                 }
                 yield observation_of("delivered_again", repeated, about, again)
-
-
-def _parts(body: dict[str, Any], name: str) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    for topic in body.get(name) or ():
-        for part in topic.get("partitions") or ():
-            yield topic, part
 
 
 @cause("share_lock_expired", explains=("late_acknowledgements", "delivered_again"))

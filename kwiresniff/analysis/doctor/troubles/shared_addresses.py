@@ -49,8 +49,7 @@ class SharedAddresses(Observer):
         self._shared: Subjects[str, _Address] = context.subjects(lambda: _Address(context.case()), MAX_NODES + 20)
 
     def exchange(self, exchange: Exchange) -> None:
-        body = response_body(exchange)
-        brokers = (body or {}).get("brokers") or ()
+        brokers = response_body(exchange).get("brokers") or ()
         nodes: dict[str, set[int]] = {}
         for node in brokers:
             if (address := address_text(node)) and isinstance(node.get("node_id"), int):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
+from kwiresniff.analysis.body_entities import acks_of
 from kwiresniff.analysis.doctor.cause import SYMPTOM, Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Episodes, client_of
@@ -13,7 +14,6 @@ from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.latency import BUCKET_BYTES, Histogram
 from kwiresniff.analysis.memory_budget import MemoryBudget
 from kwiresniff.analysis.places import place_of
-from kwiresniff.analysis.topic_parts import message_parts
 from kwiresniff.base.api_keys import JOIN_GROUP, PRODUCE, SYNC_GROUP
 from kwiresniff.model import Exchange
 
@@ -91,15 +91,11 @@ class SlowAnswers(Observer):
             case.note("replicated", ["yes"] * (exchange.api_key == PRODUCE and self._is_replicated(exchange)))
 
     def _of(self, exchange: Exchange) -> Histogram | None:
-        key = (exchange.connection.broker, exchange.api)
+        key = exchange.connection.broker, exchange.api
         known = self._all.get(key)
-        return known if known is not None else self._new(key)
-
-    def _new(self, key: tuple[str, str]) -> Histogram | None:
-        if self._closed or len(self._all) >= MAX_SUBJECTS:
-            return None
-        self._budget.charge(_HISTOGRAM_BYTES)
-        known = self._all[key] = Histogram()
+        if known is None and not self._closed and len(self._all) < MAX_SUBJECTS:
+            self._budget.charge(_HISTOGRAM_BYTES)
+            known = self._all[key] = Histogram()
         return known
 
     def _make_room(self) -> None:
@@ -122,17 +118,11 @@ class SlowAnswers(Observer):
 
     def _is_replicated(self, produce: Exchange) -> bool:
         """Whether a Produce waits for other replicas: with acks=all, unless its partitions are known to have none."""
-        request = produce.request
-        if request is None:
-            return False
-        digest = request.digest
-        if (digest.acks if digest is not None else (request.body or {}).get("acks")) != -1:
+        if acks_of(produce.request) != -1:
             return False
         cluster = self.context.cluster.of(produce.connection.broker)
-        parts = (
-            (self.context.topic_in(topic), part.index) for topic in message_parts(request) for part in topic.partitions
-        )
-        known = [self.context.replicas.of(cluster, topic, index) for topic, index in parts]
+        parts = self.context.parts(produce.request)
+        known = [self.context.replicas.of(cluster, topic, part.index) for topic, part in parts]
         return any(one is None or len(one.all) > 1 for one in known)
 
 

@@ -16,7 +16,6 @@ from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case
 from kwiresniff.analysis.doctor.observation import HARMLESS, Harm, Observation, Observed, observation_of
 from kwiresniff.analysis.doctor.wording import duration
-from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, text_bytes
 from kwiresniff.base.field_values import field_number
 from kwiresniff.digest import PartitionDigest
 from kwiresniff.model import Exchange
@@ -64,14 +63,12 @@ class SingleRecords:
             if known is not None:
                 known.others += 1
             return
-        request = exchange.request
-        if known is None and request is not None:
-            room = len(self._singles) < MAX_SUBJECTS
-            if room and self._context.budget.admit(2 * CONTAINER_BYTES + text_bytes(client, topic)):
-                max_bytes = field_number((request.body or {}).get("max_bytes"))
-                known = self._singles[client, topic] = _Singles(self._context.case(), max_bytes)
         if known is None:
-            return
+            room = self._context.has_room(self._singles, MAX_SUBJECTS, client, topic, entries=2)
+            if not room or exchange.request is None:
+                return
+            max_bytes = field_number(request_body(exchange).get("max_bytes"))
+            known = self._singles[client, topic] = _Singles(self._context.case(), max_bytes)
         known.partition_max_bytes = _partition_max_bytes(exchange, part.index) or known.partition_max_bytes
         single = part.records == 1 and part.size_bytes <= SMALL_BYTES
         if known.limit >= 2 * part.size_bytes or not (single or known.limit):
@@ -101,8 +98,7 @@ def _readable(fetch: Exchange, part: PartitionDigest) -> int:
     """The offset up to which a fetch may read: the high watermark, or the last stable offset."""
     if fetch.request is None or isolation_level(fetch.request) != READ_COMMITTED:
         return part.high_watermark
-    body = response_body(fetch)
-    for topic in (body or {}).get("responses") or ():
+    for topic in response_body(fetch).get("responses") or ():
         for one in topic.get("partitions") or ():
             if one.get("partition_index") == part.index and one.get("high_watermark") == part.high_watermark:
                 return field_number(one.get("last_stable_offset"))
@@ -111,8 +107,7 @@ def _readable(fetch: Exchange, part: PartitionDigest) -> int:
 
 def _partition_max_bytes(fetch: Exchange, index: int) -> int:
     """``partition_max_bytes`` of a fetch, 0 where a fetch session leaves it out."""
-    body = request_body(fetch)
-    for topic in (body or {}).get("topics") or ():
+    for topic in request_body(fetch).get("topics") or ():
         for part in topic.get("partitions") or ():
             if part.get("partition") == index:
                 return field_number(part.get("partition_max_bytes"))

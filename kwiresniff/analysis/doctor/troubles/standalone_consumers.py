@@ -12,7 +12,7 @@ from typing import Final
 from kwiresniff.analysis.doctor.bodies import group_of, request_body
 from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import client_of, clipped
+from kwiresniff.analysis.doctor.evidence import client_of
 from kwiresniff.analysis.doctor.observation import Observation, Observed, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
@@ -54,16 +54,14 @@ class StandaloneCommits(Observer):
         group, client = group_of(request), client_of(exchange)
         others: dict[str, None] = {}
         topics: dict[str, None] = {}
-        for topic in request.get("topics") or ():
-            name = clipped(self.context.topic_of(topic))
-            for one in topic.get("partitions") or ():
-                turns = self._partitions.of((group, name, one.get("partition_index", -1)))
-                if turns is None:
-                    return
-                if turns.client not in ("", client):
-                    turns.count += 1
-                    others[turns.client] = topics[name] = None
-                turns.client = client
+        for name, one in self.context.members(request):
+            turns = self._partitions.of((group, name, one.get("partition_index", -1)))
+            if turns is None:
+                return
+            if turns.client not in ("", client):
+                turns.count += 1
+                others[turns.client] = topics[name] = None
+            turns.client = client
         if others:
             case = self._groups.case(group)
             case.add(*place_of(exchange))

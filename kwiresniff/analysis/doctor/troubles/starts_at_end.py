@@ -172,16 +172,14 @@ class StartsAtEnd(Observer):
 
     def _list(self, start: _Start, asked: Body, told: Body) -> None:
         latest = {
-            (self.context.topic_of(topic), field_number(part.get("partition_index")))
-            for topic in asked.get("topics") or ()
-            for part in topic.get("partitions") or ()
+            (name, field_number(part.get("partition_index")))
+            for name, part in self.context.members(asked)
             if part.get("timestamp") == LATEST
         }
-        for topic in told.get("topics") or ():
-            for part in topic.get("partitions") or ():
-                place = self.context.topic_of(topic), field_number(part.get("partition_index"))
-                if place in start.ends and place in latest:
-                    start.ends[place] = field_number(part.get("offset"))
+        for name, part in self.context.members(told):
+            place = name, field_number(part.get("partition_index"))
+            if place in start.ends and place in latest:
+                start.ends[place] = field_number(part.get("offset"))
 
     def _fetch(self, start: _Start, fetch: Exchange) -> None:
         group = self._groups.get(start.group)

@@ -17,7 +17,7 @@ from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, 
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.wording import clock, listed
 from kwiresniff.analysis.places import place_of
-from kwiresniff.analysis.topic_parts import message_parts, refused_parts, structs
+from kwiresniff.analysis.topic_parts import message_parts, refused_parts
 from kwiresniff.base.api_keys import FETCH, OFFSET_FOR_LEADER_EPOCH, PRODUCE
 from kwiresniff.digest import TopicDigest
 from kwiresniff.model import Exchange
@@ -99,9 +99,6 @@ class Truncations(Observer):
             self._diverging(exchange)
         self._fetch(exchange)
 
-    def _key(self, exchange: Exchange, topic: str, index: int) -> _Partition:
-        return self.context.cluster.of(exchange.connection.broker), clipped(topic), index
-
     def _produce(self, exchange: Exchange) -> None:
         broker, client = exchange.connection.broker, client_of(exchange)
         cluster = self.context.cluster.of(broker)
@@ -162,30 +159,21 @@ class Truncations(Observer):
 
     def _epochs(self, exchange: Exchange) -> None:
         """Takes in where the epoch of what a consumer has read ends."""
-        body = response_body(exchange)
-        if not body or is_replica(exchange):
-            return
-        for topic in structs(body, ("topics",)):
-            for one in structs(topic, ("partitions",)):
-                if not one.get("error_code"):
-                    key = self._key(exchange, self.context.topic_of(topic), one.get("partition", -1))
-                    self._compare(exchange, key, one.get("end_offset", -1))
+        for topic, one in self.context.members(response_body(exchange)):
+            if not one.get("error_code"):
+                self._compare(exchange, topic, one.get("partition", -1), one.get("end_offset", -1))
 
     def _diverging(self, exchange: Exchange) -> None:
         """Takes in where the leader's log diverges from what a consumer has read."""
-        body = response_body(exchange)
-        if not body or is_replica(exchange):
-            return
-        for topic in structs(body, ("responses",)):
-            for one in structs(topic, ("partitions",)):
-                diverging = one.get("diverging_epoch")
-                if isinstance(diverging, dict):
-                    key = self._key(exchange, self.context.topic_of(topic), one.get("partition_index", -1))
-                    self._compare(exchange, key, diverging.get("end_offset", -1))
+        for topic, one in self.context.members(response_body(exchange), "responses"):
+            diverging = one.get("diverging_epoch")
+            if isinstance(diverging, dict):
+                self._compare(exchange, topic, one.get("partition_index", -1), diverging.get("end_offset", -1))
 
-    def _compare(self, exchange: Exchange, key: _Partition, end_offset: object) -> None:
+    def _compare(self, exchange: Exchange, topic: str, index: int, end_offset: object) -> None:
         client, broker = client_of(exchange), exchange.connection.broker
-        before = self._read.get((client, *key))
+        key = self.context.cluster.of(broker), topic, index
+        before = self._read.get((client, *key)) if not is_replica(exchange) else None
         # A leader that stays may begin an epoch before the position of a consumer that has fetched ahead.
         if before is None or before.broker == broker or not isinstance(end_offset, int):
             return

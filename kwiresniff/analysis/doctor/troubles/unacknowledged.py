@@ -12,13 +12,12 @@ from typing import Final
 
 from kwiresniff.analysis.doctor.cause import WASTE, Explanation, cause, symptoms, told
 from kwiresniff.analysis.doctor.context import Context
-from kwiresniff.analysis.doctor.evidence import Case, client_of, client_text, clipped
+from kwiresniff.analysis.doctor.evidence import Case, client_of, client_text
 from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.wording import clock, listed, times
 from kwiresniff.analysis.memory_budget import CONTAINER_BYTES, ENTRY_BYTES, NUMBER_BYTES
-from kwiresniff.analysis.topic_parts import message_parts
 from kwiresniff.base.api_keys import FETCH, PRODUCE
 from kwiresniff.model import Connection, Exchange
 
@@ -80,12 +79,10 @@ class UnacknowledgedWrites(Observer):
             self._write(exchange)
         elif self._logs and not exchange.errors:
             cluster_id = self.context.cluster.of(exchange.connection.broker)
-            for topic in message_parts(exchange.response):
-                name = clipped(self.context.topic_in(topic))
-                for part in topic.partitions:
-                    log = self._logs.get((cluster_id, name, part.index))
-                    if log is not None and part.high_watermark >= 0:
-                        log.look(part.high_watermark)
+            for name, part in self.context.parts(exchange.response):
+                log = self._logs.get((cluster_id, name, part.index))
+                if log is not None and part.high_watermark >= 0:
+                    log.look(part.high_watermark)
 
     def _write(self, exchange: Exchange) -> None:
         request, cluster_id = exchange.request, self.context.cluster.of(exchange.connection.broker)
@@ -95,14 +92,12 @@ class UnacknowledgedWrites(Observer):
         if not unasked and not self._logs:
             return
         client = client_of(exchange)
-        for topic in message_parts(request):
-            name = clipped(self.context.topic_in(topic))
-            for part in topic.partitions:
-                key = cluster_id, name, part.index
-                log = self._logs.of(key) if unasked else self._logs.get(key)
-                if log is not None and not exchange.errors:
-                    log.sent += part.records
-                    log.clients.update({client: None} if unasked else {})
+        for name, part in self.context.parts(request):
+            key = cluster_id, name, part.index
+            log = self._logs.of(key) if unasked else self._logs.get(key)
+            if log is not None and not exchange.errors:
+                log.sent += part.records
+                log.clients.update({client: None} if unasked else {})
         if not unasked:
             return
         case = self._writes.case(client)
