@@ -225,7 +225,7 @@ OPTIMISATION = "1"
 COMPILER_OPTIONS = ["-Wno-all"]
 #: Switches compiling off, set to anything but 0 or nothing.
 OFF = "KWIRESNIFF_PURE"
-#: Seconds. It takes two minutes of processor time; a machine that does much else may need many times that.
+#: Seconds. It takes three minutes of processor time; a machine that does much else may need many times that.
 LIMIT_S = 3_600
 
 
@@ -259,7 +259,7 @@ def compiled_into(root: Path, target: Path) -> str:
         return f"{OFF} is set"
     if sys.implementation.name != "cpython":
         return "mypyc compiles for CPython only"
-    print(f"kwiresniff: compiling {len(COMPILED)} modules, which takes about a minute ({OFF}=1: not)", file=sys.stderr)
+    print(f"kwiresniff: compiling {len(COMPILED)} modules, which takes some minutes ({OFF}=1: not)", file=sys.stderr)
     command = [sys.executable, str(Path(__file__).resolve()), "--into", str(target)]
     try:
         done = subprocess.run(
