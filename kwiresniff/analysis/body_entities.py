@@ -70,10 +70,11 @@ def message_topics(message: Message | None, topic_name: TopicNames | None = None
     digest = message.digest if message is not None else None
     if digest is None:
         return topics_of(message.body, topic_name) if message is not None else []
-    if digest.topics is None and digest.topic_ids is None:
-        return []
+    if digest.topic_ids is None:
+        topics = digest.topics
+        return [] if topics is None else topics[:] if len(topics) == 1 else list(dict.fromkeys(topics))
     found = dict.fromkeys(digest.topics) if digest.topics is not None else {}
-    for topic_id in digest.topic_ids if digest.topic_ids is not None else ():
+    for topic_id in digest.topic_ids:
         found[(topic_name(topic_id) if topic_name is not None else None) or topic_id] = None
     return list(found)
 

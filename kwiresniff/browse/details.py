@@ -10,8 +10,9 @@ from kwiresniff.model import Direction, Dissection, Exchange, Message, Node
 from kwiresniff.render.gutter import own_range
 from kwiresniff.render.headline import headline
 from kwiresniff.render.line_wrapping import join
+from kwiresniff.render.paint import Paint
 from kwiresniff.render.style import Style
-from kwiresniff.render.theme import UNICODE, Paint, Span
+from kwiresniff.render.theme import UNICODE, Span
 from kwiresniff.render.tree import TreeWriter
 from kwiresniff.render.tree_row import Row
 

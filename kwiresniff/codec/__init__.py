@@ -1,4 +1,4 @@
-"""Bytes to values for any Kafka message: compiled decoders, and the annotating dissector."""
+"""Bytes to values for any Kafka message: compiled decoders, scanners and headers."""
 
 from kwiresniff.codec.codecs import (
     body_writer,
@@ -6,12 +6,12 @@ from kwiresniff.codec.codecs import (
     decoder,
     digest_reader,
     dissect_header,
+    number_reader,
     record_weigher,
     scanner,
     stripping_plan,
     text_steps,
 )  # fmt: skip
-from kwiresniff.codec.dissector import dissect
 from kwiresniff.codec.headers import RequestHeader, decode_request_header, decode_response_header
 
 __all__ = [
@@ -22,8 +22,8 @@ __all__ = [
     "decode_response_header",
     "decoder",
     "digest_reader",
-    "dissect",
     "dissect_header",
+    "number_reader",
     "record_weigher",
     "scanner",
     "stripping_plan",

@@ -251,6 +251,28 @@ class BodyScanner(BodyWalker):
 
 
 @final
+class NumberReader(BodyWalker):
+    """Reads one number of one body after another of the same definition: the first with a role that is not zero."""
+
+    def __init__(self, steps: list[Step]) -> None:
+        super().__init__()
+        self._steps = steps
+        self._number: i64 = 0
+
+    def take_number(self, step: Step, number: i64) -> None:
+        if self._number == 0:
+            self._number = number
+
+    def read(self, frame: bytes, offset: i64, unreadable: i64) -> i64:
+        """The number in the body that begins at ``offset``: 0 where it has none, ``unreadable`` where the frame ends
+        before it or does not read as the definition says.
+        """
+        self._number = 0
+        self.begin(frame)
+        return self._number if 0 <= self.walk(self._steps, offset) <= len(frame) else unreadable
+
+
+@final
 class ElementSkipper(BodyWalker):
     """Jumps over one element after another of a ``frame``; what it says is about the last one, which ends at ``end``.
 

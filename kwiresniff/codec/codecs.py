@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from kwiresniff import schema
-from kwiresniff.codec.body_walker import BodyScanner
+from kwiresniff.codec.body_walker import BodyScanner, NumberReader
 from kwiresniff.codec.digests import DigestReader
 from kwiresniff.codec.dissector import dissect_front
 from kwiresniff.codec.field_layout import is_records
@@ -54,6 +54,11 @@ def scanner(
 ) -> BodyScanner:
     """The scanner of bodies for ``leaves``, see ``kwiresniff.codec.plan.leaf_plan``."""
     return BodyScanner(_leaf_plan(api_key, version, direction, leaves, whole))
+
+
+def number_reader(api_key: int, version: int, direction: Direction, field: str) -> NumberReader:
+    """The reader of the number in a field with this name."""
+    return NumberReader(_leaf_plan(api_key, version, direction, frozenset({field}), False))
 
 
 @lru_cache(KEPT)

@@ -91,16 +91,13 @@ class RecordBudget:
 
     def __init__(self, size_bytes: int) -> None:
         asked = _Always.size_bytes
-        most = max(
-            ALWAYS_DECOMPRESSED_BYTES if asked is None else asked,
-            min(MAX_EXPANSION * size_bytes, MAX_DENSE_BYTES),
-            min(ORDINARY_EXPANSION * size_bytes, MAX_MESSAGE_DECOMPRESSED_BYTES),
-        )
-        records = max(
-            (asked or 0) // LEAST_RECORD_BYTES,
-            min(RECORDS_A_BYTE * size_bytes, MAX_DENSE_RECORDS, MAX_RECORDS),
-            min(size_bytes // LEAST_RECORD_BYTES, MAX_RECORDS),
-        )
+        # Of two numbers each: of three, max and min would be calls of Python's where this is compiled.
+        most = ALWAYS_DECOMPRESSED_BYTES if asked is None else asked
+        most = max(most, min(MAX_EXPANSION * size_bytes, MAX_DENSE_BYTES))
+        most = max(most, min(ORDINARY_EXPANSION * size_bytes, MAX_MESSAGE_DECOMPRESSED_BYTES))
+        records = min(RECORDS_A_BYTE * size_bytes, MAX_DENSE_RECORDS)
+        records = max(records, size_bytes // LEAST_RECORD_BYTES)
+        records = max(min(records, MAX_RECORDS), (asked or 0) // LEAST_RECORD_BYTES)
         self.batches = MAX_BATCHES
         self.records = self.most_records = records
         self.headers = self.most_headers = HEADERS_A_RECORD * records

@@ -17,8 +17,9 @@ from kwiresniff.capture.packet_range import packet_range
 from kwiresniff.index.exchange_index import PROBLEMS, ExchangeIndex
 from kwiresniff.index.stream_bytes import frame_in
 from kwiresniff.model import Exchange, Message, Segment
-from kwiresniff.session import Analyzer, BodyDecoder, TopicNameTable
+from kwiresniff.session import Analyzer, TopicNameTable
 from kwiresniff.session.apis import api_facts
+from kwiresniff.session.decode import BodyDecoder
 from kwiresniff.session.peek import skip_tagged_fields
 
 #: The front of a request with a client id: API, version, correlation id, length of the client id.

@@ -8,8 +8,9 @@ from typing import Final, TextIO
 from kwiresniff.model import file_index, packet_number
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk, cells, pad, wrap
+from kwiresniff.render.paint import Paint
 from kwiresniff.render.terminal import glyphs_for, printable
-from kwiresniff.render.theme import Paint, Span
+from kwiresniff.render.theme import Span
 
 INDENT: Final = "  "
 _LABEL: Final = 10

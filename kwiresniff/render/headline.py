@@ -6,8 +6,9 @@ from kwiresniff.model import Connection, Exchange
 from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk
+from kwiresniff.render.paint import Paint
 from kwiresniff.render.style import Style
-from kwiresniff.render.theme import OUTCOME_STYLE, OUTCOME_WORDS, Glyphs, Paint
+from kwiresniff.render.theme import OUTCOME_STYLE, OUTCOME_WORDS, Glyphs
 from kwiresniff.render.values import text_value
 
 #: Where the wire does not tell when the broker's timer struck, its own time is an estimate (docs/latency.md).

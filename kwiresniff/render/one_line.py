@@ -12,8 +12,9 @@ from typing import Final, NamedTuple, TextIO, TypeVar
 from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import cells, fit, pad, pad_left
+from kwiresniff.render.paint import Paint
 from kwiresniff.render.terminal import glyphs_for, printable
-from kwiresniff.render.theme import Paint, Span
+from kwiresniff.render.theme import Span
 
 #: The cell without a value; an empty one would shift the columns behind it.
 NOTHING: Final = "-"

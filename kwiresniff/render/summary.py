@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any, Final, TextIO, final
+from typing import TYPE_CHECKING, Any, Final, TextIO, final
 
 from kwiresniff.base.time_units import MAX_NS, SECOND_NS
 from kwiresniff.model import Connection, Exchange, Message, TopicNames, file_index, packet_number
@@ -20,8 +20,12 @@ from kwiresniff.render.escape import escape
 from kwiresniff.render.headline import path_text
 from kwiresniff.render.info_column import queued_long, words
 from kwiresniff.render.line_wrapping import cells, fit, pad, pad_left
+from kwiresniff.render.paint import Paint
 from kwiresniff.render.terminal import glyphs_for, printable
-from kwiresniff.render.theme import OUTCOME_STYLE, Paint
+from kwiresniff.render.theme import OUTCOME_STYLE
+
+if TYPE_CHECKING:
+    from mypy_extensions import i64
 
 #: Titles of the columns, and which of them are right-aligned.
 _TITLES: Final = {
@@ -101,7 +105,7 @@ class SummaryWriter:
         self._has_legend = "connection" in self._widths
         self._titles_day = ""
         self._told: set[int] = set()  # connections whose ends have been told
-        self._second = -1
+        self._second: i64 = -1
         self._second_text = ""
         self._apis: dict[int, str] = {}  # by API key, version, and whether that is an error
         self._latencies: dict[int, str] = {}  # by ``format_units.rounded``
@@ -175,15 +179,16 @@ class SummaryWriter:
             return self._painted(name, "dim", self._packet(exchange))
         return self._peer(name, exchange)
 
-    def _time(self, started_ns: int) -> str:
+    def _time(self, started_ns: i64) -> str:
         width = self._widths["time"]
-        second, rest = divmod(started_ns, SECOND_NS)
+        second: i64 = started_ns // SECOND_NS
+        micros: i64 = (started_ns - second * SECOND_NS) // 1_000
         if second != self._second:
             self._second = second
             clock = format_units.clock(second * SECOND_NS, 9)[:-9]  # 13:54:09.
             self._second_text = f"{format_units.date(started_ns)}T{clock}" if width == FULL_TIME else clock
-        digits = f"{rest:09}"
-        text = f"{self._second_text}{digits[:3] if width == SHORT_TIME else digits[:6]}"
+        digits = str(micros).zfill(6)
+        text = f"{self._second_text}{digits[:3] if width == SHORT_TIME else digits}"
         return self._paint.text("dim", f"{text}Z" if width == FULL_TIME else text)
 
     def _mark(self, exchange: Exchange) -> str:

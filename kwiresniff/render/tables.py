@@ -15,7 +15,8 @@ from kwiresniff.render.escape import escape
 from kwiresniff.render.histogram import latency_range, sparkline
 from kwiresniff.render.line_wrapping import cells
 from kwiresniff.render.one_line import Column, aligned
-from kwiresniff.render.theme import ASCII, UNICODE, Glyphs, Paint
+from kwiresniff.render.paint import Paint
+from kwiresniff.render.theme import ASCII, UNICODE, Glyphs
 from kwiresniff.results.stats import LatencySummary, StatRow
 
 if TYPE_CHECKING:

@@ -25,10 +25,10 @@ from kwiresniff.render.escape import escape
 from kwiresniff.render.gutter import Gutter
 from kwiresniff.render.headline import headline
 from kwiresniff.render.line_wrapping import GAP, Chunk, wrap
+from kwiresniff.render.paint import Paint
 from kwiresniff.render.problems import problem_chunk
 from kwiresniff.render.style import VALUE_LIMIT, Style
 from kwiresniff.render.terminal import glyphs_for, printable
-from kwiresniff.render.theme import Paint
 from kwiresniff.render.tree_row import Row
 from kwiresniff.render.tree_rows import struct_rows
 from kwiresniff.render.value_rows import ValueRows

@@ -6,14 +6,13 @@ read as, which is nearly always the one asked for.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from kwiresniff import schema
+from kwiresniff import codec, schema
 from kwiresniff.base.api_keys import API_VERSIONS, FETCH, JOIN_GROUP, SHARE_FETCH, SYNC_GROUP
+from kwiresniff.codec.body_walker import NumberReader
+from kwiresniff.errors import SchemaError
 from kwiresniff.model import Direction, Exchange
-
-if TYPE_CHECKING:
-    from kwiresniff.codec.body_walker import BodyScanner
 
 #: (API, version) pairs remembered. Real traffic has a few dozen; an attacker can invent 2^32.
 MAX_FACTS = 4096
@@ -27,21 +26,19 @@ class ApiFacts:
     """One (API, version). ``read_as`` is the version its definition is taken from, -1 when the API is unknown.
 
     ``request_header_version`` and ``response_header_version`` are those of the headers (KIP-482), ``may_hold`` says
-    that a broker may hold answers back on purpose. ``acks`` and ``throttle`` read these fields of requests and
-    responses, once somebody has asked for them (``kwiresniff.session.peek``, ``kwiresniff.session.throttle_time``).
+    that a broker may hold answers back on purpose.
     """
 
     __slots__ = (
-        "acks",
         "api_key",
         "api_version",
         "known",
         "may_hold",
         "name",
+        "numbers",
         "read_as",
         "request_header_version",
         "response_header_version",
-        "throttle",
     )  # fmt: skip
 
     def __init__(
@@ -62,8 +59,22 @@ class ApiFacts:
         self.request_header_version = request_header_version
         self.response_header_version = response_header_version
         self.may_hold = api_key in MAY_HOLD
-        self.acks: BodyScanner | None = None
-        self.throttle: BodyScanner | None = None
+        self.numbers: dict[str, NumberReader] = {}
+
+    def number(self, direction: Direction, field: str) -> NumberReader:
+        """The reader of a number in requests or responses; of an unknown API it finds none."""
+        reader = self.numbers.get(field)
+        if reader is None:
+            reader = self.numbers[field] = self._number_reader(direction, field)
+        return reader
+
+    def _number_reader(self, direction: Direction, field: str) -> NumberReader:
+        if self.read_as >= 0:  # looking for the definitions of unknown APIs would be what a stream of them costs
+            try:
+                return codec.number_reader(self.api_key, self.read_as, direction, field)
+            except SchemaError:
+                pass
+        return NumberReader([])
 
 
 _VERSIONS: Final[dict[int, tuple[int, int]]] = {}

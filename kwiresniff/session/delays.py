@@ -33,6 +33,9 @@ OWN_NS: Final = 700_000
 #: The last release whose brokers hold the answers of throttled clients; later ones mute the channel instead.
 LAST_HOLDING_RELEASE: Final = "1.1"
 
+#: In the place of a number that a snap length cut off; no INT32 is as low.
+_CUT_OFF: Final = -1 << 40
+
 #: The largest batch that a broker takes unless it is configured otherwise (``message.max.bytes``), and some room.
 BATCH_BYTES: Final = (1 << 20) + 4096
 
@@ -47,8 +50,8 @@ def read_max_wait_ns(facts: ApiFacts, request: Message) -> int:
     frame = request.frame
     if frame is None:
         return UNKNOWN_NS
-    wait_ms = _scanned(facts, frame, request.body_offset, "max_wait_ms")
-    return UNKNOWN_NS if wait_ms is None else MILLISECOND_NS * wait_ms
+    wait_ms = facts.number("request", "max_wait_ms").read(frame, request.body_offset, _CUT_OFF)
+    return UNKNOWN_NS if wait_ms == _CUT_OFF else MILLISECOND_NS * wait_ms
 
 
 def under_way(exchange: Exchange, over_ns: int) -> bool:
@@ -63,17 +66,7 @@ def under_way(exchange: Exchange, over_ns: int) -> bool:
 def min_bytes(facts: ApiFacts, request: Message) -> int:
     """``min_bytes`` of a Fetch or ShareFetch; 0 when it cannot be read."""
     frame = request.frame
-    return _scanned(facts, frame, request.body_offset, "min_bytes") or 0 if frame is not None else 0
-
-
-def _scanned(facts: ApiFacts, frame: bytes, offset: int, name: str) -> int | None:
-    try:
-        scanner = codec.scanner(facts.api_key, facts.read_as, "request", frozenset({name}))
-    except SchemaError:
-        return None
-    if not scanner.scan(frame, offset):
-        return None
-    return int(scanner.found[0][1]) if scanner.found else 0
+    return facts.number("request", "min_bytes").read(frame, request.body_offset, 0) if frame is not None else 0
 
 
 def is_short(facts: ApiFacts, request: Message, response: Message) -> bool:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 _SOFTWARE_NAME, _SOFTWARE_VERSION = "client_software_name", "client_software_version"
 _SOFTWARE = frozenset({_SOFTWARE_NAME, _SOFTWARE_VERSION})
-_ACKS = frozenset({"acks"})
 
 #: Requests that may hold a secret: those that ``secrets`` conceals anything in.
 SECRET_REQUESTS = frozenset({
@@ -107,9 +106,4 @@ def software_of(exchange: Exchange) -> tuple[str, str]:
 
 def acks_of_produce(facts: ApiFacts, data: bytes, offset: i64) -> i64:
     """The ``acks`` field of a Produce request whose body begins at ``offset``; -1 when it cannot be read."""
-    scanner = facts.acks
-    if scanner is None:
-        scanner = facts.acks = codec.scanner(PRODUCE, facts.read_as, "request", _ACKS)
-    if not scanner.scan(data, offset):
-        return -1
-    return int(scanner.found[0][1]) if scanner.found else 0
+    return facts.number("request", "acks").read(data, offset, -1)

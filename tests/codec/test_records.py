@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.codec import decoder, dissect, record_limits
-from kwiresniff.codec.dissector import count_nodes
+from kwiresniff.codec import decoder, record_limits
+from kwiresniff.codec.dissector import count_nodes, dissect
 from kwiresniff.codec.node_values import plain
 from kwiresniff.codec.record_limits import RecordBudget
 from kwiresniff.codec.records import decode_record_set, decode_sound, dissect_record_set, plain_batches

@@ -7,7 +7,7 @@ from random import Random
 from struct import pack
 from typing import TypeAlias
 
-from kwiresniff import codec
+from kwiresniff.codec.dissector import dissect
 from kwiresniff.model import Node
 from kwiresniff.schema.types import MessageVersion
 
@@ -97,7 +97,7 @@ def mutated(rng: Random, seed: bytes, seeds: Sequence[bytes], front: int = 0) ->
 def places_of(definition: MessageVersion, body: bytes) -> tuple[Place, ...]:
     """Where the fields of a message begin."""
     found: list[Place] = []
-    todo: list[Node] = [codec.dissect(definition, body, 0).root]
+    todo: list[Node] = [dissect(definition, body, 0).root]
     while todo and len(found) < 500:
         node = todo.pop()
         if node.offset < len(body) and node.length:

@@ -21,6 +21,7 @@ from kwiresniff.analysis.filter import compile_filter
 from kwiresniff.base.needs import Needs
 from kwiresniff.capture import open_captures
 from kwiresniff.codec.compression import decompress
+from kwiresniff.codec.dissector import dissect
 from kwiresniff.codec.node_values import plain
 from kwiresniff.codec.records import decode_record_set, dissect_record_set
 from kwiresniff.errors import CaptureError, DecodeError, FilterError, SchemaError
@@ -109,7 +110,7 @@ def message(data: bytes) -> None:
         assert error.code, "an error without a code"
         value, end = None, -1
     assert end <= len(body)
-    dissected = codec.dissect(definition, body, 0)
+    dissected = dissect(definition, body, 0)
     if value is None:
         assert dissected.problems, "the decoder fails where the dissector sees nothing"
     else:

@@ -10,6 +10,7 @@ import pytest
 from kwiresniff import codec, schema
 from kwiresniff.analysis.body_entities import record_sets
 from kwiresniff.capture import open_captures
+from kwiresniff.codec.dissector import dissect
 from kwiresniff.codec.embedded import OPENERS, BodyView
 from kwiresniff.codec.node_view import NodeView
 from kwiresniff.model import Body, Connection, Direction, Exchange, Problem
@@ -149,7 +150,7 @@ def test_whatever_is_in_the_bytes_nothing_is_raised_and_the_bytes_stay(api_key: 
         body = filled(fields, content, chance)
         raw = encoder(api_key, version, direction)(body)
         read, _ = codec.decoder(api_key, version, direction)(raw, 0, [])
-        dissected = codec.dissect(schema.message(api_key, version, direction), raw, 0)
+        dissected = dissect(schema.message(api_key, version, direction), raw, 0)
         before, exchange = repr(read), Exchange(CONNECTION, api_key, version, 1, None, None, None)
         problems: list[Problem] = []
         opener(BodyView(read, problems), exchange, lambda _: None)

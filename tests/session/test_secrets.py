@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.codec import dissect
+from kwiresniff.codec.dissector import dissect
 from kwiresniff.codec.node_values import plain
 from kwiresniff.model import Body, Message
 from kwiresniff.schema import message

@@ -54,7 +54,7 @@ class MixedClusters(Observer):
             turns: list[tuple[str, int, int, str]] = []
             case = self.context.case()
             for first_ns, end_ns, broker, packet in sorted(connections):
-                name = clusters.id_at(broker)
+                name = clusters.id_of(clusters.node_at(broker))
                 if not name or name in changed:
                     continue
                 if turns and turns[-1][0] == name:
