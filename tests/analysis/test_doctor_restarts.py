@@ -54,8 +54,8 @@ def leaves(at_s: float, group: str) -> Exchange:
 def run(
     number: int, begins: int, ends: int, group: str = "mail", committed: int | None = None, also: int | None = None
 ) -> list[Event]:
-    """A start every 20 seconds, which commits what it has read; ``committed`` is the answer to OffsetFetch, ``also`` where
-    it fetches next, if any."""
+    """A start every 20 seconds, which commits what it has read; ``committed`` is the answer to OffsetFetch, and it
+    fetches from ``also`` next, if any."""
     start_s = number * 20
     asked = [asks(start_s + 0.1, group, committed)] if committed is not None else []
     read = [fetches(start_s + 0.3, begins), commits(start_s + 5, group, ends), leaves(start_s + 6, group)]
