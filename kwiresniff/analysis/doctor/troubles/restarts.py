@@ -89,11 +89,15 @@ class Restarts(Observer):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._clients: Subjects[str, _Client] = context.subjects(lambda: _Client(context), 8, MAX_CLIENTS)
+        self._until_ns = 0
 
     def exchange(self, exchange: Exchange) -> None:
         if exchange.request is None or (exchange.response is None and exchange.api_key != LEAVE_GROUP):
             return
-        api_key, client = exchange.api_key, client_of(exchange)
+        api_key = exchange.api_key
+        if api_key == FETCH and exchange.request.first_ns > self._until_ns:
+            return
+        client = client_of(exchange)
         known = self._clients.get(client)
         if api_key in (JOIN_GROUP, CONSUMER_GROUP_HEARTBEAT):
             self._join(client, exchange, request_body(exchange))
@@ -127,14 +131,17 @@ class Restarts(Observer):
             return
         self._end(known, exchange)
         known.group, known.began_ns = group_of(request), request_place(exchange)[1]
+        self._until_ns = max(self._until_ns, known.began_ns + START_NS)
         known.begun.clear()
         known.behind_at.clear()
         known.is_lost = known.asked = known.uncommitted = False
 
     def _end(self, known: _Client, exchange: Exchange) -> None:
         """A start is over: with nothing read where the group had no offsets, and nothing asked for."""
-        if known.began_ns and known.uncommitted and not known.asked and not known.begun:
-            known.stopped.add(*request_place(exchange))
+        packet, ns = request_place(exchange)
+        is_soon = known.began_ns > 0 and ns - known.began_ns <= START_NS
+        if is_soon and known.uncommitted and not known.asked and not known.begun:
+            known.stopped.add(packet, ns)
         known.began_ns = 0
 
     def _offsets(self, known: _Client, exchange: Exchange) -> None:
