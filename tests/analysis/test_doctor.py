@@ -48,6 +48,11 @@ def test_a_group_of_another_kind_is_no_group_that_is_missing(message: str, words
         )
     )  # fmt: skip
     assert words in found.title and message in found.details[0]
+    described = exchange(
+        "ShareGroupDescribe", 77, 1, request={"group_ids": ["g"]}, response={"groups": [{"error_message": message}]},
+        errors=[("groups[0].error_code", 69, "GROUP_ID_NOT_FOUND", False)], outcome="error",
+    )  # fmt: skip
+    assert [one.severity for one in findings(described)] == ["info"]
 
 
 @pytest.mark.parametrize(

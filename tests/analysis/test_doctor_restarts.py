@@ -51,12 +51,16 @@ def leaves(at_s: float, group: str) -> Exchange:
     return exchange("LeaveGroup", 13, 4, request={"group_id": group, "members": []}, response={}, start_ns=at(at_s))
 
 
-def run(number: int, begins: int, ends: int, group: str = "mail", committed: int | None = None) -> list[Event]:
-    """A start every 20 seconds, which commits what it has read; ``committed`` is the answer to OffsetFetch, if any."""
+def run(
+    number: int, begins: int, ends: int, group: str = "mail", committed: int | None = None, also: int | None = None
+) -> list[Event]:
+    """A start every 20 seconds, which commits what it has read; ``committed`` is the answer to OffsetFetch, and it
+    fetches from ``also`` next, if any."""
     start_s = number * 20
     asked = [asks(start_s + 0.1, group, committed)] if committed is not None else []
     read = [fetches(start_s + 0.3, begins), commits(start_s + 5, group, ends), leaves(start_s + 6, group)]
-    return [joins(start_s, group), *asked, *read]
+    sought = [fetches(start_s + 0.4, also)] if also is not None else []
+    return [joins(start_s, group), *asked, read[0], *sought, *read[1:]]
 
 
 def refused(at_s: float) -> Exchange:
@@ -69,6 +73,9 @@ def refused(at_s: float) -> Exchange:
     [
         pytest.param([*run(0, 0, 30), *run(1, 0, 50), *run(2, 0, 80)], True, id="no OffsetFetch, as with an assign"),
         pytest.param([*run(0, 0, 30), *run(1, 0, 50, committed=30), *run(2, 0, 80, committed=50)], True, id="a seek"),
+        pytest.param(
+            [*run(0, 0, 30), *run(1, 30, 50, also=0), *run(2, 50, 80, also=0)], True, id="a seek after a first fetch"
+        ),
         pytest.param([*run(0, 0, 30), *run(1, 0, 50)], False, id="one replay"),
         pytest.param([*run(0, 0, 30), *run(1, 30, 50), *run(2, 50, 80)], False, id="where the group stands"),
         pytest.param([*run(0, 0, 30), *run(1, 0, 50, committed=-1), *run(2, 0, 9, committed=-1)], False, id="expired"),
@@ -107,7 +114,9 @@ def test_a_consumer_in_another_group_at_each_start_misses_what_was_written_betwe
     events = [*fresh(0, 10, 50), *fresh(1, 70, 90), *fresh(2, 95, 99)]
     (found,) = [one for one in findings(*events) if one.code != "committed_early"]
     assert (found.code, found.severity, found.subject) == ("group_id_changes", "warning", "billing-1 10.0.0.5")
-    assert found.numbers == {"groups": ["mail-0", "mail-1", "mail-2"], "records": (70 - 50) + (95 - 90)}
+    assert found.numbers == {"groups": ["mail-0", "mail-1", "mail-2"], "records": (70 - 50) + (95 - 90), "again": 0}
+    (found,) = [one for one in findings(*fresh(0, 0, 50), *fresh(1, 0, 90), *fresh(2, 0, 99)) if one.code == found.code]
+    assert (found.severity, found.numbers["records"], found.numbers["again"]) == ("warning", 0, 50 + 90)
     assert "group_id_changes" not in [code for code, _ in codes(*events[: len(events) * 2 // 3])]
 
 

@@ -338,7 +338,7 @@ def _meaning(one: Observation) -> Meaning:
         unstored = unstored_meaning(apis, groups, ids) if name == "COORDINATOR_NOT_AVAILABLE" else None
         return no_producer_id(apis, ids) or unstored or coordinator_meaning(name, groups, ids)
     if name in GROUP_KINDS and any(" is not a " in message for message in one.noted("messages")):
-        return OTHER_KIND
+        return OTHER_KIND._replace(severity="info") if one.numbers["is_admins"] else OTHER_KIND
     return MEANINGS.get(name) or (_RETRIABLE if one.numbers["retriable"] else _UNKNOWN)
 
 

@@ -40,6 +40,8 @@ START_NS: Final = 10_000_000_000
 #: Starts of the same kind from which on they are no single replay, and groups that a client had one after the other.
 FEW_STARTS: Final = 2
 FEW_GROUPS: Final = 3
+#: The client id of Kafka's console consumer, which has a new group each time.
+_CONSOLE: Final = "console-consumer"
 
 
 class _Client:
@@ -47,11 +49,10 @@ class _Client:
     for which its group has no offset. ``committed_for`` is the group for which it committed last."""
 
     __slots__ = (
-        "asked",
-        "began_ns",
+        "again", "asked", "began_ns",
         "begun",
         "behind",
-        "behind_records",
+        "behind_at", "behind_records",
         "changes",
         "committed_for",
         "group",
@@ -64,9 +65,10 @@ class _Client:
         self.group = self.committed_for = ""
         self.began_ns = 0
         self.begun: set[tuple[str, int]] = set()
+        self.behind_at: set[tuple[str, int]] = set()
         self.is_lost = self.asked = self.uncommitted = False
         self.behind, self.changes, self.stopped = context.case(), context.case(), context.case()
-        self.behind_records = self.missed = self.room = 0
+        self.behind_records = self.missed = self.again = self.room = 0
 
 
 class Restarts(Observer):
@@ -75,7 +77,8 @@ class Restarts(Observer):
     a client joins a group that has no offsets, asks neither for the ends of the log nor for records, and leaves.
 
     Counted are the starts. Notes: ``topics``; of the second, ``names``: the groups. Numbers: ``records`` that are read
-    again, or that lie between what it had committed and where it begins; ``group``.
+    again, of the second those that lie between what it had committed and where it begins, and those read ``again``;
+    ``group``.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("begins_before_commits", "groups_change", "stops_without_offset")
@@ -86,11 +89,15 @@ class Restarts(Observer):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._clients: Subjects[str, _Client] = context.subjects(lambda: _Client(context), 8, MAX_CLIENTS)
+        self._until_ns = 0
 
     def exchange(self, exchange: Exchange) -> None:
         if exchange.request is None or (exchange.response is None and exchange.api_key != LEAVE_GROUP):
             return
-        api_key, client = exchange.api_key, client_of(exchange)
+        api_key = exchange.api_key
+        if api_key == FETCH and exchange.request.first_ns > self._until_ns:
+            return
+        client = client_of(exchange)
         known = self._clients.get(client)
         if api_key in (JOIN_GROUP, CONSUMER_GROUP_HEARTBEAT):
             self._join(client, exchange, request_body(exchange))
@@ -124,13 +131,17 @@ class Restarts(Observer):
             return
         self._end(known, exchange)
         known.group, known.began_ns = group_of(request), request_place(exchange)[1]
+        self._until_ns = max(self._until_ns, known.began_ns + START_NS)
         known.begun.clear()
+        known.behind_at.clear()
         known.is_lost = known.asked = known.uncommitted = False
 
     def _end(self, known: _Client, exchange: Exchange) -> None:
         """A start is over: with nothing read where the group had no offsets, and nothing asked for."""
-        if known.began_ns and known.uncommitted and not known.asked and not known.begun:
-            known.stopped.add(*request_place(exchange))
+        packet, ns = request_place(exchange)
+        is_soon = known.began_ns > 0 and ns - known.began_ns <= START_NS
+        if is_soon and known.uncommitted and not known.asked and not known.begun:
+            known.stopped.add(packet, ns)
         known.began_ns = 0
 
     def _offsets(self, known: _Client, exchange: Exchange) -> None:
@@ -147,16 +158,22 @@ class Restarts(Observer):
             return
         for name, part in self.context.parts(exchange.request):
             place = name, part.index
-            if part.offset < 0 or place in known.begun or not self._has_room(known):
-                continue
-            known.begun.add(place)
             committed = self.context.commits.get((client, *place))
-            if committed is not None and committed.count and committed.offset != part.offset:
-                self._began(known, name, part.offset - committed.offset, (packet, ns))
+            if part.offset < 0 or not self._has_room(known, place):
+                continue
+            is_first = place not in known.begun
+            known.begun.add(place)
+            if committed is None or not committed.count:
+                continue
+            away = part.offset - committed.offset
+            # Some fetch where their group stands before their application seeks.
+            if (away < 0 and place not in known.behind_at) or (away > 0 and is_first):
+                known.behind_at |= {place} if away < 0 else set()
+                self._began(known, name, away, (packet, ns))
 
-    def _has_room(self, known: _Client) -> bool:
-        """Whether one more partition may be remembered; what an earlier start had room for stays charged."""
-        if len(known.begun) < known.room:
+    def _has_room(self, known: _Client, place: tuple[str, int]) -> bool:
+        """Whether a partition may be remembered; what an earlier start had room for stays charged."""
+        if place in known.begun or len(known.begun) < known.room:
             return True
         has_room = self.context.has_room(known.begun, MAX_PARTITIONS, entries=2)
         known.room += has_room
@@ -168,6 +185,7 @@ class Restarts(Observer):
             _note(known.changes, topic, place, known.began_ns)
             known.changes.note("names", [known.committed_for, known.group], MAX_NAMES)
             known.missed += max(away, 0)
+            known.again += max(-away, 0)
         elif away < 0 and not known.is_lost:
             _note(known.behind, topic, place, known.began_ns)
             known.behind_records -= away
@@ -180,8 +198,9 @@ class Restarts(Observer):
                 harm = Harm(records_doubled=known.behind_records)
                 yield observation_of("begins_before_commits", known.behind, about | group, numbers, harm)
             if len(known.changes.noted("names")) >= FEW_GROUPS:
-                harm = Harm(records_lost=known.missed)
-                yield observation_of("groups_change", known.changes, about, {"records": known.missed}, harm)
+                numbers = {"records": known.missed, "again": known.again}
+                harm = Harm(records_lost=known.missed, records_doubled=known.again)
+                yield observation_of("groups_change", known.changes, about, numbers, harm)
             if known.stopped.count >= FEW_STARTS:
                 numbers = {"group": known.group}
                 harm = Harm(seconds_down=known.stopped.seconds)
@@ -217,7 +236,8 @@ def sought_back(one: Observation, observed: Observed, context: Context) -> Expla
 
 
 class ChangingGroups(Cause):
-    """`group_id_changes` (warning; info where no record is seen to be missed): a client is started again and again,
+    """`group_id_changes` (warning; info for a console consumer, and where no record is seen to be missed or to come
+    again): a client is started again and again,
     each time in another group, which has no offsets: what it had committed before is another group's. It begins where
     `auto.offset.reset` says. Must be seen: three groups one after the other, and commits for the one before of the same
     partitions. A console consumer does so on purpose.
@@ -231,7 +251,10 @@ class ChangingGroups(Cause):
             names, records, client = one.noted("names"), one.numbers["records"], one.name("client")
             groups = scope_of("group", names)
             starts = [each for each in observed.about(groups, "starts_at_end") if client in each.named("client")]
+            again = one.numbers["again"]
             missed = f": {counted(records, 'record')} written while it was away are never read" if records else ""
+            missed += f"{', and' if records else ':'} {counted(again, 'record')} come again" if again else ""
+            is_console = client.startswith(_CONSOLE)
             yield told(
                 one,
                 f"is started {times(one.count + 1)} in as many groups ({listed(names, 3)}): none has the offsets that "
@@ -240,9 +263,9 @@ class ChangingGroups(Cause):
                 "new group at each start, which begins where auto.offset.reset says.",
                 code="group_id_changes",
                 explained=(one, *starts),
-                numbers={"groups": names, "records": records},
+                numbers={"groups": names, "records": records, "again": again},
                 doubt="It may be meant to see only what comes in, as a console consumer is.",
-                severity="warning" if records else "info",
+                severity="warning" if (records or again) and not is_console else "info",
                 explains={"group_deserted": groups, "rebalances": groups},
             )
 

@@ -124,7 +124,9 @@ class Truncations(Observer):
         cluster = self.context.cluster.of(broker)
         answered = message_parts(exchange.response)
         again = self._sent_again(exchange, cluster, answered)
-        (packet, ns), is_alone = place_of(exchange), acks_of(exchange.request) == 1
+        if exchange.response is None:
+            return
+        ns, is_alone = exchange.response.first_ns, acks_of(exchange.request) == 1
         for topic in answered:
             name = clipped(topic.name)
             for part in topic.partitions:
@@ -143,7 +145,7 @@ class Truncations(Observer):
                         before.safe = offset
                     before.offset, before.broker, before.client, before.ns = offset + 1, broker, client, ns
                 elif broker != before.broker and key not in again:
-                    self._lost(key, _Loss(before, _End(offset + 1, broker, client), packet, ns, read=False))
+                    self._lost(key, _Loss(before, _End(offset + 1, broker, client), *place_of(exchange), read=False))
                     safe = offset if is_alone else offset + 1
                     self._written[key] = _End(offset + 1, broker, client, ns, safe)
 
