@@ -116,8 +116,8 @@ class StartsAtEnd(Observer):
         if exchange.request is None or exchange.response is None or exchange.errors:
             return
         if exchange.api_key == OFFSET_FETCH:
-            for group_id, body in groups_in(exchange):
-                self._ask(client_of(exchange), group_id, body)
+            for asked, body in groups_in(exchange):
+                self._ask(client_of(exchange), asked, body)
         elif exchange.api_key == OFFSET_COMMIT:
             body = request_body(exchange)
             group = self._groups.of(group_of(body))
@@ -126,8 +126,8 @@ class StartsAtEnd(Observer):
                     self._commit(group, (name, part.index), part.offset)
         elif exchange.api_key in (DELETE_GROUPS, OFFSET_DELETE):
             body = request_body(exchange)
-            for name in body.get("groups_names") or [body.get("group_id")]:
-                group = self._groups.get(clipped(field_text(name)))
+            for group_id in body.get("groups_names") or [body.get("group_id")]:
+                group = self._groups.get(clipped(field_text(group_id)))
                 if group is not None:
                     group.deleted_by = client_of(exchange)
         elif exchange.api_key == METADATA:
