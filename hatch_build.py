@@ -240,7 +240,7 @@ def compiled_into(root: Path, target: Path) -> str:
         return f"{OFF} is set"
     if sys.implementation.name != "cpython":
         return "mypyc compiles for CPython only"
-    print(f"kwiresniff: compiling {len(COMPILED)} modules, which takes a minute or two ({OFF}=1: not)", file=sys.stderr)
+    print(f"kwiresniff: compiling {len(COMPILED)} modules, which takes some minutes ({OFF}=1: not)", file=sys.stderr)
     command = [sys.executable, str(Path(__file__).resolve()), "--into", str(target)]
     try:
         done = subprocess.run(
