@@ -8,13 +8,12 @@ from kwiresniff.session import problems
 from kwiresniff.session.kafka_messages import KafkaMessages
 from kwiresniff.session.phases import TLS, Verdict
 from kwiresniff.session.services import MAX_ALL_WAITING_BYTES, MAX_ENDING, ConnectionServices
+from kwiresniff.session.tls_decryption import Plaintext, TlsDecryption
+from kwiresniff.session.tls_inspection import TlsInspection
 from kwiresniff.stream.half_stream import HalfStream
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
-
-    from kwiresniff.session.tls_decryption import Plaintext, TlsDecryption
-    from kwiresniff.session.tls_inspection import TlsInspection
 
 
 class TlsPhase(KafkaMessages):
@@ -30,9 +29,6 @@ class TlsPhase(KafkaMessages):
 
     def begin_tls(self, verdict: Verdict) -> None:
         """Goes into the phase; the first records begin where the verdict says."""
-        from kwiresniff.session.tls_decryption import TlsDecryption
-        from kwiresniff.session.tls_inspection import TlsInspection
-
         self.identify(verdict.client, "tls")
         self.phase = TLS
         self.tls = tls = TlsInspection()

@@ -25,6 +25,12 @@ from captures.recipes.shared.cluster import INSIDE, ClusterSetup, Member
 from captures.recipes.shared.scenario import KAFKA_PYTHON, LIBRDKAFKA, topics
 from captures.recipes.shared.zookeeper import ZookeeperSetup
 
+#: The process of node 2 stands still for 1.7 s, three times.
+PAUSES = [
+    ("later", str(at), action, "2")
+    for second in (4, 8, 12)
+    for at, action in ((second, "pause"), (second + 1.7, "resume"))
+]
 AT_SEVERAL_BROKERS = (
     Incident(
         "stale-metadata",
@@ -212,11 +218,7 @@ AT_SEVERAL_BROKERS = (
     Incident(
         "broker-pauses",
         [
-            *(
-                ("later", str(at), action, "2")
-                for second in (4, 8, 12)
-                for at, action in ((second, "pause"), (second + 1.7, "resume"))
-            ),
+            *PAUSES,
             incident("steady", "seconds=16"),
         ],
         ORDERS,
@@ -226,11 +228,7 @@ AT_SEVERAL_BROKERS = (
     Incident(
         "follower-pauses",
         [
-            *(
-                ("later", str(at), action, "2")
-                for second in (4, 8, 12)
-                for at, action in ((second, "pause"), (second + 1.7, "resume"))
-            ),
+            *PAUSES,
             incident("steady", "seconds=16"),
         ],
         [

@@ -49,16 +49,8 @@ class _Client:
     for which its group has no offset. ``committed_for`` is the group for which it committed last."""
 
     __slots__ = (
-        "again", "asked", "began_ns",
-        "begun",
-        "behind",
-        "behind_at", "behind_records",
-        "changes",
-        "committed_for",
-        "group",
-        "is_lost",
-        "missed", "room", "stopped",
-        "uncommitted",
+        "again", "asked", "began_ns", "begun", "behind", "behind_at", "behind_records", "changes", "committed_for",
+        "group", "is_lost", "missed", "room", "stopped", "uncommitted",
     )  # fmt: skip
 
     def __init__(self, context: Context) -> None:
@@ -237,8 +229,8 @@ def sought_back(one: Observation, observed: Observed, context: Context) -> Expla
 
 class ChangingGroups(Cause):
     """`group_id_changes` (warning; info for a console consumer, and where no record is seen to be missed or to come
-    again): a client is started again and again,
-    each time in another group, which has no offsets: what it had committed before is another group's. It begins where
+    again): a client is started again and again, each time in another group, which has no offsets: what it had committed
+    before is another group's. It begins where
     `auto.offset.reset` says. Must be seen: three groups one after the other, and commits for the one before of the same
     partitions. A console consumer does so on purpose.
     """
