@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from textual.app import App
-from textual.worker import get_current_worker
 
 from kwiresniff.index.background import Background, Failed, Work
 from kwiresniff.index.forks import Forks
@@ -30,13 +30,12 @@ class Processes:
         running = self._running[name] = Background(work, *self._arguments, *arguments, forks=self._forks)
 
         def follow() -> None:
-            worker = get_current_worker()
             while True:
                 try:
                     message = running.receive()
                 except EOFError:
                     return
-                if not worker.is_cancelled:
+                if self._running.get(name) is running:
                     with suppress(RuntimeError):  # the program has ended
                         self._app.call_from_thread(use, message)
 
@@ -48,7 +47,8 @@ class Processes:
             else:
                 take(message)
 
-        self._app.run_worker(follow, group=name, exclusive=True, thread=True, exit_on_error=False)
+        # Not a worker of Textual's: cancelled before it began, it would leave a process that nobody waits for.
+        asyncio.get_running_loop().run_in_executor(None, follow)
 
     def stop(self, name: str) -> None:
         """Ends a process; nothing more is taken from it."""

@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(not COMPILED, reason="interpr
 BOUND = 4
 #: Where more is bought by it: of a batch whose checksum is wrong all records are looked through for what else is.
 #: It took 17 times as long. Each of a group's subscriptions is opened by itself, which takes 2 µs.
-MORE = {"checksums that are wrong": 8, "subscriptions of members": 10}
+MORE = {"checksums that are wrong": 8, "subscriptions of members": 20}
 SIZE = 200_000
 ROUNDS = 5
 
