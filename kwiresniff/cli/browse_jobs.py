@@ -48,8 +48,6 @@ REPORT_S: Final = 1.0
 REPORT_SHARE: Final = 0.1
 #: Rows of a table of statistics: a reader scrolls no further.
 MAX_TAB_ROWS: Final = 1_000
-#: A SYN that nobody answers is an attempt that failed after so long without another.
-SILENT_NS: Final = 5_000_000_000
 
 
 def source_of(
@@ -255,7 +253,7 @@ def report_captures(
         began = time.process_time()
         source.release()
         if tabs.changed:
-            source.analyzer.end_attempts(SILENT_NS)
+            source.analyzer.end_attempts()
             send(tabs.reported(expression, done=False))
             is_told = True
             clock.rest((time.process_time() - began) / REPORT_SHARE)

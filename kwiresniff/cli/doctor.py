@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
 from kwiresniff.analysis.doctor import SEVERITIES, Doctors
@@ -14,6 +16,7 @@ from kwiresniff.cli.plugin_examiners import examiners_of
 from kwiresniff.export.findings import finding_json
 from kwiresniff.render.findings import FindingWriter
 from kwiresniff.render.terminal import stdout_for
+from kwiresniff.results.findings import Finding
 
 
 @capture_command("doctor")
@@ -43,9 +46,13 @@ def command(captures: tuple[str, ...], options: ReadOptions, form: str, fail_on:
             writer.write_rejected(judgement.rejected)
     else:
         print_objects((finding_json(one, source.files, reasons=reasons) for one in found), form)
-    counts = {name: sum(one.severity == name for one in found) for name in SEVERITIES}
-    listed = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
-    told = f"{source.shown} exchanges, findings: {listed or 'none'}" if source.shown else ""
+    told = f"{source.shown} exchanges, {in_short(found)}" if source.shown else ""
     severe = SEVERITIES[: SEVERITIES.index(fail_on) + 1] if fail_on != "never" else ()
     failed = any(one.severity in severe for one in found)
     return end(source, finished, messages, told=told, code=FAILED if failed else 0)
+
+
+def in_short(findings: Sequence[Finding]) -> str:
+    """How many findings there are of each severity."""
+    counts = {name: sum(one.severity == name for one in findings) for name in SEVERITIES}
+    return f"findings: {', '.join(f'{count} {name}' for name, count in counts.items() if count) or 'none'}"

@@ -92,7 +92,7 @@ def _list_interfaces(ctx: click.Context, param: click.Parameter, wanted: bool) -
     type=click.Choice([*FORMS, "stats", "topics", "doctor"]),
     default="tree",
     show_default=True,
-    help="Annotated trees, one line per exchange, JSON, statistics, topics, or what is wrong as it comes and goes.",
+    help="Annotated trees, one line per exchange, JSON, or tables every second: statistics, topics, what is wrong.",
 )
 @click.option(
     "--live/--no-live",

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import click
 
 from kwiresniff.analysis.doctor import Doctors
 from kwiresniff.analysis.metrics import Metrics
-from kwiresniff.analysis.named import topic_with_names
+from kwiresniff.analysis.named import finding_with_names, topic_with_names
 from kwiresniff.analysis.sinks import CallingSink
 from kwiresniff.analysis.stats import StatsTable, StatsTables
 from kwiresniff.analysis.topic_metrics import TopicMetrics
@@ -24,10 +24,12 @@ from kwiresniff.browse.messages import Reported
 from kwiresniff.browse.tabs import DIMENSIONS
 from kwiresniff.capture import SegmentSource
 from kwiresniff.capture.live import LiveCapture
+from kwiresniff.cli.doctor import in_short
 from kwiresniff.cli.event_output import needs_of_form, print_events
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.cli.outcomes import FAILED
+from kwiresniff.cli.plugin_examiners import examiners_of
 from kwiresniff.cli.sniff_screen import Screen as LiveScreen
 from kwiresniff.cli.sniff_screen import capture, is_installed, started
 from kwiresniff.cli.stderr_messages import Messages
@@ -38,12 +40,15 @@ from kwiresniff.render.findings import FindingWriter
 from kwiresniff.render.problems import problem_line
 from kwiresniff.render.terminal import stdout_for
 from kwiresniff.render.topic_blocks import TopicWriter
+from kwiresniff.results.findings import Finding
+from kwiresniff.results.stats import StatRow
+from kwiresniff.results.topics import Topic
 
 if TYPE_CHECKING:
     from kwiresniff.cli.screen import Screen
 
 
-#: Statistics and topics are printed so often, in seconds, where there is no screen.
+#: Statistics, topics and findings are printed so often, in seconds, where there is no screen.
 EVERY_S: Final = 1.0
 #: Working out what to print takes no more than this part of the time.
 SHARE: Final = 0.1
@@ -51,6 +56,8 @@ SHARE: Final = 0.1
 LAST_PROBLEMS: Final = 100
 #: What is a tab of the screen.
 TABS: Final = ("stats", "topics", "doctor")
+
+Row = TypeVar("Row")
 
 _EXTRA: Final = 'pip install "kwiresniff[browse]"'
 
@@ -128,9 +135,7 @@ def show(view: View, live: LiveCapture, source: EventSource, screen: Screen | No
     if view.form == "stats":
         return _count(live, source, view.names)
     if view.form == "doctor":
-        from kwiresniff.cli.examination import examine
-
-        return examine(live, source)
+        return _examine(live, source)
     if view.form == "topics":
         return _follow_topics(live, source)
     return print_events(source, view.form, screen, live)
@@ -141,54 +146,86 @@ def _count(live: LiveCapture, source: EventSource, names: tuple[tuple[str, ...],
     records = needs_bodies(names)
     tables = [StatsTable(one, source.topic_name, records=records) for one in names]
 
-    def write() -> None:
-        print_tables([(one.by, one.rows()) for one in tables], source.options, names=source.names)
+    def find() -> list[tuple[tuple[str, ...], list[StatRow]]]:
+        return [(one.by, one.rows()) for one in tables]
 
-    return _print_again(live, source, StatsTables(tables).add, write)
+    def write(found: Sequence[tuple[tuple[str, ...], list[StatRow]]]) -> None:
+        print_tables(found, source.options, names=source.names)
+
+    return _print_again(live, source, StatsTables(tables).add, find, write)
 
 
 def _follow_topics(live: LiveCapture, source: EventSource) -> bool:
     """Topics, every second and at the end."""
     traffic = TopicTraffic(source.topic_name, source.clusters)
 
-    def write() -> None:
-        found = [topic_with_names(topic, source.names) for topic in traffic.topics()]
-        TopicWriter(*stdout_for(source.options.color)).topics(found)
+    def find() -> list[Topic]:
+        return [topic_with_names(topic, source.names) for topic in traffic.topics()]
 
-    finished = _print_again(live, source, traffic.exchange, write)
+    finished = _print_again(live, source, traffic.exchange, find, TopicWriter(*stdout_for(source.options.color)).topics)
     if traffic.left_out and not source.options.quiet:
         print(f"kwiresniff: {traffic.left_out} names or rows found no room and are not listed", file=sys.stderr)
     return finished
 
 
+def _examine(live: LiveCapture, source: EventSource) -> bool:
+    """Findings, every second and at the end."""
+    doctors = Doctors(source.topic_name, examiners_of(source.plugins), source.clusters)
+
+    def find() -> list[Finding]:
+        return [finding_with_names(one, source.names) for one in doctors.findings()]
+
+    write = FindingWriter(*stdout_for(source.options.color), source.files).write
+    finished = _print_again(live, source, doctors.exchange, find, write, doctors.add)
+    if not source.options.quiet:
+        print(f"kwiresniff: {in_short(doctors.findings())}", file=sys.stderr)
+    return finished
+
+
 def _print_again(
-    live: LiveCapture, source: EventSource, add: Callable[[Exchange], None], write: Callable[[], None]
+    live: LiveCapture,
+    source: EventSource,
+    add: Callable[[Exchange], None],
+    find: Callable[[], list[Row]],
+    write: Callable[[list[Row]], None],
+    add_other: Callable[[Event], None] | None = None,
 ) -> bool:
-    """Gives ``add`` the exchanges, and has ``write`` print what came of them every second, and at the end, where there
-    is anything new; whether nobody interrupted it.
+    """Gives ``add`` the exchanges and ``add_other`` other events, and has ``write`` print every second, and at the end,
+    what ``find`` returns, where that has changed; whether nobody interrupted it.
     """
-    messages, printed = Messages(source), 0
+    messages, printed, is_new = Messages(source), list[Row](), False
     due = time.monotonic() + EVERY_S
 
-    def report(event: Event) -> None:
+    def exchange(exchange: Exchange) -> None:
+        nonlocal is_new
+        is_new = True
+        add(exchange)
+
+    def other(event: Event) -> None:
+        nonlocal is_new
+        is_new = True
+        if add_other is not None:
+            add_other(event)
         if isinstance(event, Problem):
             messages.problem(event)
 
     def print_now() -> None:
-        nonlocal printed, due
+        nonlocal printed, is_new, due
+        source.analyzer.end_attempts()
         source.release()
-        if source.shown == printed:
+        if not is_new:
             return
-        began = time.monotonic()
-        if printed:
-            sys.stdout.write("\n")
-        printed = source.shown
-        write()
-        sys.stdout.flush()
+        is_new, began, found = False, time.monotonic(), find()
+        if found != printed:
+            if printed:
+                sys.stdout.write("\n")
+            write(found)
+            sys.stdout.flush()
+            printed = found
         due = began + max(EVERY_S, (time.monotonic() - began) / SHARE)
 
     live.on_pause = lambda: print_now() if time.monotonic() >= due else None
-    finished = source.read(CallingSink(add, report), live.stop)
+    finished = source.read(CallingSink(exchange, other), live.stop)
     print_now()
     messages.end()
     return finished

@@ -60,12 +60,6 @@ class FindingWriter(BlockWriter):
             for symptom in finding.symptoms:
                 self._symptom(symptom)
 
-    def write_over(self, finding: Finding) -> None:
-        """Writes a line for a finding that is over."""
-        span = f"{format_units.clock(finding.first_ns, 3)} to {format_units.clock(finding.last_ns, 3)}"
-        chunks: list[Chunk] = [[("ident", escape(finding.subject))], [("value", escape(finding.title))]]
-        self._line([*chunks, [("dim", span)]], [("dim", pad("over", _MARK))])
-
     def _facts(self, finding: Finding) -> None:
         if finding.cluster:
             self._fact("", [[("dim", f"in the {cluster_name(finding.cluster)}")]])

@@ -229,9 +229,9 @@ class Analyzer(ConnectionServices):
         self.output.sink = sink
         self.pauses = False
 
-    def end_attempts(self, idle_ns: int) -> None:
-        """Ends attempts that were not answered for ``idle_ns``; they are among the next events."""
-        self.table.end_attempts(idle_ns)
+    def end_attempts(self) -> None:
+        """Ends attempts that nobody has answered for long; they are among the next events."""
+        self.table.end_attempts()
 
     def in_flight(self) -> tuple[int, int]:
         """The number of requests without a response, and when the oldest was sent (ns since 1970)."""

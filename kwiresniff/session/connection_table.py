@@ -27,6 +27,8 @@ MAX_CONNECTIONS = 50_000
 LINGER_NS: Final = 1_000_000_000
 #: Connections followed for that long at once; beyond it the first to be closed are ended.
 MAX_LINGERING: Final = 4_096
+#: A SYN that nobody answers is an attempt that failed after so long without another, where the end is not waited for.
+SILENT_NS: Final = 5_000_000_000
 #: Data that a SYN may carry (RFC 7413) and its answer acknowledges: one segment.
 MAX_SYN_BYTES = 65_535
 #: Ended connections are remembered so long, so that their late retransmissions do not look like new ones, and so many.
@@ -171,9 +173,9 @@ class ConnectionTable(FlowTable):
         while late := self._handshakes.pop_late(0, self._services.now_ns):
             self._begin(late)
 
-    def end_attempts(self, idle_ns: int) -> None:
-        """Ends attempts whose SYN was not answered for ``idle_ns`` at the last segment."""
-        before_ns = self._services.now_ns - idle_ns
+    def end_attempts(self) -> None:
+        """Ends attempts whose SYN was not answered for ``SILENT_NS`` at the last segment."""
+        before_ns = self._services.now_ns - SILENT_NS
         for one in list(self.transient.values()):
             connection = one.connection
             broker, life = connection.broker, connection.life

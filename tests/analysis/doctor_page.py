@@ -49,8 +49,8 @@ because it shuts down.
 _TAIL = """\
 ## Live
 
-`kwiresniff sniff -i IFACE -o doctor` prints a finding when it comes, and a line when it is over: when it was not seen
-for a minute. The examination begins anew every ten minutes, so that rates are those of the time.
+`kwiresniff sniff -i IFACE -o doctor` prints the findings on all that was captured so far, again whenever they change,
+at most once a second; on a terminal it is the tab of a screen ([browse.md](browse.md#live)).
 
 ## Observers and causes of your own
 

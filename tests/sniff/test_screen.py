@@ -143,7 +143,7 @@ def elsewhere(said: bytes) -> bytes:
 
 @pytest.mark.slow
 @pytest.mark.capturing
-@pytest.mark.parametrize(("form", "title"), [("stats", "api "), ("topics", "orders")])
+@pytest.mark.parametrize(("form", "title"), [("stats", "api "), ("topics", "orders"), ("doctor", "info    deploy")])
 def test_into_a_pipe_tables_are_printed_again_while_exchanges_come(
     start: Callable[..., Sniffer], form: str, title: str
 ) -> None:
