@@ -69,14 +69,14 @@ class KeptIndex:
         with _own_file(self.path) as file:
             self._fingerprint = self._found()
             try:
-                for _ in read_index(file, self._fingerprint, len(self._source.files)):
+                for _ in read_index(file, self._fingerprint, self._source.files):
                     pass
             except UnfitIndex as error:
                 if not self._keeps:
                     self._tell(error)
                 return False
             file.seek(0)
-            for message in read_index(file, self._fingerprint, len(self._source.files)):
+            for message in read_index(file, self._fingerprint, self._source.files):
                 send(message)
         return True
 

@@ -21,13 +21,14 @@ from typing import IO, Any, Final
 from kwiresniff import __version__
 from kwiresniff.base.flows import endpoints, flow_between
 from kwiresniff.base.packet_references import PACKET_BITS
+from kwiresniff.capture.compressions import LONGEST_MAGIC, compression_of
 from kwiresniff.capture.packet_places import Place
 from kwiresniff.errors import KwiresniffError
 from kwiresniff.index.columns import WIDE, NarrowPart
 from kwiresniff.index.exchange_index import NARROW, WAIT_SHIFT, WAITS, ConnectionEnds, Indexed, IndexPart
 from kwiresniff.index.index_sink import MAX_EXCHANGES
 from kwiresniff.index.value_table import MAX_VALUE_BYTES, OTHER, size_of
-from kwiresniff.model import OUTCOMES
+from kwiresniff.model import OUTCOMES, file_index
 from kwiresniff.session.topic_ids import SavedTopics
 
 MAGIC: Final = b"kwindex\n"
@@ -112,8 +113,8 @@ class IndexWriter:
         self._file.write(data)
 
 
-def read_index(file: IO[bytes], fingerprint: bytes, files: int) -> Iterator[Indexed]:
-    """The parts of an index of so many ``files``. Raises UnfitIndex where it is another's, and at what is wrong."""
+def read_index(file: IO[bytes], fingerprint: bytes, files: Sequence[str]) -> Iterator[Indexed]:
+    """The parts of an index of ``files``. Raises UnfitIndex where it is another's, and at what is wrong."""
     reader = _IndexReader(file, files)
     try:
         if reader.left > MAX_FILE_BYTES or reader.take(len(MAGIC)) != MAGIC:
@@ -128,12 +129,13 @@ def read_index(file: IO[bytes], fingerprint: bytes, files: int) -> Iterator[Inde
 class _IndexReader:
     """Reads parts, and checks each together with those before it."""
 
-    def __init__(self, file: IO[bytes], files: int) -> None:
+    def __init__(self, file: IO[bytes], files: Sequence[str]) -> None:
         self._file = file
         self.left = os.fstat(file.fileno()).st_size - file.tell()
         self._total = self.left
         self._digest = blake2b(digest_size=_DIGEST_BYTES)
-        self._packets = range(1, files << PACKET_BITS)
+        self._packets = range(1, len(files) << PACKET_BITS)
+        self._sizes = [_size(name) for name in files]
         self._rows = self._value_bytes = 0
         self._last_place = -1
         self._connections: set[int] = set()
@@ -225,13 +227,20 @@ class _IndexReader:
 
     def _place(self, packet: Any, offset: Any, context: Any) -> Place:
         _check(_number(packet) in self._packets and packet > self._last_place)
+        _check(_number(offset) <= self._sizes[file_index(packet)])
         self._last_place = packet
-        return Place(packet, _number(offset), _number(context))
+        return Place(packet, offset, _number(context))
 
 
 def _check(sound: bool) -> None:
     if not sound:
         raise ValueError
+
+
+def _size(name: str) -> int:
+    """The bytes of a file of which a place may lie at any; of a compressed one it is not known how many."""
+    with open(name, "rb", buffering=0) as file:
+        return _MOST if compression_of(file.read(LONGEST_MAGIC)) else os.fstat(file.fileno()).st_size
 
 
 def _edges(data: bytes) -> tuple[int, ...]:

@@ -37,6 +37,7 @@ from kwiresniff.session.annotation import dissect_message
 from kwiresniff.session.sasl_tokens import read_token
 from kwiresniff.session.standalone import decode_message
 from kwiresniff.session.x509 import certificate_names
+from tests.fuzz.kept_indexes import change_index, index_seeds, kept_index
 from tests.fuzz.mutations import Place, mutated, places_of, with_evil_fields
 from tests.support.analyses import text_of_analyses
 from tests.support.conversation import Wire, api_versions_v0, api_versions_v0_response, request, response
@@ -416,5 +417,6 @@ TARGETS = {
         Target("analysis", analysis_seeds, analysis, front=2),
         Target("filter", filter_seeds, expression),
         Target("frame", frame_seeds, frame, share=3),
+        Target("index", index_seeds, kept_index, front=1, change=change_index),
     )
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 from array import array
+from collections.abc import Sequence
 from hashlib import blake2b
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 import kwiresniff
 from kwiresniff.browse.row_cells import RowCells, columns_of
+from kwiresniff.capture.packet_places import Place
 from kwiresniff.index import ExchangeIndex, Indexed, IndexSink
 from kwiresniff.index.columns import MOST, narrow_part
 from kwiresniff.index.exchange_index import NARROW, ConnectionEnds, IndexPart
@@ -29,6 +31,7 @@ from tests.support.exchanges import exchange
 from tests.support.paths import CAPTURES
 
 OF = bytes(range(32))
+CAPTURE = str(CAPTURES / "java-fetch.pcapng")
 HEADER_BYTES, DIGEST_BYTES = 40, 32
 
 
@@ -65,7 +68,7 @@ def kept(*messages: Indexed) -> bytes:
     return out.getvalue()
 
 
-def read(data: bytes, path: Path, of: bytes = OF, files: int = 1) -> list[Indexed]:
+def read(data: bytes, path: Path, of: bytes = OF, files: Sequence[str] = (CAPTURE,)) -> list[Indexed]:
     """What a file with these bytes holds."""
     path.write_bytes(data)
     with path.open("rb") as file:
@@ -155,6 +158,7 @@ def test_members_of_another_type_are_refused(tmp_path: Path) -> None:
         first._replace(problem_count=-1),
         first._replace(places=[(1, 2)]),  # type: ignore[list-item]
         first._replace(places=[(5, 1, 1), (5, 2, 1)]),  # type: ignore[list-item]
+        first._replace(places=[Place(5, Path(CAPTURE).stat().st_size + 1, 1)]),
         first._replace(topics=[1, 2, 3]),  # type: ignore[arg-type]
         first._replace(part=part._replace(connections=[])),
         first._replace(part=part._replace(connections=[(1, "x\ny", "z", None)])),  # type: ignore[list-item]
@@ -171,7 +175,7 @@ def test_members_of_another_type_are_refused(tmp_path: Path) -> None:
         with pytest.raises(UnfitIndex):
             read(kept(one), path)
     with pytest.raises(UnfitIndex):
-        read(kept(first._replace(part=part)), path, files=0)
+        read(kept(first._replace(part=part)), path, files=())
 
 
 def test_no_more_is_read_than_the_file_has(tmp_path: Path) -> None:
@@ -187,7 +191,7 @@ def test_no_more_is_read_than_the_file_has(tmp_path: Path) -> None:
         file.write(front)
         file.truncate(MAX_FILE_BYTES + 1)
     with path.open("rb") as file, pytest.raises(UnfitIndex):
-        list(read_index(file, OF, 1))
+        list(read_index(file, OF, [CAPTURE]))
 
 
 def test_a_part_that_could_not_be_read_again_is_not_written() -> None:
