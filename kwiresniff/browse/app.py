@@ -29,6 +29,7 @@ from kwiresniff.browse.tabs import DIMENSIONS, doctor_blocks, equals, group_bloc
 from kwiresniff.browse.text_view import Target, TextView
 from kwiresniff.browse.timeline_view import TimelineView
 from kwiresniff.index import Indexed
+from kwiresniff.index.background import Background, Work
 from kwiresniff.index.forks import Forks
 from kwiresniff.model import packet_number
 from kwiresniff.render import format_units
@@ -49,9 +50,9 @@ _WITHOUT_TERMINAL: Final = 129
 
 
 class BrowseApp(App[None]):
-    """Browses the captures of ``model``; ``check`` compiles a filter, ``expression`` is the one to begin with, ``tab``
-    the tab. ``by`` are the dimensions of the statistics, each alone or several (``api+client``). ``forks`` may be what
-    starts reading processes.
+    """Browses the captures of ``model``, which ``index`` reads. ``check`` compiles a filter, ``expression`` is the one
+    to begin with, ``tab`` the tab. ``by`` are the dimensions of the statistics, each alone or several
+    (``api+client``). ``forks`` may be what starts reading processes.
     """
 
     TITLE = "kwiresniff"
@@ -93,6 +94,7 @@ class BrowseApp(App[None]):
         model: CapturesModel,
         jobs: Jobs,
         check: Callable[[str], object],
+        index: Background,
         *,
         expression: str = "",
         tab: str = "exchanges",
@@ -106,6 +108,7 @@ class BrowseApp(App[None]):
         self.reading = Processes(self, jobs.arguments, forks)
         self.exchanges = ExchangesPane(model, self.reading, jobs.find_matches, check, expression)
         self._jobs = jobs
+        self._index = index
         self._dark = dark
         self._hex: bool | None = None
         self._tab = tab
@@ -117,6 +120,7 @@ class BrowseApp(App[None]):
     # -- the screen ---------------------------------------------------------------------------------------------
 
     def compose(self) -> ComposeResult:
+        self._lay_out(self.size.width)
         yield Static("", id="status")
         with TabbedContent(id="tabs", initial=self._tab):
             with TabPane("Exchanges", id="exchanges"):
@@ -131,7 +135,7 @@ class BrowseApp(App[None]):
     def on_mount(self) -> None:
         self.theme = "textual-dark" if self._dark else "textual-light"
         (self.exchanges.list if self._tab == "exchanges" else self.query_one(f"#{self._tab}-view")).focus()
-        self.reading.start("index", self._jobs.read_index, self.take_part)
+        self.reading.take_from("index", self._index, self.take_part)
         if not self.is_headless:
             Thread(target=self._leave_with_terminal, daemon=True).start()
 
@@ -379,7 +383,7 @@ class BrowseApp(App[None]):
                 "with --redact no packets are written: they contain the records", severity="warning", markup=False
             )
 
-    def _save(self, name: str, work: Callable[..., None], question: str, file: str) -> None:
+    def _save(self, name: str, work: Work, question: str, file: str) -> None:
         """Asks for a file, then starts ``work``: on the exchanges of the finding under the cursor in Doctor, in other
         tabs on those that are listed.
         """

@@ -16,6 +16,7 @@ from kwiresniff.browse.captures_model import Captured, CapturesModel
 from kwiresniff.browse.messages import Jobs, Reported
 from kwiresniff.browse.selection import Order
 from kwiresniff.index import Indexed
+from kwiresniff.index.background import Background
 from kwiresniff.render import format_units
 from kwiresniff.render.theme import Span
 
@@ -56,12 +57,13 @@ class LiveApp(BrowseApp):
         model: CapturesModel,
         jobs: Jobs,
         check: Callable[[str], object],
+        index: Background,
         capture: Capture,
         *,
         limit: int | None = None,
         **settings: Any,
     ) -> None:
-        super().__init__(model, jobs, check, **settings)
+        super().__init__(model, jobs, check, index, **settings)
         self.was_interrupted = False
         self.is_paused = False
         self._capture = capture

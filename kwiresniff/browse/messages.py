@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 from kwiresniff.index import Indexed
+from kwiresniff.index.background import Work
 from kwiresniff.model import Problem
 from kwiresniff.results.findings import Finding
 from kwiresniff.results.groups import GroupEvent
@@ -46,16 +46,15 @@ class Saved(NamedTuple):
 
 
 class Jobs(NamedTuple):
-    """The work of reading processes. Each gets ``send`` and what the screen gives it: a filter, or numbers of
-    exchanges and a path.
+    """The work of reading processes, beside that of the index. Each gets what the screen gives it: a filter, or numbers
+    of exchanges and a path.
     """
 
-    read_index: Callable[..., None]
-    find_matches: Callable[..., None]
-    make_report: Callable[..., None]
-    save_rows: Callable[..., None]
-    save_packets: Callable[..., None]
-    #: What all of them get behind ``send``.
+    find_matches: Work
+    make_report: Work
+    save_rows: Work
+    save_packets: Work
+    #: What all of them get first.
     arguments: tuple[Any, ...]
 
 

@@ -27,7 +27,11 @@ class Processes:
     def start(self, name: str, work: Work, take: Callable[[Any], None], *arguments: Any) -> None:
         """Has a process do ``work``, and gives ``take`` what it sends; work of the same name is given up."""
         self.stop(name)
-        running = self._running[name] = Background(work, *self._arguments, *arguments, forks=self._forks)
+        self.take_from(name, Background(work, *self._arguments, *arguments, forks=self._forks), take)
+
+    def take_from(self, name: str, running: Background, take: Callable[[Any], None]) -> None:
+        """Gives ``take`` what a process sends."""
+        self._running[name] = running
 
         def follow() -> None:
             while True:

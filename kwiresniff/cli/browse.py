@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from functools import partial
+from typing import Final
 
 import click
 
@@ -12,17 +12,21 @@ from kwiresniff.browse.captures_model import Captured, CapturesModel
 from kwiresniff.browse.messages import Jobs
 from kwiresniff.capture import open_captures, with_decryption
 from kwiresniff.capture.packet_places import PacketPlaces
-from kwiresniff.cli import browse_jobs
-from kwiresniff.cli.browse_jobs import checked_filter
 from kwiresniff.cli.event_output import dissection_of
 from kwiresniff.cli.event_source import EventSource
+from kwiresniff.cli.index_job import checked_filter
 from kwiresniff.cli.kept_index import ENDING, unfit_options
 from kwiresniff.cli.options import ReadOptions, capture_command
 from kwiresniff.cli.redact_key import with_redact_key
 from kwiresniff.errors import KwiresniffError
 from kwiresniff.index import ExchangeIndex, ExchangeReader
+from kwiresniff.index.background import Background
 from kwiresniff.index.exchange_reader import WHOLE
+from kwiresniff.index.forks import Forks
 from kwiresniff.session import Analyzer
+
+_INDEX: Final = "kwiresniff.cli.index_job"
+_JOBS: Final = "kwiresniff.cli.browse_jobs"
 
 
 @capture_command("browse")
@@ -41,18 +45,23 @@ def command(captures: tuple[str, ...], options: ReadOptions, keeps: bool) -> int
         raise click.UsageError("browse reads a capture more than once: write standard input to a file first")
     if keeps and (unfit := unfit_options(options)):
         raise click.UsageError(f"--keep-index goes without {', '.join(unfit)}")
-    try:
-        from kwiresniff.browse.app import BrowseApp
-    except ImportError as error:
-        raise KwiresniffError(f'browse needs textual ({error}); pip install "kwiresniff[browse]"') from error
     if options.filter is not None:
         checked_filter(options.filter)
     model, jobs = model_of(captures, options._replace(filter=None))
-    if keeps:
-        jobs = jobs._replace(read_index=partial(browse_jobs.index_captures, keeps=True))
-    app = BrowseApp(model, jobs, checked_filter, expression=options.filter or "", dark=is_dark())
+    index = indexing(jobs, keeps=keeps)  # while textual is imported, which takes as long as the first rows
+    try:
+        from kwiresniff.browse.app import BrowseApp
+    except ImportError as error:
+        index.stop()
+        raise KwiresniffError(f'browse needs textual ({error}); pip install "kwiresniff[browse]"') from error
+    app = BrowseApp(model, jobs, checked_filter, index, expression=options.filter or "", dark=is_dark())
     app.run()
     return 0
+
+
+def indexing(jobs: Jobs, *, keeps: bool = False, forks: Forks | None = None) -> Background:
+    """Starts the process that makes the index."""
+    return Background(f"{_INDEX}:index_captures", *jobs.arguments, keeps, forks=forks)
 
 
 def model_of(
@@ -83,11 +92,10 @@ def model_of(
         show_secrets=options.show_secrets,
     )
     jobs = Jobs(
-        browse_jobs.index_captures,
-        browse_jobs.filter_captures,
-        browse_jobs.report_captures,
-        browse_jobs.save_exchanges,
-        browse_jobs.save_packets,
+        f"{_JOBS}:filter_captures",
+        f"{_JOBS}:report_captures",
+        f"{_JOBS}:save_exchanges",
+        f"{_JOBS}:save_packets",
         (captures, options),
     )
     return CapturesModel(

@@ -1,4 +1,4 @@
-"""What ``browse`` has done in processes of their own: reading captures for the index, a filter, the tabs, a file.
+"""What ``browse`` has done in processes of their own: reading captures for a filter, the tabs, a file.
 
 All of them read the captures in the same way, so that an exchange has the same number in each: its row in the index.
 """
@@ -18,123 +18,29 @@ from kwiresniff.analysis.report import MAX_FINDINGS, MAX_GROUP_EVENTS, MAX_PROBL
 from kwiresniff.analysis.sinks import CallingSink
 from kwiresniff.analysis.stats import StatsTable, StatsTables
 from kwiresniff.analysis.topic_traffic import TopicTraffic
-from kwiresniff.base.address_names import AddressNames
 from kwiresniff.base.needs import Needs
 from kwiresniff.browse.messages import Matches, Reported, Saved
 from kwiresniff.capture import CaptureSet
 from kwiresniff.capture.spooled import is_spool
 from kwiresniff.cli.event_source import EventSource
-from kwiresniff.cli.kept_index import KeptIndex
+from kwiresniff.cli.index_job import REPORT_S, Clock, checked_filter, source_of
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.cli.packet_output import PacketOutput
 from kwiresniff.cli.plugin_examiners import examiners_of
-from kwiresniff.cli.stderr_messages import Messages
 from kwiresniff.export.encode import json_text
 from kwiresniff.export.output import Output
 from kwiresniff.export.writers import WRITERS
-from kwiresniff.index import Indexed, IndexSink
 from kwiresniff.index.background import Send
 from kwiresniff.index.exchange_index import number_of
 from kwiresniff.model import Event, Exchange, Problem
 from kwiresniff.packets.writing import check_target
 from kwiresniff.render.format_units import count
-from kwiresniff.render.problems import problem_line
 from kwiresniff.results.findings import Finding
 
-#: Seconds between two messages: what is shown moves on so often.
-SEND_S: Final = 0.25
-#: Seconds between two states of the tabs of a live capture, and which part of a processor it may take to make them.
-REPORT_S: Final = 1.0
+#: Which part of a processor it may take to make the tabs of a live capture.
 REPORT_SHARE: Final = 0.1
 #: Rows of a table of statistics: a reader scrolls no further.
 MAX_TAB_ROWS: Final = 1_000
-
-
-def source_of(
-    captures: Sequence[str], options: ReadOptions, needs: Needs, wait: Callable[[], None] | None = None
-) -> EventSource:
-    """The captures as every one of these processes reads them; with ``wait``, those that grow are followed."""
-    return EventSource(captures, options._replace(no_progress=True), needs, all_views=True, wait=wait)
-
-
-def checked_filter(expression: str) -> Filter:
-    """A filter that can be understood, whatever the captures call their addresses; raises FilterError."""
-    return compile_filter(expression, names=AddressNames())
-
-
-class _Clock:
-    """Tells when it is time to send."""
-
-    def __init__(self, seconds: float = SEND_S) -> None:
-        self._seconds = seconds
-        self._next = time.monotonic()
-
-    def is_due(self) -> bool:
-        """Whether it is time, and will be until the clock rests."""
-        return time.monotonic() >= self._next
-
-    def is_time(self) -> bool:
-        """The same; then it is not for a while."""
-        if not self.is_due():
-            return False
-        self.rest(self._seconds)
-        return True
-
-    def rest(self, seconds: float) -> None:
-        """It is not time before so long."""
-        self._next = time.monotonic() + max(seconds, self._seconds)
-
-
-def index_captures(send: Send, captures: Sequence[str], options: ReadOptions, *, keeps: bool = False) -> None:
-    """Reads the captures once, or their kept index, and sends it part by part (``Indexed``). With ``keeps`` it is
-    written beside them.
-    """
-    in_flight, asked = (0, 0), _Clock(REPORT_S)
-
-    def wait() -> None:
-        source.analyzer.look_for_secrets()
-        on_buffer()
-
-    source = source_of(captures, options, IndexSink.NEEDS, wait)
-    sink, messages = IndexSink(source.topic_name), Messages(source)
-    clock, sent_places, learned = _Clock(), 0, 0
-    files, topics = source.captures, source.analyzer.topics
-
-    def send_part(*, done: bool = False) -> None:
-        nonlocal sent_places, learned
-        names = topics.saved() if done or topics.changes != learned else None
-        learned = topics.changes
-        places = files.places.since(sent_places) if isinstance(files, CaptureSet) else []
-        sent_places += len(places)
-        problems: list[str] = []
-        for one in sink.take_problems():
-            if one.code == "not_kafka":
-                messages.problem(one)  # which keeps it for the end
-            else:
-                problems.append(problem_line(one))
-        if done:
-            problems += messages.last_lines()
-        fraction = 1.0 if done else files.position() / (files.total_bytes or 1)
-        message = Indexed(sink.take(), places, names, fraction, tuple(problems), source.problems, done, in_flight)
-        kept.add(message)
-        send(message._replace(problems=(*kept.told, *problems)) if done else message)
-
-    def on_buffer() -> None:
-        nonlocal in_flight
-        before = in_flight
-        if is_live and asked.is_time():
-            in_flight = source.analyzer.in_flight()
-        if (sink.waiting or in_flight != before) and clock.is_time():
-            send_part()
-
-    is_live = is_spool(captures[0])
-    kept = KeptIndex(source, keeps=keeps)
-    if not is_live and kept.send(send):
-        return
-    source.on_buffer = on_buffer
-    if not source.read(sink) or source.exit_code():
-        kept.give_up("the captures could not be read to their end")
-    send_part(done=True)
 
 
 class _Numbers:
@@ -154,7 +60,7 @@ class _Numbers:
 
 def filter_captures(send: Send, captures: Sequence[str], options: ReadOptions, expression: str) -> None:
     """Reads the captures and sends the numbers of the exchanges that match an expression (``Matches``)."""
-    found, numbers, clock = array("q"), _Numbers(captures), _Clock()
+    found, numbers, clock = array("q"), _Numbers(captures), Clock()
 
     def send_part(*, done: bool = False) -> None:
         if done or (clock.is_time() and (found or not is_spool(captures[0]))):
@@ -239,7 +145,7 @@ def report_captures(
     """Reads the captures and sends what the tabs show (``Reported``), of a live capture again and again. ``by`` are the
     dimensions of the statistics.
     """
-    clock, is_told = _Clock(REPORT_S), False
+    clock, is_told = Clock(REPORT_S), False
 
     def wait() -> None:
         source.analyzer.look_for_secrets()

@@ -85,7 +85,7 @@ def _preload_screen() -> None:
     import kwiresniff.browse
 
     found = pkgutil.walk_packages(kwiresniff.browse.__path__, "kwiresniff.browse.")
-    for name in ("kwiresniff.cli.browse", *(one.name for one in found), *_OF_SCREEN):
+    for name in ("kwiresniff.cli.browse", "kwiresniff.cli.browse_jobs", *(one.name for one in found), *_OF_SCREEN):
         with suppress(ImportError):
             import_module(name)
 

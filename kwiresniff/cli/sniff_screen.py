@@ -198,8 +198,8 @@ def _show(setting: Setting, capturing: _Capturing) -> None:
     """The other process: shows the screen, and sends what it leaves behind."""
     forks = Forks(work_into)
     from kwiresniff.browse.live_app import LiveApp
-    from kwiresniff.cli.browse import is_dark, model_of
-    from kwiresniff.cli.browse_jobs import checked_filter
+    from kwiresniff.cli.browse import indexing, is_dark, model_of
+    from kwiresniff.cli.index_job import checked_filter
 
     options = setting.options
     message: Shown | KwiresniffError
@@ -210,6 +210,7 @@ def _show(setting: Setting, capturing: _Capturing) -> None:
             model,
             jobs,
             checked_filter,
+            indexing(jobs, forks=forks),
             capturing,
             limit=options.limit,
             expression=options.filter or "",

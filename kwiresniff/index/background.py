@@ -14,6 +14,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from functools import partial
+from pkgutil import resolve_name
 from typing import IO, Any, Final, TypeAlias
 
 from kwiresniff.errors import KwiresniffError
@@ -21,8 +22,8 @@ from kwiresniff.index.forks import Forks
 
 #: Gives a message to whoever started the work.
 Send: TypeAlias = Callable[[object], None]
-#: ``work(send, ...)``, a function of a module, so that another process finds it.
-Work: TypeAlias = Callable[..., None]
+#: The name of a function ``work(send, ...)``, as ``module:function``: only who does the work imports what it needs.
+Work: TypeAlias = str
 
 #: What the new interpreter does. It imports from where this one does, and never from the current folder.
 _BEGIN: Final = (
@@ -39,7 +40,7 @@ class Failed:
 
 
 class Background:
-    """A process that does ``work(send, *arguments)``, begun at once; with ``forks``, forked by them."""
+    """A process that does ``work`` with ``arguments``, begun at once; with ``forks``, forked by them."""
 
     def __init__(self, work: Work, *arguments: Any, forks: Forks | None = None) -> None:
         self.stop: Callable[[], None]  # ends the process; what it has sent can be received
@@ -87,7 +88,7 @@ def work_into(work: Work, arguments: tuple[Any, ...], out: IO[bytes]) -> None:
         out.flush()
 
     try:
-        work(send, *arguments)
+        resolve_name(work)(send, *arguments)
     except BrokenPipeError:
         os._exit(0)  # nobody waits for it any more
     except KwiresniffError as error:

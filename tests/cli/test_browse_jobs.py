@@ -14,7 +14,8 @@ import pytest
 from kwiresniff.base.api_keys import PRODUCE
 from kwiresniff.browse.messages import Matches, Reported, Saved
 from kwiresniff.cli.browse import model_of
-from kwiresniff.cli.browse_jobs import filter_captures, index_captures, report_captures, save_exchanges, save_packets
+from kwiresniff.cli.browse_jobs import filter_captures, report_captures, save_exchanges, save_packets
+from kwiresniff.cli.index_job import index_captures
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.errors import ExportError
 from kwiresniff.index import ExchangeIndex, Indexed
@@ -111,7 +112,7 @@ def test_all_processes_of_a_program_hash_with_one_key_and_those_of_another_with_
     found = []
     for _ in range(2):
         model, jobs = model_of((path,), ReadOptions(redact=True))
-        jobs.read_index(model.take, *jobs.arguments)
+        index_captures(model.take, *jobs.arguments)  # type: ignore[arg-type]
         row = [model.index.apis[2 * row] for row in range(len(model.index))].index(PRODUCE)
         details = model.details(row, whole=True)
         tree = shown(details.rows) if details is not None else ""
@@ -152,7 +153,9 @@ def test_nothing_is_saved_into_a_capture_that_is_browsed(tmp_path: Path) -> None
 def test_a_file_that_cannot_be_written_is_told_without_the_place_in_the_code(tmp_path: Path) -> None:
     """The folder is missing: what to do about it is all that is of use."""
     path, rows = str(tmp_path / "missing" / "out.jsonl"), array("q", [0]).tobytes()
-    saving = Background(save_exchanges, [str(CAPTURES / "first-look.pcap")], ReadOptions(), rows, path)
+    saving = Background(
+        "kwiresniff.cli.browse_jobs:save_exchanges", [str(CAPTURES / "first-look.pcap")], ReadOptions(), rows, path
+    )
     told = saving.receive()
     with pytest.raises(EOFError):
         saving.receive()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kwiresniff.cli.browse_jobs import index_captures
+from kwiresniff.cli.index_job import index_captures
 from kwiresniff.cli.kept_index import ENDING
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.index import Indexed

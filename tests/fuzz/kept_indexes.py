@@ -13,6 +13,7 @@ from typing import Any
 
 from kwiresniff.browse.row_cells import RowCells
 from kwiresniff.cli.browse import model_of
+from kwiresniff.cli.index_job import index_captures
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.index.kept_index import IndexWriter, UnfitIndex, read_index
 from tests.fuzz.mutations import EVIL, evil_integer, mutated
@@ -34,8 +35,7 @@ def index_seeds() -> tuple[bytes, ...]:
     found = []
     for number, path in enumerate(_CAPTURES):
         sent: list[Any] = []
-        _, jobs = model_of((path,), ReadOptions())
-        jobs.read_index(sent.append, *jobs.arguments)
+        index_captures(sent.append, [path], ReadOptions())
         file = io.BytesIO()
         writer = IndexWriter(file, _OF)
         for one in sent:

@@ -41,7 +41,7 @@ def forks() -> Iterator[Forks]:
 
 def test_work_is_done_elsewhere_and_sends_what_it_finds(forks: Forks) -> None:
     """In the order in which it is sent, and then nothing more."""
-    working = Background(say, "a", "b" * 1_000_000, forks=forks)
+    working = Background(f"{__name__}:say", "a", "b" * 1_000_000, forks=forks)
     found: list[Any] = [working.receive(), working.receive()]
     assert [len(word) for word, _, _ in found] == [1, 1_000_000]
     assert not any(number == os.getpid() or is_terminal for _, number, is_terminal in found)
@@ -51,7 +51,7 @@ def test_work_is_done_elsewhere_and_sends_what_it_finds(forks: Forks) -> None:
 
 def test_work_that_fails_says_why(forks: Forks) -> None:
     """As its last message."""
-    working = Background(fail, forks=forks)
+    working = Background(f"{__name__}:fail", forks=forks)
     told = working.receive()
     assert isinstance(told, Failed) and told.reason == "there is nothing; bring something"
     with pytest.raises(EOFError):
@@ -60,7 +60,7 @@ def test_work_that_fails_says_why(forks: Forks) -> None:
 
 def test_work_that_is_stopped_sends_no_more(forks: Forks) -> None:
     """Others go on."""
-    stopped, other = Background(go_on, forks=forks), Background(go_on, forks=forks)
+    stopped, other = Background(f"{__name__}:go_on", forks=forks), Background(f"{__name__}:go_on", forks=forks)
     assert stopped.receive() != other.receive()
     stopped.stop()
     with pytest.raises(EOFError):
@@ -73,7 +73,7 @@ def test_work_that_is_stopped_sends_no_more(forks: Forks) -> None:
 def test_the_processes_end_with_the_one_that_asked_for_them() -> None:
     """Nobody else would end them."""
     forks = Forks(work_into)
-    working = Background(go_on, forks=forks)
+    working = Background(f"{__name__}:go_on", forks=forks)
     number = working.receive()
     assert isinstance(number, int)
     forks.close()

@@ -16,8 +16,8 @@ from kwiresniff.browse.app import BrowseApp
 from kwiresniff.browse.captures_model import Captured
 from kwiresniff.browse.live_app import LiveApp
 from kwiresniff.capture.live.spool_writer import MAX_SPOOL_BYTES, SpoolWriter
-from kwiresniff.cli.browse import model_of
-from kwiresniff.cli.browse_jobs import checked_filter
+from kwiresniff.cli.browse import indexing, model_of
+from kwiresniff.cli.index_job import checked_filter
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.model import Segment
 from tests.support.capture_files import LINKTYPE_RAW, SNAPLEN, pcap, raw_packets
@@ -86,7 +86,7 @@ def browse(
 
     async def play() -> None:
         model, jobs = model_of((str(capture),), options or ReadOptions())
-        app = BrowseApp(model, jobs, checked_filter)
+        app = BrowseApp(model, jobs, checked_filter, indexing(jobs))
         async with app.run_test(size=size) as pilot:
             await script(Browsing(app, pilot))
 
@@ -135,7 +135,7 @@ def watch(live: Live, script: Script, *, size: tuple[int, int] = (120, 40), **se
     async def play() -> LiveApp:
         model, jobs = model_of((live.folder,), ReadOptions(), Captured())
         model.files = ["eth0"]
-        app = LiveApp(model, jobs, checked_filter, live, **settings)
+        app = LiveApp(model, jobs, checked_filter, indexing(jobs), live, **settings)
         async with app.run_test(size=size) as pilot:
             await script(Browsing(app, pilot))
         return app
