@@ -29,8 +29,8 @@ from kwiresniff.browse.tabs import DIMENSIONS, doctor_blocks, equals, group_bloc
 from kwiresniff.browse.text_view import Target, TextView
 from kwiresniff.browse.timeline_view import TimelineView
 from kwiresniff.index import Indexed
-from kwiresniff.index.background import Background, Work
-from kwiresniff.index.forks import Forks
+from kwiresniff.index.background import Work
+from kwiresniff.index.forks import Background, Forks
 from kwiresniff.model import packet_number
 from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
@@ -52,7 +52,7 @@ _WITHOUT_TERMINAL: Final = 129
 class BrowseApp(App[None]):
     """Browses the captures of ``model``, which ``index`` reads. ``check`` compiles a filter, ``expression`` is the one
     to begin with, ``tab`` the tab. ``by`` are the dimensions of the statistics, each alone or several
-    (``api+client``). ``forks`` may be what starts reading processes.
+    (``api+client``). ``forks`` starts reading processes.
     """
 
     TITLE = "kwiresniff"
@@ -95,12 +95,12 @@ class BrowseApp(App[None]):
         jobs: Jobs,
         check: Callable[[str], object],
         index: Background,
+        forks: Forks,
         *,
         expression: str = "",
         tab: str = "exchanges",
         by: Sequence[str] = DIMENSIONS,
         dark: bool = True,
-        forks: Forks | None = None,
     ) -> None:
         super().__init__()
         self.model = model

@@ -16,7 +16,7 @@ from kwiresniff.browse.captures_model import Captured, CapturesModel
 from kwiresniff.browse.messages import Jobs, Reported
 from kwiresniff.browse.selection import Order
 from kwiresniff.index import Indexed
-from kwiresniff.index.background import Background
+from kwiresniff.index.forks import Background, Forks
 from kwiresniff.render import format_units
 from kwiresniff.render.theme import Span
 
@@ -58,12 +58,13 @@ class LiveApp(BrowseApp):
         jobs: Jobs,
         check: Callable[[str], object],
         index: Background,
+        forks: Forks,
         capture: Capture,
         *,
         limit: int | None = None,
         **settings: Any,
     ) -> None:
-        super().__init__(model, jobs, check, index, **settings)
+        super().__init__(model, jobs, check, index, forks, **settings)
         self.was_interrupted = False
         self.is_paused = False
         self._capture = capture

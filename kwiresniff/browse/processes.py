@@ -9,16 +9,14 @@ from typing import Any
 
 from textual.app import App
 
-from kwiresniff.index.background import Background, Failed, Work
-from kwiresniff.index.forks import Forks
+from kwiresniff.index.background import Failed, Work
+from kwiresniff.index.forks import Background, Forks
 
 
 class Processes:
-    """One process for each name. ``arguments`` are what the work of all of them begins with. ``forks`` may be what
-    forks them.
-    """
+    """One process for each name, forked by ``forks``. ``arguments`` are what the work of all of them begins with."""
 
-    def __init__(self, app: App[Any], arguments: tuple[Any, ...], forks: Forks | None) -> None:
+    def __init__(self, app: App[Any], arguments: tuple[Any, ...], forks: Forks) -> None:
         self._forks = forks
         self._app = app
         self._arguments = arguments
@@ -27,7 +25,7 @@ class Processes:
     def start(self, name: str, work: Work, take: Callable[[Any], None], *arguments: Any) -> None:
         """Has a process do ``work``, and gives ``take`` what it sends; work of the same name is given up."""
         self.stop(name)
-        self.take_from(name, Background(work, *self._arguments, *arguments, forks=self._forks), take)
+        self.take_from(name, self._forks.start(work, *self._arguments, *arguments), take)
 
     def take_from(self, name: str, running: Background, take: Callable[[Any], None]) -> None:
         """Gives ``take`` what a process sends."""

@@ -23,9 +23,8 @@ from kwiresniff.cli.redact_key import with_redact_key
 from kwiresniff.cli.spool import readable_twice
 from kwiresniff.errors import KwiresniffError
 from kwiresniff.index import ExchangeIndex, ExchangeReader
-from kwiresniff.index.background import Background
 from kwiresniff.index.exchange_reader import WHOLE
-from kwiresniff.index.forks import Forks
+from kwiresniff.index.forks import Background, Forks
 from kwiresniff.session import Analyzer
 
 _INDEX: Final = "kwiresniff.cli.index_job"
@@ -70,22 +69,23 @@ def _read_keys_from_terminal() -> None:
 
 def _browse(names: tuple[str, ...], captures: tuple[str, ...], options: ReadOptions, *, keeps: bool) -> None:
     """Browses the files of some names, which stand for ``captures``."""
+    forks = Forks()
     model, jobs = model_of(names, options._replace(filter=None))
     called = dict(zip(names, captures, strict=True))
     model.files = [called.get(name, name) for name in model.files]
-    index = indexing(jobs, keeps=keeps)  # while textual is imported, which takes as long as the first rows
+    index = indexing(jobs, forks, keeps=keeps)  # while textual is imported, which takes as long as the first rows
     try:
         from kwiresniff.browse.app import BrowseApp
     except ImportError as error:
         index.stop()
         raise KwiresniffError(f'browse needs textual ({error}); pip install "kwiresniff[browse]"') from error
-    app = BrowseApp(model, jobs, checked_filter, index, expression=options.filter or "", dark=is_dark())
+    app = BrowseApp(model, jobs, checked_filter, index, forks, expression=options.filter or "", dark=is_dark())
     app.run()
 
 
-def indexing(jobs: Jobs, *, keeps: bool = False, forks: Forks | None = None) -> Background:
+def indexing(jobs: Jobs, forks: Forks, *, keeps: bool = False) -> Background:
     """Starts the process that makes the index."""
-    return Background(f"{_INDEX}:index_captures", *jobs.arguments, keeps, forks=forks)
+    return forks.start(f"{_INDEX}:index_captures", *jobs.arguments, keeps)
 
 
 def model_of(

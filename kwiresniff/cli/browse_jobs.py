@@ -58,6 +58,15 @@ class _Numbers:
         return number_of(exchange) if self._by_place else self.seen - 1
 
 
+def _filter_of(source: EventSource, expression: str) -> Filter:
+    """The filter of an expression that can be understood, for what a source gives."""
+    topics, files = source.analyzer.topics, source.captures
+    wanted = compile_filter(expression, source.topic_name, lambda: topics.changes, source.names)
+    if wanted.asked_names and isinstance(files, CaptureSet):
+        files.read_names()
+    return wanted
+
+
 def filter_captures(send: Send, captures: Sequence[str], options: ReadOptions, expression: str) -> None:
     """Reads the captures and sends the numbers of the exchanges that match an expression (``Matches``)."""
     found, numbers, clock = array("q"), _Numbers(captures), Clock()
@@ -77,10 +86,7 @@ def filter_captures(send: Send, captures: Sequence[str], options: ReadOptions, e
             found.append(number)
 
     source = source_of(captures, options, checked_filter(expression).needs, wait)
-    topics, files = source.analyzer.topics, source.captures
-    wanted = compile_filter(expression, source.topic_name, lambda: topics.changes, source.names)
-    if wanted.asked_names and isinstance(files, CaptureSet):
-        files.read_names()
+    wanted = _filter_of(source, expression)
     source.on_buffer = send_part
     source.read(CallingSink(add))
     send_part(done=True)
@@ -165,15 +171,9 @@ def report_captures(
             clock.rest((time.process_time() - began) / REPORT_SHARE)
 
     is_live = is_spool(captures[0])
-    wanted = checked_filter(expression) if expression else None
-    needs = _Tabs.NEEDS if wanted is None else _Tabs.NEEDS | wanted.needs
+    needs = _Tabs.NEEDS | checked_filter(expression).needs if expression else _Tabs.NEEDS
     source = EventSource(captures, options._replace(no_progress=True), needs, screen=False, wait=wait)
-    if wanted is not None:
-        topics, files = source.analyzer.topics, source.captures
-        wanted = compile_filter(expression, source.topic_name, lambda: topics.changes, source.names)
-        if wanted.asked_names and isinstance(files, CaptureSet):
-            files.read_names()
-    tabs = _Tabs(source, by, wanted)
+    tabs = _Tabs(source, by, _filter_of(source, expression) if expression else None)
     source.on_buffer = on_buffer
     source.read(CallingSink(tabs.exchange, tabs.other))
     send(tabs.reported(expression, done=True))

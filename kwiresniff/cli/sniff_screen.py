@@ -27,7 +27,6 @@ from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.interrupts import uninterrupted
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.errors import KwiresniffError
-from kwiresniff.index.background import work_into
 from kwiresniff.index.forks import Forks
 from kwiresniff.model import Sink
 
@@ -196,7 +195,7 @@ class _Capturing:
 
 def _show(setting: Setting, capturing: _Capturing) -> None:
     """The other process: shows the screen, and sends what it leaves behind."""
-    forks = Forks(work_into)
+    forks = Forks()
     from kwiresniff.browse.live_app import LiveApp
     from kwiresniff.cli.browse import indexing, is_dark, model_of
     from kwiresniff.cli.index_job import checked_filter
@@ -210,14 +209,14 @@ def _show(setting: Setting, capturing: _Capturing) -> None:
             model,
             jobs,
             checked_filter,
-            indexing(jobs, forks=forks),
+            indexing(jobs, forks),
+            forks,
             capturing,
             limit=options.limit,
             expression=options.filter or "",
             tab=setting.tab,
             by=setting.by,
             dark=is_dark(),
-            forks=forks,
         )
         app.run()
         found = len(model.index) + model.index.left_out

@@ -1,7 +1,7 @@
-"""A process without threads that forks others for work, for a program that could not start another interpreter: it gave
-up root, and Python may lie where only root may read.
+"""A process without threads that forks others for work: whoever waits for keys is never held up.
 
-Such a program has threads when it needs a process: a copy of it would have their locks and not them.
+The program itself has threads when it needs a process: a copy of it would have their locks and not them. Nor could
+``sniff`` start another interpreter once it gave up root, because Python may lie where only root may read.
 """
 
 from __future__ import annotations
@@ -13,28 +13,48 @@ import socket
 import struct
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import IO, Any, Final
+
+from kwiresniff.index.background import Work, work_into
 
 _HEAD: Final = struct.Struct("!cQ")
 _NUMBER: Final = struct.Struct("!Q")
 _START, _KILL = b"s", b"k"
 
-#: ``run(work, arguments, out)``: does the work in the new process, which has ``out`` to send what it finds.
-Run = Callable[[Any, "tuple[Any, ...]", IO[bytes]], None]
+
+class Background:
+    """Work that a process does."""
+
+    def __init__(self, stop: Callable[[], None], pipe: IO[bytes]) -> None:
+        self.stop = stop  # ends the process; what it has sent can be received
+        self._pipe = pipe
+
+    def receive(self) -> object:
+        """The next message, waited for; raises EOFError when the work is over or was stopped, and is called no more
+        then.
+        """
+        try:
+            return pickle.load(self._pipe)
+        except (EOFError, pickle.UnpicklingError):  # killed in the middle of one
+            self._pipe.close()
+            raise EOFError from None
 
 
 class Forks:
-    """The process is forked at once, and must be before there are threads; it ends with this one. What it forks calls
-    ``run``, without a terminal.
+    """The process is forked at once, and must be before there are threads; it ends with this one. What it forks has no
+    terminal.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self) -> None:
         self._socket, theirs = socket.socketpair()
         self._process = os.fork()
         if self._process == 0:
             try:
-                self._socket.close()
-                _serve(theirs, run)
+                # None of the files that are open here: the end of some is told by their last owner's.
+                os.closerange(3, theirs.fileno())
+                os.closerange(theirs.fileno() + 1, os.sysconf("SC_OPEN_MAX"))
+                _serve(theirs)
             finally:
                 os._exit(0)
         theirs.close()
@@ -44,23 +64,23 @@ class Forks:
         self._socket.close()
         os.waitpid(self._process, 0)
 
-    def start(self, work: Any, arguments: tuple[Any, ...]) -> tuple[int, IO[bytes]]:
-        """Has a process do ``work``: its number, and what it sends."""
+    def start(self, work: Work, *arguments: Any) -> Background:
+        """Has a process do ``work``."""
         order = pickle.dumps((work, arguments))
         ours, theirs = os.pipe()
         socket.send_fds(self._socket, [_HEAD.pack(_START, len(order))], [theirs])
         os.close(theirs)
         self._socket.sendall(order)
         (number,) = _NUMBER.unpack(_received(self._socket, _NUMBER.size))
-        return number, os.fdopen(ours, "rb")
+        return Background(partial(self._kill, number), os.fdopen(ours, "rb"))
 
-    def kill(self, number: int) -> None:
+    def _kill(self, number: int) -> None:
         """Ends a process, if it has not ended."""
         with suppress(OSError):
             self._socket.sendall(_HEAD.pack(_KILL, number))
 
 
-def _serve(orders: socket.socket, run: Run) -> None:
+def _serve(orders: socket.socket) -> None:
     """Forks what is ordered, until nobody can order any more."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in range(3):
@@ -84,7 +104,7 @@ def _serve(orders: socket.socket, run: Run) -> None:
                 try:
                     with os.fdopen(received[0], "wb") as out:
                         work, arguments = pickle.loads(order)
-                        run(work, arguments, out)
+                        work_into(work, arguments, out)
                 finally:
                     os._exit(0)
             os.close(received[0])

@@ -6,6 +6,7 @@ import json
 import re
 from array import array
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from kwiresniff.cli.index_job import index_captures
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.errors import ExportError
 from kwiresniff.index import ExchangeIndex, Indexed
-from kwiresniff.index.background import Background, Failed
+from kwiresniff.index.background import Failed
+from kwiresniff.index.forks import Forks
 from kwiresniff.render.tree_row import Row
 from tests.support.command import Run
 from tests.support.paths import CAPTURES
@@ -116,10 +118,11 @@ def test_all_processes_of_a_program_hash_with_one_key_and_those_of_another_with_
         row = [model.index.apis[2 * row] for row in range(len(model.index))].index(PRODUCE)
         details = model.details(row, whole=True)
         tree = shown(details.rows) if details is not None else ""
-        work = Background(jobs.save_rows, *jobs.arguments, array("q", [row]).tobytes(), str(out))
-        assert isinstance(work.receive(), Saved)
-        with pytest.raises(EOFError):
-            work.receive()
+        with closing(Forks()) as forks:
+            work = forks.start(jobs.save_rows, *jobs.arguments, array("q", [row]).tobytes(), str(out))
+            assert isinstance(work.receive(), Saved)
+            with pytest.raises(EOFError):
+                work.receive()
         hashes = set(re.findall(r'"hash":"(\w+)"', out.read_text()))
         assert hashes and all(one in tree for one in hashes)
         found.append(hashes)
@@ -153,12 +156,12 @@ def test_nothing_is_saved_into_a_capture_that_is_browsed(tmp_path: Path) -> None
 def test_a_file_that_cannot_be_written_is_told_without_the_place_in_the_code(tmp_path: Path) -> None:
     """The folder is missing: what to do about it is all that is of use."""
     path, rows = str(tmp_path / "missing" / "out.jsonl"), array("q", [0]).tobytes()
-    saving = Background(
-        "kwiresniff.cli.browse_jobs:save_exchanges", [str(CAPTURES / "first-look.pcap")], ReadOptions(), rows, path
-    )
-    told = saving.receive()
-    with pytest.raises(EOFError):
-        saving.receive()
+    captures, work = [str(CAPTURES / "first-look.pcap")], "kwiresniff.cli.browse_jobs:save_exchanges"
+    with closing(Forks()) as forks:
+        saving = forks.start(work, captures, ReadOptions(), rows, path)
+        told = saving.receive()
+        with pytest.raises(EOFError):
+            saving.receive()
     assert isinstance(told, Failed)
     assert told.reason.startswith(f"{path}: cannot write here") and told.reason.endswith("choose another output file")
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kwiresniff.errors import KwiresniffError
-from kwiresniff.index.background import Background, Failed, Send, work_into
+from kwiresniff.index.background import Failed, Send
 from kwiresniff.index.forks import Forks
 from tests.support.sniffing import PATIENCE_SECONDS
 
@@ -35,13 +35,13 @@ def go_on(send: Send) -> None:
 @pytest.fixture
 def forks() -> Iterator[Forks]:
     """What forks, until the end of the test."""
-    with closing(Forks(work_into)) as made:
+    with closing(Forks()) as made:
         yield made
 
 
 def test_work_is_done_elsewhere_and_sends_what_it_finds(forks: Forks) -> None:
     """In the order in which it is sent, and then nothing more."""
-    working = Background(f"{__name__}:say", "a", "b" * 1_000_000, forks=forks)
+    working = forks.start(f"{__name__}:say", "a", "b" * 1_000_000)
     found: list[Any] = [working.receive(), working.receive()]
     assert [len(word) for word, _, _ in found] == [1, 1_000_000]
     assert not any(number == os.getpid() or is_terminal for _, number, is_terminal in found)
@@ -51,7 +51,7 @@ def test_work_is_done_elsewhere_and_sends_what_it_finds(forks: Forks) -> None:
 
 def test_work_that_fails_says_why(forks: Forks) -> None:
     """As its last message."""
-    working = Background(f"{__name__}:fail", forks=forks)
+    working = forks.start(f"{__name__}:fail")
     told = working.receive()
     assert isinstance(told, Failed) and told.reason == "there is nothing; bring something"
     with pytest.raises(EOFError):
@@ -60,7 +60,7 @@ def test_work_that_fails_says_why(forks: Forks) -> None:
 
 def test_work_that_is_stopped_sends_no_more(forks: Forks) -> None:
     """Others go on."""
-    stopped, other = Background(f"{__name__}:go_on", forks=forks), Background(f"{__name__}:go_on", forks=forks)
+    stopped, other = forks.start(f"{__name__}:go_on"), forks.start(f"{__name__}:go_on")
     assert stopped.receive() != other.receive()
     stopped.stop()
     with pytest.raises(EOFError):
@@ -72,8 +72,8 @@ def test_work_that_is_stopped_sends_no_more(forks: Forks) -> None:
 
 def test_the_processes_end_with_the_one_that_asked_for_them() -> None:
     """Nobody else would end them."""
-    forks = Forks(work_into)
-    working = Background(f"{__name__}:go_on", forks=forks)
+    forks = Forks()
+    working = forks.start(f"{__name__}:go_on")
     number = working.receive()
     assert isinstance(number, int)
     forks.close()

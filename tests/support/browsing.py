@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -19,6 +20,7 @@ from kwiresniff.capture.live.spool_writer import MAX_SPOOL_BYTES, SpoolWriter
 from kwiresniff.cli.browse import indexing, model_of
 from kwiresniff.cli.index_job import checked_filter
 from kwiresniff.cli.options import ReadOptions
+from kwiresniff.index.forks import Forks
 from kwiresniff.model import Segment
 from tests.support.capture_files import LINKTYPE_RAW, SNAPLEN, pcap, raw_packets
 
@@ -86,11 +88,12 @@ def browse(
 
     async def play() -> None:
         model, jobs = model_of((str(capture),), options or ReadOptions())
-        app = BrowseApp(model, jobs, checked_filter, indexing(jobs))
+        app = BrowseApp(model, jobs, checked_filter, indexing(jobs, forks), forks)
         async with app.run_test(size=size) as pilot:
             await script(Browsing(app, pilot))
 
-    asyncio.run(play())
+    with closing(Forks()) as forks:
+        asyncio.run(play())
 
 
 class Live:
@@ -135,12 +138,13 @@ def watch(live: Live, script: Script, *, size: tuple[int, int] = (120, 40), **se
     async def play() -> LiveApp:
         model, jobs = model_of((live.folder,), ReadOptions(), Captured())
         model.files = ["eth0"]
-        app = LiveApp(model, jobs, checked_filter, indexing(jobs), live, **settings)
+        app = LiveApp(model, jobs, checked_filter, indexing(jobs, forks), forks, live, **settings)
         async with app.run_test(size=size) as pilot:
             await script(Browsing(app, pilot))
         return app
 
     try:
-        return asyncio.run(play())
+        with closing(Forks()) as forks:
+            return asyncio.run(play())
     finally:
         live.stop()
