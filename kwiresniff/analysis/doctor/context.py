@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sized
 from typing import Any
 
 from kwiresniff.analysis.doctor.cluster import Cluster
 from kwiresniff.analysis.doctor.commits import MAX_COMMITTED, Committed, PartitionOfClient
+from kwiresniff.analysis.doctor.copying import Copying, Place
 from kwiresniff.analysis.doctor.evidence import Case, Tally, clipped, is_cut, is_replica, new_budget
 from kwiresniff.analysis.doctor.replica_table import ReplicaTable
 from kwiresniff.analysis.doctor.subjects import Subjects, Value
@@ -42,6 +44,11 @@ class Context:
         self.visits: dict[tuple[int, str, str], list[int]] = {} if beside is None else beside.visits
         #: Connections of clients in all clusters: begin, end, broker and first packet of each.
         self.stays: dict[str, list[tuple[int, int, str, int]]] = {} if beside is None else beside.stays
+        #: What programs of all clusters read: times and sums of records, by client or host and topic.
+        self.sources: dict[str, dict[Place, deque[tuple[int, int]]]] = {} if beside is None else beside.sources
+        #: How many records they wrote, by client or host and topic, and beside each topic that they read.
+        self.written: dict[tuple[str, Place], int] = {} if beside is None else beside.written
+        self.copying: dict[tuple[str, Place, Place], Copying] = {} if beside is None else beside.copying
         self.replicas = ReplicaTable(self.budget)
         self.commits: Subjects[PartitionOfClient, Committed] = Subjects(self.budget, Committed, 3, MAX_COMMITTED)
         #: Error codes that observers judge.
