@@ -40,8 +40,6 @@ class Context:
         self.existing: dict[tuple[str, str], int] = {} if beside is None else beside.existing
         #: The last exchange and the last fetch of clients, by node of ``clusters``, address and client.
         self.visits: dict[tuple[int, str, str], list[int]] = {} if beside is None else beside.visits
-        #: Connections of clients in all clusters: begin, end, broker and first packet of each.
-        self.stays: dict[str, list[tuple[int, int, str, int]]] = {} if beside is None else beside.stays
         self.replicas = ReplicaTable(self.budget)
         self.commits: Subjects[PartitionOfClient, Committed] = Subjects(self.budget, Committed, 3, MAX_COMMITTED)
         #: Error codes that observers judge.
