@@ -21,13 +21,17 @@ MAX_GOING_ON: Final = 2_000
 
 
 class LiveExamination:
-    """Takes in events; ``review`` returns the findings that came or ended since it was last called."""
+    """Takes in events; ``review`` returns the findings that came or ended since it was last called.
+
+    A finding is the same as long as its code, subject and cluster are; what came when there was one cluster alone has
+    none yet.
+    """
 
     def __init__(self, make: Callable[[], Doctors]) -> None:
         self._make = make
         self._doctor = make()
         self._began_ns = 0
-        self._going_on: dict[tuple[str, str], Finding] = {}
+        self._going_on: dict[tuple[str, str, str | None], Finding] = {}
         self._fresh = False
 
     def add(self, event: Event) -> None:
@@ -41,17 +45,17 @@ class LiveExamination:
         if self._fresh:
             self._fresh = False
             for finding in self._doctor.findings():
-                key = finding.code, finding.subject
+                key = finding.code, finding.subject, finding.cluster
                 if finding.last_ns and now_ns - finding.last_ns > OVER_NS:
                     continue
-                if key not in self._going_on:
+                if key not in self._going_on and self._going_on.pop((*key[:2], None), None) is None:
                     if len(self._going_on) >= MAX_GOING_ON:
                         continue
                     came.append(finding)
                 self._going_on[key] = finding
         over = [one for one in self._going_on.values() if now_ns - (one.last_ns or self._began_ns) > OVER_NS]
         for finding in over:
-            del self._going_on[finding.code, finding.subject]
+            del self._going_on[finding.code, finding.subject, finding.cluster]
         if not self._began_ns:
             self._began_ns = now_ns
         elif now_ns - self._began_ns > RENEW_NS:
