@@ -42,8 +42,6 @@ class Context:
         self.existing: dict[tuple[str, str], int] = {} if beside is None else beside.existing
         #: The last exchange and the last fetch of clients, by node of ``clusters``, address and client.
         self.visits: dict[tuple[int, str, str], list[int]] = {} if beside is None else beside.visits
-        #: Connections of clients in all clusters: begin, end, broker and first packet of each.
-        self.stays: dict[str, list[tuple[int, int, str, int]]] = {} if beside is None else beside.stays
         #: What programs of all clusters read: times and sums of records, by client or host and topic.
         self.sources: dict[str, dict[Place, deque[tuple[int, int]]]] = {} if beside is None else beside.sources
         #: How many records they wrote, by client or host and topic, and beside each topic that they read.

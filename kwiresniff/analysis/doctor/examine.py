@@ -64,7 +64,7 @@ class Doctor:
         #: By hook, the methods of the observers that override it.
         self._takers_of: dict[str, list[Callable[[Any], None]]] = {
             hook: [getattr(one, hook) for one in observers if getattr(type(one), hook) is not getattr(Observer, hook)]
-            for hook in ("failure", "connection", "ending", "attempt", "problem")
+            for hook in ("failure", "connection", "connection_anywhere", "ending", "attempt", "problem")
         }
         #: By API; APIs that no observer names, of which an attacker can invent 65,536, are ``_others``.
         self._takers = {
@@ -88,6 +88,10 @@ class Doctor:
         elif isinstance(event, Problem):
             self.context.gaps += self._endings.mark_gap(event)
             self._give("problem", event)
+
+    def add_anywhere(self, connection: Connection) -> None:
+        """Takes in an ended connection in whatever cluster, beside what ``add`` is given."""
+        self._give("connection_anywhere", connection)
 
     def _give(self, hook: str, event: object) -> None:
         for take in self._takers_of[hook]:

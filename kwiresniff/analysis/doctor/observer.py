@@ -42,6 +42,9 @@ class Observer:
     def connection(self, connection: Connection) -> None:
         """A connection that has ended."""
 
+    def connection_anywhere(self, connection: Connection) -> None:
+        """A connection in any cluster that has ended, which observers of the first cluster's examination are given."""
+
     def ending(self, ending: Ending) -> None:
         """A connection that has ended with requests that were not answered."""
 
