@@ -91,10 +91,9 @@ class ResentBatches(Observer):
         request, response = exchange.request, exchange.response
         if request is None:
             return
-        parts = [one for one in self.context.parts(request) if not one[1].is_idempotent and one[1].crc >= 0]
-        answers = {(name, part.index): part for name, part in self.context.parts(response)} if parts else {}
-        for name, part in parts:
-            answer = answers.get((name, part.index))
+        for name, part, answer in self.context.written(exchange):
+            if part.is_idempotent or part.crc < 0:
+                continue
             sent = _Sent(
                 request.first_packet,
                 request.first_ns,
@@ -249,11 +248,8 @@ class Recompression(Observer):
                 if produced:
                     self._compare(cluster_id, name, part, produced, exchange)
             return
-        parts = [one for one in self.context.parts(exchange.request) if one[1].batches and one[1].crc >= 0]
-        answers = {(name, part.index): part for name, part in self.context.parts(exchange.response)} if parts else {}
-        for name, part in parts:
-            answer = answers.get((name, part.index))
-            base = answer.offset if answer is not None else -1
+        for name, part, answer in self.context.written(exchange):
+            base = answer.offset if answer is not None and part.batches and part.crc >= 0 else -1
             ranges = self._produced.of((cluster_id, name, part.index)) if base >= 0 else None
             if ranges is not None:
                 ranges.append((base, base + part.records, _codec_of(part)))
