@@ -68,10 +68,10 @@ class Doctor:
         }
         #: By API; APIs that no observer names, of which an attacker can invent 65,536, are ``_others``.
         self._takers = {
-            api_key: [one.exchange for one in observers if one.apis is None or api_key in one.apis]
+            api_key: [one for one in observers if one.apis is None or api_key in one.apis]
             for api_key in frozenset[int]().union(*(one.apis for one in observers if one.apis is not None))
         }
-        self._others = [one.exchange for one in observers if one.apis is None]
+        self._others = [one for one in observers if one.apis is None]
 
     def add(self, event: Event) -> None:
         """Takes in an exchange, an ended connection, an attempt at one, or a problem."""
@@ -110,8 +110,8 @@ class Doctor:
             context.cluster.answered(exchange, response.first_ns)
         if api_key in (METADATA, API_VERSIONS) or (exchange.errors and api_key in (PRODUCE, FETCH)):
             context.cluster.learn(exchange)
-        for take_exchange in self._takers.get(api_key, self._others):
-            take_exchange(exchange)
+        for observer in self._takers.get(api_key, self._others):
+            observer.exchange(exchange)
         if _took_ns(exchange) >= SLOW_NS:
             self._give("slow", exchange)
         if exchange.errors or exchange.problems:
