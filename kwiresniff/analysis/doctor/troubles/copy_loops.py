@@ -78,10 +78,10 @@ class CopyLoops(Observer):
 
     def _write(self, exchange: Exchange, who: str, client: str, to: Place, records: int) -> None:
         context = self.context
-        total = context.written.get((who, to), 0)
-        if not total and not context.has_room(context.written, MAX_COPYING, who, *to):
+        total = context.written_records.get((who, to), 0)
+        if not total and not context.has_room(context.written_records, MAX_COPYING, who, *to):
             return
-        total = context.written[who, to] = total + records
+        total = context.written_records[who, to] = total + records
         for source, fetches in context.sources.get(who, {}).items():
             key = who, source, to
             copying = context.copying.get(key)

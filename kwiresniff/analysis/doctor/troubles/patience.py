@@ -13,13 +13,11 @@ from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import Ending, patience_of
 from kwiresniff.analysis.doctor.evidence import client_text, is_node
 from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed
-from kwiresniff.analysis.doctor.observer import CountingObserver
+from kwiresniff.analysis.doctor.observer import SLOW_NS, CountingObserver
 from kwiresniff.analysis.doctor.wording import duration, times
 from kwiresniff.base.time_units import OVERRUN_NS
 from kwiresniff.model import Connection, Exchange
 
-#: A client that closes sooner was not waiting.
-WAITED_NS: Final = 1_000_000_000
 #: So many waits that differ by no more than this part of the longest are a timeout.
 OFTEN: Final = 3
 ALIKE: Final = 0.25
@@ -43,7 +41,6 @@ class GivenUp(CountingObserver):
 
     kinds = ("gave_up",)
     entities = ("client", "api")
-    apis = None
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -51,10 +48,10 @@ class GivenUp(CountingObserver):
         self._least: dict[tuple[str, str], int] = {}
         self._held: dict[tuple[str, str], int] = {}
 
-    def exchange(self, exchange: Exchange) -> None:
+    def slow(self, exchange: Exchange) -> None:
         """Notes an answer after a long wait, before which its client may have closed the connection."""
         request, response, number = exchange.request, exchange.response, exchange.connection.id
-        if request is None or response is None or response.first_ns - request.last_ns < WAITED_NS:
+        if request is None or response is None or response.first_ns - request.last_ns < SLOW_NS:
             return
         if number in self._waits or len(self._waits) < MAX_CONNECTIONS:
             held_ns = max(patience_of(exchange) - OVERRUN_NS, response.first_ns - request.last_ns)
@@ -64,12 +61,12 @@ class GivenUp(CountingObserver):
         wait = self._waits.pop(connection.id, None)
         if wait is not None and connection.closed_by == "client":
             api, packet, requested_ns, answered_ns, held_ns = wait
-            if requested_ns + WAITED_NS <= connection.closed_ns < answered_ns:
+            if requested_ns + SLOW_NS <= connection.closed_ns < answered_ns:
                 self._count(connection, api, packet, requested_ns, held_ns)
 
     def ending(self, ending: Ending) -> None:
         first = ending.first
-        if ending.reason == "closed by client" and WAITED_NS <= ending.waited_ns < first.patience_ns - OVERRUN_NS:
+        if ending.reason == "closed by client" and SLOW_NS <= ending.waited_ns < first.patience_ns - OVERRUN_NS:
             self._count(ending.connection, first.api, first.packet, first.last_ns, first.patience_ns - OVERRUN_NS)
 
     def _count(self, connection: Connection, api: str, packet: int, requested_ns: int, held_ns: int) -> None:

@@ -15,7 +15,7 @@ from kwiresniff.analysis.doctor.cause import Explanation, cause, symptoms, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import client_of, together
 from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, observation_of
-from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.observer import SLOW_NS, Observer
 from kwiresniff.analysis.doctor.troubles.stalls import is_prompt
 from kwiresniff.analysis.doctor.wording import clock, duration, listed, span, times
 from kwiresniff.analysis.places import place_of
@@ -33,8 +33,6 @@ from kwiresniff.model import Exchange
 _STORED: Final = frozenset(
     {PRODUCE, OFFSET_COMMIT, TXN_OFFSET_COMMIT, END_TXN, INIT_PRODUCER_ID, ADD_PARTITIONS_TO_TXN}
 )
-#: A shorter wait may be that of a prompt replica.
-WAIT_NS: Final = 1_000_000_000
 #: The pause between two waits of one time of trouble.
 TOGETHER_NS: Final = 2_000_000_000
 #: A broker may have gone so long before the first wait, and answer so shortly after it closed another connection.
@@ -91,7 +89,6 @@ class WriteWaits(Observer):
     """
 
     kinds = ("writes_waited",)
-    apis = None
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -99,9 +96,9 @@ class WriteWaits(Observer):
         #: Requests that wait for nobody and took as long: broker, begin, end.
         self._prompt: list[tuple[str, int, int]] = []
 
-    def exchange(self, exchange: Exchange) -> None:
+    def slow(self, exchange: Exchange) -> None:
         response, took_ns = exchange.response, exchange.broker_ns or 0
-        if response is None or took_ns < WAIT_NS:
+        if response is None or took_ns < SLOW_NS:
             return
         cluster, broker = self.context.cluster, exchange.connection.broker
         first_ns = response.first_ns - took_ns

@@ -15,7 +15,7 @@ from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import Ending, client_in, patience_of
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_of, together
 from kwiresniff.analysis.doctor.observation import HARMLESS, Harm, Observation, Observed, observation_of
-from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.observer import SLOW_NS, Observer
 from kwiresniff.analysis.doctor.wording import duration, listed, span
 from kwiresniff.base.api_keys import (
     API_VERSIONS,
@@ -33,8 +33,7 @@ from kwiresniff.base.api_keys import (
 from kwiresniff.model import ConnectionAttempt, Exchange
 from kwiresniff.results.findings import scope_of
 
-#: A silence is a stall from the first on, an error from the second on.
-STALL_NS: Final = 1_000_000_000
+#: From here on a stall is an error.
 SEVERE_NS: Final = 2_000_000_000
 #: An answer so soon after a stall belongs to it.
 AFTER_NS: Final = 250_000_000
@@ -66,7 +65,6 @@ class Silences(Observer):
     """
 
     kinds = ("broker_silent",)
-    apis = None
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -80,26 +78,26 @@ class Silences(Observer):
         if attempt.refused and (attempt.server in self._refused or len(self._refused) < MAX_SUBJECTS):
             self._refused[attempt.server] = attempt.last_ns
 
-    def exchange(self, exchange: Exchange) -> None:
+    def slow(self, exchange: Exchange) -> None:
         """Notes a response after a silence, or one that waited through it."""
         response, request = exchange.response, exchange.request
         if response is None:
             return
         ns = response.first_ns
-        if request is None or ns - request.last_ns < STALL_NS:
+        if request is None or ns - request.last_ns < SLOW_NS:
             return
         broker, before = exchange.connection.broker, self.context.cluster.answer_before_ns
         asked = request.last_ns + (patience_of(exchange) if exchange.api_key == FETCH else 0)
         if exchange.waiting == "throttled":  # the broker reads nothing of the client for a while, or holds its response
             asked += max(exchange.queued, 0) + max(exchange.held, 0)
         stall = self._newest.get(broker)
-        if stall is not None and ns <= stall.last_ns + AFTER_NS and asked <= stall.last_ns - STALL_NS:
-            self._add(stall, exchange, ns - max(asked, stall.first_ns) >= STALL_NS)
+        if stall is not None and ns <= stall.last_ns + AFTER_NS and asked <= stall.last_ns - SLOW_NS:
+            self._add(stall, exchange, ns - max(asked, stall.first_ns) >= SLOW_NS)
             return
         silent_since = max(before, asked)  # a broker that has not answered before is starting
         if (
             not before
-            or ns - silent_since < STALL_NS
+            or ns - silent_since < SLOW_NS
             or before < self._refused.get(broker, 0)
             or exchange.waiting == "rebalance"
             or exchange.connection.id in self.context.cut
@@ -117,7 +115,7 @@ class Silences(Observer):
         stall.case.note("clients", [client_of(exchange)])
         stall.case.note("apis", [exchange.api])
         # A request behind another of its connection may wait for replicas.
-        alone = exchange.broker_ns is None or exchange.broker_ns >= STALL_NS // 2
+        alone = exchange.broker_ns is None or exchange.broker_ns >= SLOW_NS // 2
         stall.prompt |= silent and alone and is_prompt(exchange)
 
     def ending(self, ending: Ending) -> None:
@@ -145,7 +143,7 @@ class Silences(Observer):
             for one in self._silent.values()
             if cluster.last_answer_ns.get(one.broker, 0) <= one.first_ns and not cluster.went(one.broker, one.first_ns)
         ]
-        for stalls in together([*self._stalls, *unended], -STALL_NS // 2 - 1):
+        for stalls in together([*self._stalls, *unended], -SLOW_NS // 2 - 1):
             long = max(one.last_ns for one in stalls) - stalls[0].first_ns >= SEVERE_NS
             if any(one.prompt for one in stalls) and (long or sum(one.case.count for one in stalls) > 1):
                 yield self._observation(stalls)
