@@ -22,6 +22,7 @@ from pyarrow import parquet
 
 from kwiresniff import schema
 from kwiresniff.codec.batch_libraries import crc32c
+from kwiresniff.codec.primitives import write_varlong
 from kwiresniff.export.table_columns import READABLE
 from kwiresniff.model import Direction
 from kwiresniff.pipeline.batches import table_batches
@@ -47,24 +48,14 @@ COMPRESS: dict[int, Callable[[bytes], bytes]] = {
 METADATA_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 
 
-def varint(number: int) -> bytes:
-    """A zigzag varint (protocol guide, VARINT)."""
-    number = number << 1 if number >= 0 else (-number << 1) - 1
-    out = bytearray()
-    while number > 127:
-        out.append(number & 127 | 128)
-        number >>= 7
-    return bytes([*out, number])
-
-
 def blob(data: bytes) -> bytes:
-    return varint(len(data)) + data
+    return write_varlong(len(data)) + data
 
 
 def record(key: bytes, value: bytes) -> bytes:
     header = blob(f"h-{RECORD}".encode()) + blob(f"v-{RECORD}".encode())
-    content = b"\0" + varint(0) + varint(0) + blob(key) + blob(value) + varint(1) + header
-    return varint(len(content)) + content
+    content = b"\0" + write_varlong(0) + write_varlong(0) + blob(key) + blob(value) + write_varlong(1) + header
+    return write_varlong(len(content)) + content
 
 
 def batch(

@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from kwiresniff.model import Connection, Event, Exchange
+from kwiresniff.model import Connection, Event, Exchange, Problem
 from kwiresniff.session import Analyzer
-from tests.support.conversation import Wire, events, problems
+from tests.support.conversation import Wire, events
 from tests.support.other_protocols import CONVERSATIONS, Said
 from tests.support.sample import sampled
 
@@ -59,8 +59,8 @@ def test_it_is_told_from_kafka_by_its_first_packets(name: str) -> None:
         for segment in wire.segments[: 3 + MORE_PACKETS.get(name, FEW_PACKETS)]:
             analyzer.segment(*segment)
         assert all(analyzer.non_kafka.knows(flow, 0) for flow in wire.flows), port
-        (problem,) = problems(events(wire))
-        assert problem.code == "not_kafka" and problem.details is not None
+        (problem,) = events(wire)
+        assert isinstance(problem, Problem) and problem.code == "not_kafka" and problem.details is not None
         assert problem.details["protocol"] in ([NAMED[name]] if name in NAMED else ["unknown", "text"]), port
 
 

@@ -6,6 +6,7 @@ import json
 from random import Random
 from struct import pack
 
+from tests.support.encoding.primitives import write_uvarint
 from tests.support.other_protocols.making import (
     CLIENT,
     SERVER,
@@ -16,13 +17,12 @@ from tests.support.other_protocols.making import (
     protobuf,
     s16,
     s32,
-    varint,
     word,
 )
 
 
 def _mqtt_packet(kind: int, body: bytes) -> bytes:
-    return bytes([kind]) + varint(len(body)) + body
+    return bytes([kind]) + write_uvarint(len(body)) + body
 
 
 def _mqtt(rng: Random, level: int) -> Said:
