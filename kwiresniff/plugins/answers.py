@@ -41,6 +41,10 @@ class TooMuch(PluginError):
     """An answer that would take too much to hold or to print."""
 
 
+class NotStarted(PluginError):
+    """The process of an isolated decoder does not start, or does not load the plugin; nor will it the next time."""
+
+
 def checked_copy(found: Any, room: list[int] | None) -> Any:
     """A copy of a decoder's answer, counted against the ``room`` that there is for all answers together, if any."""
     if room is None:

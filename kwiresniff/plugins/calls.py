@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from kwiresniff.errors import PluginError
 from kwiresniff.model import Problem
-from kwiresniff.plugins.answers import TooMuch, described
+from kwiresniff.plugins.answers import NotStarted, TooMuch, described
 from kwiresniff.plugins.hooks import MAX_FAILURES, SEE_VALUES, Hook
 from kwiresniff.plugins.timing import (
     CALL_MS,
@@ -74,6 +74,10 @@ class HookCalls:
 
     def failed(self, hook: Hook, error: BaseException) -> None:
         """Counts a failure; the first one, and the one that ends it, are reported."""
+        if isinstance(error, NotStarted):
+            hook.failures = MAX_FAILURES
+            self._problems.append(Problem("plugin_disabled", f"{hook} is switched off: {error}"))
+            return
         hook.failures += 1
         if hook.failures == 1:
             hides = self.hides_values and hook.kind in SEE_VALUES
