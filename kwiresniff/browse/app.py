@@ -117,6 +117,7 @@ class BrowseApp(App[None]):
         self._by = by[0]
         self._counted: str | None = None  # the filter of what the tabs count, or are about to
         self._sought = ""
+        self._is_ending = False
 
     # -- the screen ---------------------------------------------------------------------------------------------
 
@@ -394,6 +395,7 @@ class BrowseApp(App[None]):
                 if path == STANDARD_OUTPUT:
                     self.notify("- is no file here: the screen is on the standard output", severity="warning")
                 elif path:
+                    self.notify(f"writing {escape(path)} ...", markup=False)
                     self.reading.start(name, work, self._saved, self.model.numbers_of(rows).tobytes(), path)
 
             asked = question.format(format_units.count(len(rows), "exchange"))
@@ -411,7 +413,15 @@ class BrowseApp(App[None]):
     def action_dark(self) -> None:
         self.theme = "textual-light" if self.theme == "textual-dark" else "textual-dark"
 
+    def is_saving(self) -> bool:
+        """Whether a file is being written."""
+        return self.reading.is_running("save", "write")
+
     async def action_quit(self) -> None:
+        if self.is_saving() and not self._is_ending:
+            self._is_ending = True
+            self.notify("a file is being written: q again ends without it", severity="warning")
+            return
         self.reading.stop_all()
         self.exit()
 

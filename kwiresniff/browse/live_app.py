@@ -68,7 +68,6 @@ class LiveApp(BrowseApp):
         self.is_paused = False
         self._capture = capture
         self._limit = limit
-        self._is_ending = False
         self._held: list[Indexed] = []
 
     def on_mount(self) -> None:
@@ -100,6 +99,7 @@ class LiveApp(BrowseApp):
         if not (self.is_paused or pane.is_sorting) and order != Order() and len(self.selection) <= MAX_SORTED_ROWS:
             pane.sort(order, pane.list.row)
         self.show_status()
+        self._leave_when_done()
 
     def take_part(self, message: Indexed) -> None:
         if self.is_paused and not message.done:
@@ -118,8 +118,8 @@ class LiveApp(BrowseApp):
         self._leave_when_done()
 
     def _leave_when_done(self) -> None:
-        """Ends the program when all that was captured is read and counted."""
-        if self.model.progress.done and self.report is not None and self.report.done:
+        """Ends the program when all that was captured is read and counted, and no file is being written."""
+        if self.model.progress.done and self.report is not None and self.report.done and not self.is_saving():
             self.exit()
 
     def progress_spans(self) -> list[Span]:

@@ -38,6 +38,8 @@ class Processes:
                 try:
                     message = running.receive()
                 except EOFError:
+                    if self._running.get(name) is running:
+                        self._running.pop(name, None)
                     return
                 if self._running.get(name) is running:
                     with suppress(RuntimeError):  # the program has ended
@@ -53,6 +55,10 @@ class Processes:
 
         # Not a worker of Textual's: cancelled before it began, it would leave a process that nobody waits for.
         asyncio.get_running_loop().run_in_executor(None, follow)
+
+    def is_running(self, *names: str) -> bool:
+        """Whether one of them is."""
+        return not self._running.keys().isdisjoint(names)
 
     def stop(self, name: str) -> None:
         """Ends a process; nothing more is taken from it."""

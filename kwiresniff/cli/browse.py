@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import ExitStack
 from typing import Final
 
 import click
@@ -12,12 +13,14 @@ from kwiresniff.browse.captures_model import Captured, CapturesModel
 from kwiresniff.browse.messages import Jobs
 from kwiresniff.capture import open_captures, with_decryption
 from kwiresniff.capture.packet_places import PacketPlaces
+from kwiresniff.capture.paths import STANDARD_INPUT
 from kwiresniff.cli.event_output import dissection_of
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.index_job import checked_filter
 from kwiresniff.cli.kept_index import ENDING, unfit_options
 from kwiresniff.cli.options import ReadOptions, capture_command
 from kwiresniff.cli.redact_key import with_redact_key
+from kwiresniff.cli.spool import readable_twice
 from kwiresniff.errors import KwiresniffError
 from kwiresniff.index import ExchangeIndex, ExchangeReader
 from kwiresniff.index.background import Background
@@ -39,15 +42,37 @@ def command(captures: tuple[str, ...], options: ReadOptions, keeps: bool) -> int
     A full-screen program, for which the extra "browse" is needed; ? in it shows the keys. -Y is the filter that it
     begins with.
     """
-    if not sys.stdin.isatty() or not sys.stdout.isatty() or os.environ.get("TERM", "dumb") == "dumb":
+    piped = STANDARD_INPUT in captures
+    if not (piped or sys.stdin.isatty()) or not sys.stdout.isatty() or os.environ.get("TERM", "dumb") == "dumb":
         raise click.UsageError("browse needs a terminal that can move the cursor; without one, use read or stats")
-    if "-" in captures:
-        raise click.UsageError("browse reads a capture more than once: write standard input to a file first")
     if keeps and (unfit := unfit_options(options)):
         raise click.UsageError(f"--keep-index goes without {', '.join(unfit)}")
     if options.filter is not None:
         checked_filter(options.filter)
-    model, jobs = model_of(captures, options._replace(filter=None))
+    with ExitStack() as stack:
+        names = tuple([readable_twice(one, stack) for one in captures])
+        if keeps and names != captures:
+            raise click.UsageError("--keep-index goes without pipes")
+        if piped:
+            _read_keys_from_terminal()
+        _browse(names, captures, options, keeps=keeps)
+    return 0
+
+
+def _read_keys_from_terminal() -> None:
+    """Puts the terminal in the place of the standard input, which has been read."""
+    try:
+        with open("/dev/tty", "rb", buffering=0) as terminal:
+            os.dup2(terminal.fileno(), 0)
+    except OSError as error:
+        raise KwiresniffError(f"browse has no terminal to read keys from: {error.strerror}") from error
+
+
+def _browse(names: tuple[str, ...], captures: tuple[str, ...], options: ReadOptions, *, keeps: bool) -> None:
+    """Browses the files of some names, which stand for ``captures``."""
+    model, jobs = model_of(names, options._replace(filter=None))
+    called = dict(zip(names, captures, strict=True))
+    model.files = [called.get(name, name) for name in model.files]
     index = indexing(jobs, keeps=keeps)  # while textual is imported, which takes as long as the first rows
     try:
         from kwiresniff.browse.app import BrowseApp
@@ -56,7 +81,6 @@ def command(captures: tuple[str, ...], options: ReadOptions, keeps: bool) -> int
         raise KwiresniffError(f'browse needs textual ({error}); pip install "kwiresniff[browse]"') from error
     app = BrowseApp(model, jobs, checked_filter, index, expression=options.filter or "", dark=is_dark())
     app.run()
-    return 0
 
 
 def indexing(jobs: Jobs, *, keeps: bool = False, forks: Forks | None = None) -> Background:

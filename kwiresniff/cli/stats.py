@@ -17,7 +17,7 @@ from kwiresniff.cli.tables import ByType, needs_bodies, needs_of, print_tables
 from kwiresniff.export.json_objects import stat_json
 from kwiresniff.export.times import rfc3339
 from kwiresniff.render.terminal import stdout_for
-from kwiresniff.render.time_table import write_over_time
+from kwiresniff.render.time_table import write_over_time, write_sparklines
 from kwiresniff.results.stats import StatRow
 
 #: Slices without an exchange that are shown between two with one, so that a clock that jumped fills no screen.
@@ -42,7 +42,7 @@ HOW_TO_COUNT_RECORDS = "Records are not counted: --records counts them."
     is_flag=True,
     help="Count records too, as tables by partition or group do; reads the headers of all batches, which takes longer.",
 )
-@form_option(FORMS)
+@form_option((*FORMS, "sparkline"))
 def command(
     captures: tuple[str, ...],
     options: ReadOptions,
@@ -57,13 +57,15 @@ def command(
     broker held the answer back on purpose (long polls, rebalances, throttling) are counted apart.
     With --every, an exchange counts in the slice in which its request begins.
     """
+    if form == "sparkline" and not every:
+        raise click.UsageError("-o sparkline is over time: it needs --every, like --every 10s")
     if by is None:
         by = ((),) if every else (("api",),)
     records = records or needs_bodies(by)
     source = EventSource(captures, options, needs_of(by, records=records), screen=False)
     tables = [StatsTable(names, source.topic_name, records=records, every_ns=every or 0) for names in by]
     finished, messages = read_through(source, StatsTables(tables).add)
-    if source.shown or form != "table":
+    if source.shown or form not in ("table", "sparkline"):
         if every:
             _print_over_time(tables, every, form, source)
         else:
@@ -82,11 +84,15 @@ def _print(tables: Sequence[StatsTable], form: str, source: EventSource, notes: 
 def _print_over_time(tables: Sequence[StatsTable], every_ns: int, form: str, source: EventSource) -> None:
     """The tables by time, each in the order of time."""
     listed = [_in_order(table, every_ns, source) for table in tables]
-    if form == "table":
+    if form in ("table", "sparkline"):
         for index, rows in enumerate(listed):
             if index:
                 sys.stdout.write("\n")
-            write_over_time(*stdout_for(source.options.color), rows, every_ns)
+            out = stdout_for(source.options.color)
+            if form == "table":
+                write_over_time(*out, rows, every_ns)
+            else:
+                write_sparklines(*out, rows, _slices(rows, every_ns))
         return
     print_objects((stat_json(_with_time(row)) for rows in listed for row in rows), form)
 
@@ -96,13 +102,18 @@ def _in_order(table: StatsTable, every_ns: int, source: EventSource) -> list[Sta
     rows = sorted((row_with_names(row, source.names) for row in table.rows()), key=lambda row: row.key)
     if len(table.by) > 1:
         return rows
-    found: list[StatRow] = []
-    for row in rows:
-        if found and row.key[0].isdigit():
-            begin, end = int(found[-1].key[0]) + every_ns, int(row.key[0])
-            if (end - begin) // every_ns <= MAX_EMPTY_SLICES:
-                found += [StatRow(table.by, (str(ns),), 0, 0, 0, 0, 0, None) for ns in range(begin, end, every_ns)]
-        found.append(row)
+    known = {row.key: row for row in rows}
+    empty = [(str(ns),) for ns in _slices(rows, every_ns) if (str(ns),) not in known]
+    return sorted([*rows, *[StatRow(table.by, key, 0, 0, 0, 0, 0, None) for key in empty]], key=lambda row: row.key)
+
+
+def _slices(rows: Sequence[StatRow], every_ns: int) -> list[int]:
+    """Where the slices of rows begin, those between two included unless they are too many."""
+    found: list[int] = []
+    for begun in sorted({int(row.key[0]) for row in rows if row.key[0].isdigit()}):
+        if found and (begun - found[-1]) // every_ns <= MAX_EMPTY_SLICES:
+            found += range(found[-1] + every_ns, begun, every_ns)
+        found.append(begun)
     return found
 
 

