@@ -26,6 +26,7 @@ from kwiresniff.session import Analyzer
 from tests.support import capture_files, packet_builder, proxies, wrapped_recording
 from tests.support.command import Run
 from tests.support.conversation import Wire, heartbeat, heartbeat_response, request, response, string
+from tests.support.damages import snapped
 from tests.support.events import analyze_with
 from tests.support.paths import CAPTURES
 from tests.support.sample import one_in
@@ -189,6 +190,23 @@ def test_what_cannot_be_read_is_zeros(kwiresniff: Run, tmp_path: Path) -> None:
     for word in (b"orders", b"behind", b"private", b"somebody", b"c-1"):
         assert word in Path(source).read_bytes()
         assert word not in data
+
+
+@pytest.mark.parametrize("name", ["java-produce.pcap", "old-sasl-plain.pcap"])
+@pytest.mark.parametrize("snap_length", [96, 128, 200])
+def test_messages_that_are_cut_keep_their_front(name: str, snap_length: int, kwiresniff: Run, tmp_path: Path) -> None:
+    """A request of which the end was not captured has its answer, and a Produce its acks. All cuts inside of texts."""
+    source, out = tmp_path / "in.pcap", tmp_path / "out.pcapng"
+    segments = list(open_captures([str(CAPTURES / name)]))
+    for more in (0, 1, 2, 3):
+        source.write_bytes(capture_files.pcap(snapped(segments, snap_length + more)))
+        assert kwiresniff("read", "-q", "-w", str(out), "--anonymise", str(source)).code == 0
+        before = exchanges(source)
+        assert [(one.api, one.outcome) for one in exchanges(out)] == [(one.api, one.outcome) for one in before]
+        data = out.read_bytes()
+        secret = {text for one in exchanges(CAPTURES / name) for text in texts(one)}
+        told = {text for text in secret if text in data and text in source.read_bytes()}
+        assert {text for text in told if text.decode("utf-8", "replace") not in PUBLIC_WORDS} == set()
 
 
 @pytest.mark.parametrize("name", proxies.recorded())
