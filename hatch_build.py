@@ -39,6 +39,7 @@ COMPILED = (
     "kwiresniff/analysis/doctor/evidence.py",
     "kwiresniff/analysis/doctor/examine.py",
     "kwiresniff/analysis/doctor/observer.py",
+    "kwiresniff/analysis/doctor/troubles/abandoned_writes.py",
     "kwiresniff/analysis/doctor/troubles/batches.py",
     "kwiresniff/analysis/doctor/troubles/client_loads.py",
     "kwiresniff/analysis/doctor/troubles/copy_loops.py",
