@@ -42,6 +42,7 @@ COMPILED = (
     "kwiresniff/analysis/doctor/observer.py",
     "kwiresniff/analysis/doctor/replica_table.py",
     "kwiresniff/analysis/doctor/subjects.py",
+    "kwiresniff/analysis/doctor/troubles/abandoned_writes.py",
     "kwiresniff/analysis/doctor/troubles/batches.py",
     "kwiresniff/analysis/doctor/troubles/client_loads.py",
     "kwiresniff/analysis/doctor/troubles/clusters.py",

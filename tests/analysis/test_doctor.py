@@ -8,6 +8,7 @@ import pytest
 
 from kwiresniff.analysis.doctor import Doctor, Observer
 from kwiresniff.analysis.doctor.error_meanings import MEANINGS
+from kwiresniff.digest import Digest
 from kwiresniff.model import Connection, Exchange, Problem
 from kwiresniff.schema import error as known_error
 from tests.support.exchanges import START_NS, connection, exchange, produced
@@ -247,6 +248,17 @@ def test_tiny_batches_are_told_when_there_are_many(records: int, expected: list[
     one = {"magic": 2, "records_count": records}
     assert [finding.code for finding in findings(*[produce(one) for _ in range(500)])] == expected
     assert findings(*[produce(one) for _ in range(499)]) == []
+
+
+def test_records_that_are_spread_over_partitions_one_by_one_are_tiny_batches() -> None:
+    """Four batches of one record in each request; with two records in each they are none."""
+    for records, expected in ((1, ["small_batches"]), (2, [])):
+        made = [produce({"magic": 2, "records_count": 4 * records}) for _ in range(125)]
+        for one in made:
+            assert one.request is not None
+            one.request.digest = Digest()
+            one.request.digest.batches, one.request.digest.records = 4, 4 * records
+        assert [finding.code for finding in findings(*made)] == expected
 
 
 def test_records_that_come_one_by_one_and_not_often_are_no_tiny_batches() -> None:

@@ -336,6 +336,45 @@ def test_positions_that_are_remembered_are_bounded(bound: str, monkeypatch: pyte
     assert "committed_early" not in [code for code, _ in codes(*events)]
 
 
+def one_by_one(commits: list[int], **more: Any) -> list[Event]:
+    """A member is given a record each second, and commits an offset after each."""
+    events: list[Event] = [join("a", 0)]
+    for number, offset in enumerate(commits):
+        events += [fetch("a", 1 + number, number, codec="none", records=1), commit("a", 1.5 + number, offset, 0)]
+    return events
+
+
+SHORT = one_by_one(list(range(12)))
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        pytest.param([*SHORT, offsets("a", 20, 11)], [("commits_last_record", "warning", 12)], id="started from there"),
+        pytest.param(SHORT, [("commits_last_record", "info", 12)], id="not started since"),
+        pytest.param(one_by_one(list(range(9))), [], id="a few"),
+        pytest.param(one_by_one([number + 1 for number in range(12)]), [], id="behind the last record"),
+        pytest.param(one_by_one([*range(11), 12]), [], id="behind the last record at the end"),
+        pytest.param(one_by_one([9, 2, 8, 3, 12, 5, 14, 4, 15, 7]), [("commits_go_back", "warning", 5)], id="lower"),
+        pytest.param(one_by_one([9, 2, 8, 3, 12, 5, 14, 4]), [], id="lower four times"),
+    ],
+)
+def test_offsets_that_are_no_ends_of_work_are_told(events: list[Event], expected: list[tuple[str, str, int]]) -> None:
+    """The last record itself, again and again, or less than before."""
+    codes = ("commits_last_record", "commits_go_back")
+    assert [(one.code, one.severity, one.count) for one in findings(*events) if one.code in codes] == expected
+
+
+def test_who_reads_again_commits_lower_offsets() -> None:
+    """Its application seeks."""
+    events: list[Event] = [join("a", 0)]
+    for number in range(10):
+        offset = 20 * (number % 2)
+        ask = fetched([], offset=offset, client_id="a", start_ns=at(1 + number))
+        events += [fetch("a", 1 + number, 0, codec="none", records=40), ask, commit("a", 1.5 + number, offset + 5, 0)]
+    assert "commits_go_back" not in [code for code, _ in codes(*events)]
+
+
 # -- members that are away ---------------------------------------------------------------------------------------------
 
 

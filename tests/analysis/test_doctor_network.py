@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kwiresniff.analysis.doctor.troubles import patience
 from kwiresniff.model import Connection, Event, Problem, Unacknowledged
 from tests.support.exchanges import START_NS, exchange
 from tests.support.incidents import BROKER, CLIENT, SECOND, closed, codes, findings, lost
@@ -262,3 +263,36 @@ def test_packets_lost_all_the_time_show_on_short_connections(
 ) -> None:
     """Three in a hundred, and ten at least."""
     assert codes(closed(1, "client", packets=[packets - 50, 50], retransmits=[again - back, back])) == expected
+
+
+def broken_off(number: int, size: int = 3_000_000, waited_ns: int = 20_000_000, by: str = "client") -> list[Event]:
+    """An answer that has begun half a second after the connection was opened, which ends a while later."""
+    begun_ns = START_NS + number * SECOND
+    details = {"connection": number, "size_bytes": size, "present_bytes": 15_000}
+    problem = Problem("incomplete_response", "cut off", packet=10 * number, timestamp_ns=begun_ns, details=details)
+    return [problem, closed(number, by, number * SECOND + waited_ns)]
+
+
+@pytest.mark.parametrize(
+    ("endings", "is_told"),
+    [
+        pytest.param([broken_off(one) for one in (1, 2, 3)], True, id="three times"),
+        pytest.param([broken_off(one) for one in (1, 2)], False, id="twice"),
+        pytest.param([broken_off(one, one * 1_000_000) for one in (1, 2, 3)], False, id="of several sizes"),
+        pytest.param([broken_off(one, 5_000) for one in (1, 2, 3)], False, id="small"),
+        pytest.param([broken_off(one, waited_ns=2 * SECOND) for one in (1, 2, 3)], False, id="it waited for the rest"),
+        pytest.param([broken_off(one, by="broker") for one in (1, 2, 3)], False, id="closed by the broker"),
+    ],
+)
+def test_a_client_that_takes_no_answer_as_large_is_told(endings: list[list[Event]], is_told: bool) -> None:
+    """It closes the connection as soon as the answer has begun, again and again."""
+    found = findings(*[event for ending in endings for event in ending])
+    assert [(one.code, one.severity) for one in found] == [("answer_too_large", "error")] * is_told
+    for one in found:
+        assert (one.subject, one.numbers["size_bytes"], one.count) == ("billing-1 10.0.0.5", 3_000_000, 3)
+
+
+def test_clients_that_close_early_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond the limit no answer is remembered."""
+    monkeypatch.setattr(patience, "MAX_CONNECTIONS", 0)
+    assert findings(*[event for one in (1, 2, 3) for event in broken_off(one)]) == []
