@@ -87,6 +87,25 @@ def test_a_coordinator_that_cannot_store_a_commit_is_there() -> None:
     assert "__consumer_offsets" in found.remedy and "in sync" in found.remedy
 
 
+def test_a_coordinator_that_goes_on_storing_nothing_is_an_error() -> None:
+    """That it is found each time is no comfort; what it has stored meanwhile is."""
+    unstored: dict[str, Any] = {"errors": AWAY, "outcome": "error", "request": {"group_id": "reports"}, "response": {}}
+    events: list[Event] = []
+    for number in range(12):
+        ns = START_NS + number * 5 * SECOND
+        events.append(exchange("FindCoordinator", 10, 4, request={}, response={}, start_ns=ns))
+        events.append(exchange("SyncGroup", 14, 5, start_ns=ns + SECOND, **unstored))
+    without_3 = {"error_code": 0, "partition_index": 0, "leader_id": 1, "replica_nodes": [1, 3], "isr_nodes": [1]}
+    gone = metadata(HOST)
+    assert gone.response is not None and gone.response.body is not None
+    gone.response.body["topics"][0]["partitions"] = [without_3]
+    found = [one for one in findings(gone, *events) if one.code == "coordinator_not_available"]
+    assert [one.severity for one in found] == ["error"]
+    assert any("replicas that are not in sync" in detail and "node 3" in detail for detail in found[0].details)
+    stored = exchange("SyncGroup", 14, 5, request={}, response={}, start_ns=START_NS + 61 * SECOND)
+    assert codes(*events, stored) == [("coordinator_not_available", "warning")]
+
+
 def test_a_coordinator_that_is_never_found_is_told_even_when_the_capture_is_short() -> None:
     """One refusal is a warning; refusals that go on are an error."""
     assert codes(*searches(*range(0, 3 * SECOND, SECOND // 5), errors=AWAY)) == [

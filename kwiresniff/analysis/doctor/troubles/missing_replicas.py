@@ -99,7 +99,8 @@ class MissingReplicas(Observer):
             "least": min(len(known.in_sync) for _, _, known in short),
             "leads": [list(one) for one in leads.items()],
         }
-        return observation_of("under_replicated", case, [f"node:{cluster_id}/{node}" for node in missing], numbers)
+        about = [f"node:{cluster_id}/{node}" for node in missing]
+        return observation_of("under_replicated", case, about, numbers, text=text)
 
     def _without_leadership(self, cluster_id: str, partitions: list[Replicas]) -> Iterator[Observation]:
         leads: dict[int, int] = {}
