@@ -54,11 +54,6 @@ _REAUTHENTICATE = (
     "The broker ends sessions (connections.max.reauth.ms), and the client does not authenticate again on its "
     "connection: update it to one that knows KIP-368, or let it expect that its connection is closed."
 )
-_FORGOTTEN = (
-    "Something on the way (NAT, firewall, load balancer, proxy) forgets connections that are idle for so long, or the "
-    "broker drops them (connections.max.idle.ms) and the client does not learn of it: set connections.max.idle.ms of "
-    "the client below that, or let TCP send keep-alives. Clients ask again on a new connection."
-)
 _STOPPED = (
     "A broker that stops or is killed does so; else its log says why: a request that it cannot read, an authentication "
     "that expired, connections.max.idle.ms, or max.connections.per.ip."
@@ -110,8 +105,8 @@ class ClosedInstead(CountingObserver):
 
     By client and broker. Numbers: ``requests`` (the oldest of each connection, API and version), ``same`` (they have
     one kind and size), ``largest_request_bytes``, ``expired`` (how many after their session's end, KIP-368), ``fresh``
-    (none had been answered before), ``cluster`` (nodes send such requests), and ``idle_s``, for how long all of several
-    connections had been idle at least. Each is a request that failed.
+    (none had been answered before), ``cluster`` (nodes send such requests), and ``idle_ns``, for how long all of
+    several connections had been idle at least, in whole seconds. Each is a request that failed.
     """
 
     kinds = ("closed_by_broker",)
@@ -161,7 +156,7 @@ class ClosedInstead(CountingObserver):
                 "expired": case.counts("expired").get("yes", 0),
                 "fresh": case.noted("fresh") == ["yes"],
                 "cluster": bool(case.noted("cluster")),
-                "idle_s": _idle_seconds(case),
+                "idle_ns": _idle_seconds(case) * IDLE_NS,
             }
             harm = HARMLESS if case.noted("cluster") else Harm(requests_failed=case.count)
             yield self.observed(client, broker, case, harm, **numbers)
@@ -236,12 +231,6 @@ def closed_by_broker(one: Observation, observed: Observed, context: Context) -> 
     if expired:
         title += ", once the session of its SASL authentication had expired"
         remedy = _REAUTHENTICATE
-    elif numbers["idle_s"]:
-        title = (
-            f"connections to {name} are reset when they are used again after {numbers['idle_s']} s or more without "
-            f"traffic, {times(one.count)} ({listed(requests)} without an answer)"
-        )
-        remedy = _FORGOTTEN
     return told(
         one,
         title,
