@@ -189,11 +189,11 @@ def test_a_session_that_has_expired_is_the_reason_for_being_sent_away() -> None:
     for event in closed_session(50_000):
         doctor.add(event)
     (found,) = doctor.findings()
-    assert found.code == "closed_by_broker" and "session" in found.title and "connections.max.reauth.ms" in found.remedy
+    assert found.code == "session_expired" and "session" in found.title and "connections.max.reauth.ms" in found.remedy
     later = Doctor()
     for event in closed_session(3_600_000):
         later.add(event)
-    assert "session" not in later.findings()[0].title
+    assert later.findings()[0].code == "closed_by_broker" and "session" not in later.findings()[0].title
 
 
 def test_few_large_requests_with_all_partitions_show_a_hot_one_too() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kwiresniff.analysis.client_traffic import CLUSTER_APIS
-from kwiresniff.analysis.doctor.cause import SYMPTOM, Explanation, cause, symptoms, told
+from kwiresniff.analysis.doctor.cause import INCIDENT, SYMPTOM, Explanation, cause, symptoms, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import Ending, client_in, is_waiting
 from kwiresniff.analysis.doctor.evidence import Case, Episodes
@@ -204,11 +204,15 @@ def unanswered(one: Observation, observed: Observed, context: Context) -> Explan
     )
 
 
-@cause("closed_by_broker", explains=("closed_by_broker",))
+@cause("closed_by_broker", "session_expired", explains=("closed_by_broker",))
 def closed_by_broker(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`closed_by_broker` (error where the request is too large or the same is closed on again and again; info between
     nodes; else warning): a broker closes a connection instead of answering, and nothing shows why. A broker that stops
     does so; one that refuses a version, wants SASL or TLS, or has too many connections is told as that.
+
+    `session_expired` (warning): a broker closes connections because the session of their SASL authentication is over
+    (`connections.max.reauth.ms`, a token that expired), and the client has not authenticated again. Seen must be the
+    lifetime that SaslAuthenticate told the client, on all connections that were closed.
     """
     numbers, client, broker = one.numbers, one.name("client"), one.name("broker")
     requests, largest = numbers["requests"], numbers["largest_request_bytes"]
@@ -235,8 +239,9 @@ def closed_by_broker(one: Observation, observed: Observed, context: Context) -> 
         one,
         title,
         remedy,
-        severity="error" if large or again else "info" if numbers["cluster"] else "warning",
+        code="session_expired" if expired else "closed_by_broker",
+        severity="warning" if expired else "error" if large or again else "info" if numbers["cluster"] else "warning",
         numbers={"broker": broker, "requests": requests, "largest_request_bytes": largest},
-        rank=SYMPTOM,
+        rank=INCIDENT if expired else SYMPTOM,
         explains=symptoms("client", [client], "connection_churn", "metadata_storm"),
     )
