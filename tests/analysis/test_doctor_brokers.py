@@ -6,7 +6,7 @@ import pytest
 
 from kwiresniff.model import Event, Exchange
 from tests.support.exchanges import START_NS, connection, exchange
-from tests.support.incidents import BROKER, CLIENT, SECOND, closed, findings, lost, metadata, partition, produce
+from tests.support.incidents import BROKER, CLIENT, SECOND, closed, codes, findings, lost, metadata, partition, produce
 
 
 def test_a_stall_is_one_broker_and_its_slow_answers_are_symptoms() -> None:
@@ -238,3 +238,44 @@ def test_a_heartbeat_behind_a_commit_that_waits_for_replicas_is_no_stall() -> No
         queued=4 * SECOND, held=0,
     )  # fmt: skip
     assert [one.code for one in findings(before, commit, behind)] == ["slow"]
+
+
+def authenticates(number: int, at_s: int, took_s: float, user: str = "alice") -> list[Event]:
+    """A connection that authenticates, and is closed a second after that."""
+    on = closed(number, "client", int((at_s + took_s + 1) * SECOND), first_ns=START_NS + at_s * SECOND, bytes=[99, 99])
+    on.sasl = {"mechanism": "PLAIN", "principal": user, "outcome": "ok"}
+    return [
+        exchange("SaslAuthenticate", 36, 2, request={}, response={}, start_ns=START_NS + at_s * SECOND,
+                 latency_ns=int(took_s * SECOND), on=on),
+        on,
+    ]  # fmt: skip
+
+
+def waits_meanwhile(at_s: int, took_s: float) -> list[Event]:
+    """Heartbeats of somebody else: one is answered at once, the next waits as long as the authentication."""
+    on = connection(90, "10.0.0.6:50000")
+    start_ns = START_NS + at_s * SECOND
+    return [
+        exchange("Heartbeat", 12, 4, request={}, response={}, start_ns=start_ns - SECOND // 10, on=on),
+        exchange("Heartbeat", 12, 4, request={}, response={}, start_ns=start_ns + SECOND // 10,
+                 latency_ns=int((took_s - 0.05) * SECOND), on=on),
+    ]  # fmt: skip
+
+
+def test_a_broker_that_waits_for_a_directory_does_not_stall() -> None:
+    """Each time it answers nobody, an authentication had come first; one that stalls is prompt with some."""
+    slow: list[Event] = []
+    for number in range(4):
+        asked, ended = authenticates(number, 10 * number, 3)
+        before, after = waits_meanwhile(10 * number, 3)
+        slow += [before, asked, after, ended]
+    (found,) = findings(*slow)
+    assert (found.code, found.severity) == ("slow_authentication", "error")
+    assert "3 s to 3 s (4 connections, user alice), and it answers nobody meanwhile" in found.title
+    assert "LDAP" in found.remedy
+    prompt = [event for number in range(4) for event in authenticates(50 + number, 60 + number, 0.01)]
+    assert "slow_authentication" not in dict(codes(*slow, *prompt))
+    at_once = [event for number in range(4) for event in authenticates(number, 10, 3)]
+    assert "slow_authentication" not in dict(codes(*at_once)), "one pause delays all of them"
+    alone = [event for number in range(4) for event in authenticates(number, 10 * number, 3)]
+    assert ("slow_authentication", "warning") in codes(*alone)

@@ -214,6 +214,28 @@ def test_full_segments_that_never_arrive_are_a_narrow_path() -> None:
     assert codes(stuck(1, 0, again=2), stuck(2, 3, again=2)) == []
 
 
+def forgotten(number: int, opened_s: int, idle_s: int) -> list[Event]:
+    """A connection that is answered once, and whose next request, so much later, never arrives."""
+    lost_ns = START_NS + (opened_s + idle_s) * SECOND
+    on = stuck(number, opened_s, size=200)
+    on.unacknowledged = Unacknowledged(0, 200, 5, 10 * number, lost_ns)
+    on.closed_ns = lost_ns + 8 * SECOND
+    answered = exchange("Produce", 0, 9, request={}, response={}, start_ns=START_NS + opened_s * SECOND, on=on)
+    return [answered, lost(on, "Produce", 0, 9, start_ns=lost_ns), on]
+
+
+def test_what_is_lost_after_silence_was_forgotten_on_the_way() -> None:
+    """Of two connections, the later of which had worked when the first was lost already; never of one in use."""
+    (found,) = findings(*forgotten(1, 0, 6), *forgotten(2, 20, 7))
+    assert (found.code, found.severity, found.subject) == ("idle_forgotten", "error", f"10.0.0.5 to {BROKER}")
+    assert "after 5 s or more without traffic is lost" in found.title and "twice" in found.title
+    assert ("idle_forgotten", "error") not in codes(*forgotten(1, 0, 6))
+    busy = codes(*forgotten(1, 0, 6), *forgotten(2, 20, 7), *forgotten(3, 40, 0))
+    assert ("data_lost", "error") in busy and ("idle_forgotten", "error") not in busy
+    at_once = codes(*forgotten(1, 0, 20), *forgotten(2, 1, 19))
+    assert ("idle_forgotten", "error") not in at_once, "all were open when the path broke"
+
+
 def unfinished(number: int, opened_s: int, *, largest: int = 880, present: int = 71) -> tuple[Problem, Connection]:
     """A connection on which an answer of 65,610 bytes began a second after it was opened on, and its client left 9 s
     after that."""

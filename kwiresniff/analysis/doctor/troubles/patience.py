@@ -142,7 +142,7 @@ class AnswersBrokenOff(CountingObserver):
 
     def connection(self, connection: Connection) -> None:
         packet, begun_ns, size, present = self._begun.pop(connection.id, (0, 0, 0, 0))
-        if connection.closed_by != "client" or not 0 <= connection.closed_ns - begun_ns < WAITED_NS:
+        if connection.closed_by != "client" or not 0 <= connection.closed_ns - begun_ns < SLOW_NS:
             return
         key = client_text(connection.client_id, connection.client), connection.broker
         case = self.cases.case(*key)

@@ -54,6 +54,8 @@ class _Stall:
     case: Case
     prompt: bool = False
     over: bool = True
+    asked_ns: int = 0
+    first_api: str = ""
 
 
 class Silences(Observer):
@@ -61,7 +63,8 @@ class Silences(Observer):
 
     By time; overlapping silences of several brokers are one. Numbers: ``silent`` (addresses that answered nothing
     themselves), ``waiting`` (those that only waited for others), ``lasted_ns``, ``over`` (they answered again),
-    ``lossy`` (the capture lacks so much that answers may be among it), ``clients``, ``apis``.
+    ``lossy`` (the capture lacks so much that answers may be among it), ``clients``, ``apis``, and of each silence that
+    which had waited longest (``first_apis``).
     """
 
     kinds = ("broker_silent",)
@@ -92,7 +95,7 @@ class Silences(Observer):
             asked += max(exchange.queued, 0) + max(exchange.held, 0)
         stall = self._newest.get(broker)
         if stall is not None and ns <= stall.last_ns + AFTER_NS and asked <= stall.last_ns - SLOW_NS:
-            self._add(stall, exchange, ns - max(asked, stall.first_ns) >= SLOW_NS)
+            self._add(stall, exchange, asked, ns - max(asked, stall.first_ns) >= SLOW_NS)
             return
         silent_since = max(before, asked)  # a broker that has not answered before is starting
         if (
@@ -107,10 +110,12 @@ class Silences(Observer):
         first_ns = max(before, request.last_ns)
         stall = self._newest[broker] = _Stall(broker, first_ns, ns, self.context.case())
         self._stalls.append(stall)
-        self._add(stall, exchange, True)
+        self._add(stall, exchange, asked, True)
 
-    def _add(self, stall: _Stall, exchange: Exchange, silent: bool) -> None:
+    def _add(self, stall: _Stall, exchange: Exchange, asked_ns: int, silent: bool) -> None:
         assert exchange.request is not None
+        if not stall.first_api or asked_ns < stall.asked_ns:
+            stall.asked_ns, stall.first_api = asked_ns, exchange.api
         stall.case.add(exchange.request.first_packet, exchange.request.first_ns)
         stall.case.note("clients", [client_of(exchange)])
         stall.case.note("apis", [exchange.api])
@@ -165,6 +170,7 @@ class Silences(Observer):
             "lossy": lossy,
             "clients": case.noted("clients"),
             "apis": case.noted("apis"),
+            "first_apis": [one.first_api for one in mine],
         }
         text = (
             f"{listed([cluster.broker_text(one) for one in silent])} answered nothing for {duration(lasted_ns)},"
@@ -193,7 +199,7 @@ def stalled_broker(one: Observation, observed: Observed, context: Context) -> Ex
     that answers others is not this, whatever is late there. Answers that the path loses look the same where no other
     client of the broker is in the capture.
     """
-    waits = [late for late in observed.of("late_writes") if _is_in(late, one)]
+    waits = writes_within(observed, one)
     cluster, numbers = context.cluster, one.numbers
     silent, waiting, lossy = numbers["silent"], numbers["waiting"], numbers["lossy"]
     texts = [cluster.broker_text(broker) for broker in silent]
@@ -232,8 +238,11 @@ def stalled_broker(one: Observation, observed: Observed, context: Context) -> Ex
     )
 
 
-def _is_in(waits: Observation, silence: Observation) -> bool:
-    """Whether writes to a silent broker were late because of the silence alone: they ended soon after it."""
+def writes_within(observed: Observed, silence: Observation) -> list[Observation]:
+    """Writes to a silent broker that were late because of the silence alone: they ended soon after it."""
     first_ns, last_ns = silence.first_ns - AFTER_NS, silence.last_ns + AFTER_NS
-    within = first_ns <= waits.first_ns and waits.last_ns <= last_ns
-    return within and waits.numbers["leader"] in silence.numbers["silent"]
+    return [
+        late
+        for late in observed.of("late_writes")
+        if first_ns <= late.first_ns and late.last_ns <= last_ns and late.numbers["leader"] in silence.numbers["silent"]
+    ]
