@@ -152,7 +152,7 @@ def test_plugins_are_asked_about_what_is_selected(redacted: bool, tmp_path: Path
     plugin.write_text(PLUGIN)
     options = ReadOptions(plugin=(str(plugin),), redact=redacted)
     model, jobs = model_of((path,), options)
-    jobs.read_index(model.take, *jobs.arguments)
+    index_captures(model.take, *jobs.arguments)  # type: ignore[arg-type]
     row = [model.index.apis[2 * row] for row in range(len(model.index))].index(PRODUCE)
     details = model.details(row, whole=False)
     tree = shown(details.rows) if details is not None else ""
