@@ -25,6 +25,12 @@ def load_plugins(paths: Sequence[str] = (), options: PluginOptions = NO_OPTIONS)
     """Loads entry points, files and folders of files, and with ``options`` our own decoders. Raises PluginError for a
     file that cannot be loaded; an entry point becomes a problem.
     """
+    with contextlib.redirect_stdout(sys.stderr):  # what they print is no output
+        loaded, problems = _load_all(paths, options)
+    return Plugins([*loaded, *_own(options)], problems)
+
+
+def _load_all(paths: Sequence[str], options: PluginOptions) -> tuple[list[Plugin], list[Problem]]:
     loaded: list[Plugin] = []
     problems: list[Problem] = []
     for entry in _entry_points():
@@ -34,8 +40,7 @@ def load_plugins(paths: Sequence[str] = (), options: PluginOptions = NO_OPTIONS)
             )
         except (Exception, SystemExit) as error:
             problems.append(Problem("plugin_failed", f"plugin {entry.name} cannot be loaded: {described(error)}"))
-    loaded += [_load_file(file, options) for path in paths for file in files_of(path)]
-    return Plugins([*loaded, *_own(options)], problems)
+    return [*loaded, *(_load_file(file, options) for path in paths for file in files_of(path))], problems
 
 
 def load_own(options: PluginOptions) -> Plugins:

@@ -17,8 +17,10 @@ from kwiresniff.errors import PluginError
 from kwiresniff.model import Problem
 from kwiresniff.plugins import MAX_FAILURES, MAX_JSON_VALUES, Hooks, Plugin, Plugins
 from kwiresniff.plugins.loading import load_plugins
+from tests.support.command import Done
 from tests.support.exchanges import exchange
 from tests.support.package import HOME
+from tests.support.paths import CAPTURES
 
 
 def loaded(register: Callable[[Hooks], Any]) -> Plugins:
@@ -329,3 +331,18 @@ def test_python_m_takes_no_plugin_from_the_current_folder(tmp_path: Path) -> Non
     given["PYTHONPATH"] = str(HOME)
     done = subprocess.run(arguments, cwd=tmp_path, env=given, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == []
+
+
+def test_what_plugins_print_is_no_output(tmp_path: Path, kwiresniff: Callable[..., Done]) -> None:
+    """Whoever reads the output gets what it would be without them; the words are on stderr."""
+    plugin = tmp_path / "chatty.py"
+    plugin.write_text(
+        "print('loaded')\n"
+        "def register(hooks):\n"
+        "    hooks.value_decoder(lambda *_: print('decoding'))\n"
+        "    hooks.annotator(lambda exchange: print('annotating'))\n"
+    )
+    capture = str(CAPTURES / "first-look.pcap")
+    done = kwiresniff("read", "-o", "jsonl", "--plugin", str(plugin), capture)
+    assert done.out == kwiresniff("read", "-o", "jsonl", capture).out
+    assert {"loaded", "decoding", "annotating"} <= set(done.err.split())
