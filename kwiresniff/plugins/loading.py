@@ -12,7 +12,7 @@ from typing import Any
 
 from kwiresniff.errors import PluginError
 from kwiresniff.model import Problem
-from kwiresniff.plugins.answers import described
+from kwiresniff.plugins.answers import described, out_of_reach
 from kwiresniff.plugins.hooks import NO_OPTIONS, Hooks, Plugin, PluginOptions
 from kwiresniff.plugins.running import Plugins
 
@@ -135,7 +135,10 @@ def _load_file(file: Path, options: PluginOptions) -> Plugin:
     except PluginError:
         raise
     except (Exception, SystemExit) as error:
-        raise PluginError(f"plugin {file} cannot be loaded: {described(error)}") from error
+        why = [described(error)]
+        if isinstance(error, ImportError):  # of what is installed where this user may not look
+            why += filter(None, {out_of_reach(sys.prefix), out_of_reach(sys.base_prefix)})
+        raise PluginError(f"plugin {file} cannot be loaded: {'; '.join(why)}") from error
 
 
 def _register(module: Any, name: str, origin: str, source: tuple[str, str] | None, options: PluginOptions) -> Plugin:

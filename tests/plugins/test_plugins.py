@@ -346,3 +346,16 @@ def test_what_plugins_print_is_no_output(tmp_path: Path, kwiresniff: Callable[..
     done = kwiresniff("read", "-o", "jsonl", "--plugin", str(plugin), capture)
     assert done.out == kwiresniff("read", "-o", "jsonl", capture).out
     assert {"loaded", "decoding", "annotating"} <= set(done.err.split())
+
+
+def test_a_library_that_may_not_be_read_any_more_is_told_from_one_that_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``sniff`` has given up root, and the libraries lie below a folder of root's."""
+    plugin = tmp_path / "mine.py"
+    plugin.write_text("import no_such_library\n")
+    with pytest.raises(PluginError, match=r"No module named 'no_such_library'\Z"):
+        load_plugins([str(plugin)])
+    monkeypatch.setattr("sys.prefix", str(tmp_path / "gone"))
+    with pytest.raises(PluginError, match=r"'no_such_library'; the user .* may not use .*gone; -Z USER"):
+        load_plugins([str(plugin)])
