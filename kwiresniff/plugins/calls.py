@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 from typing import Any, Final
 
 from kwiresniff.errors import PluginError
@@ -58,7 +60,10 @@ class HookCalls:
         begun, used = time.monotonic(), time.process_time()
         interrupted = False
         try:
-            return function(*arguments) if hook.isolated else limited(limit_ms, function, *arguments)
+            if hook.isolated:
+                return function(*arguments)
+            with redirect_stdout(sys.stderr):  # what it prints is no output
+                return limited(limit_ms, function, *arguments)
         except TookTooLong:
             interrupted = True
             raise

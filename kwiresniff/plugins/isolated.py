@@ -10,7 +10,6 @@ is in.
 
 from __future__ import annotations
 
-import getpass
 import json
 import os
 import pickle
@@ -25,7 +24,7 @@ from typing import Any, Final
 
 from kwiresniff.errors import PluginError
 from kwiresniff.model import Body
-from kwiresniff.plugins.answers import Decoded, DoesNotFit, NotStarted, TooMuch
+from kwiresniff.plugins.answers import Decoded, DoesNotFit, NotStarted, TooMuch, out_of_reach
 from kwiresniff.plugins.hooks import Plugin
 from kwiresniff.plugins.timing import CALL_MS, FIRST_CALL_MS, WAIT_MS, TookTooLong
 
@@ -106,9 +105,8 @@ class IsolatedDecoder:
         arguments = [sys.executable, "-P", "-c", _START.format(folder=_FOLDER), *self._plugin.source]
         arguments += [str(self._number), str(FIRST_CALL_MS), str(CALL_MS)]
         for path in (sys.executable, _FOLDER):
-            if not os.access(path, os.X_OK):  # sniff has given up root
-                who = f"the user {getpass.getuser()}"
-                raise NotStarted(f"{who} may not use {path}; -Z USER names one who may, -Z root goes on as root")
+            if refused := out_of_reach(path):
+                raise NotStarted(refused)
         process = subprocess.Popen(
             arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd="/", bufsize=0, start_new_session=True
         )
