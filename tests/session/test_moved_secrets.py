@@ -24,7 +24,7 @@ from kwiresniff.session import Analyzer
 from kwiresniff.session.annotation import dissect_message
 from kwiresniff.session.peek import SECRET_REQUESTS
 from kwiresniff.session.secrets import may_hide
-from tests.support.conversation import Wire, api_versions_v0, api_versions_v0_response, request, response
+from tests.support.conversation import exchange_frames, known_wire, request
 from tests.support.encoding import encoder
 from tests.support.events import analyze_with
 from tests.support.sample import sampled
@@ -64,14 +64,12 @@ def value(field: WireField) -> Any:
 
 def frame(api_key: int, version: int, direction: Direction) -> bytes:
     said = encoder(api_key, version, direction)(body(schema.message(api_key, version, direction).fields))
-    if direction == "request":
-        return request(api_key, version, 7, said, tags=b"\0" * (schema.request_header_version(api_key, version) - 1))
-    return response(7, said, tags=b"\0" * schema.response_header_version(api_key, version))
+    return exchange_frames(api_key, version, 7, said, said)[direction == "response"]
 
 
 def outputs(api_key: int, version: int, direction: Direction, said: bytes) -> Iterator[str]:
     """All that is told of a connection on which the frame is said."""
-    wire = Wire().open().up(api_versions_v0(1)).down(api_versions_v0_response(1))
+    wire = known_wire()
     if direction == "request":
         wire.up(said)
     else:
@@ -142,7 +140,7 @@ def test_a_client_id_that_runs_into_a_token_is_not_taken() -> None:
 def test_what_only_the_capture_cut_off_is_told_as_far_as_it_is_there() -> None:
     """A snap length moves nothing: names before the cut are those that were written."""
     said = frame(44, 1, "request")
-    wire = Wire().open().up(api_versions_v0(1)).down(api_versions_v0_response(1))
+    wire = known_wire()
     wire.up(said, missing=len(SECRET) // 2)
     text = "".join(repr(event_json(event)) for event in analyze_with(Analyzer("records"), wire.segments))
     assert NAME in text

@@ -7,15 +7,7 @@ from typing import Any
 from kwiresniff import schema
 from kwiresniff.model import Body, Exchange
 from kwiresniff.session import TopicNameTable
-from tests.support.conversation import (
-    Wire,
-    api_versions_v0,
-    api_versions_v0_response,
-    events,
-    exchanges,
-    request,
-    response,
-)
+from tests.support.conversation import events, exchange_frames, exchanges, known_wire
 from tests.support.encoding import encoder
 
 
@@ -48,11 +40,10 @@ def conversation(
     api_key: int, version: int, asked: Body, answered: Body, *, show_secrets: bool = False
 ) -> tuple[Exchange, TopicNameTable]:
     """One exchange as the analyzer gives it, after one that makes the connection known."""
-    tags = b"\0" if schema.request_header_version(api_key, version) == 2 else b""
-    response_tags = b"\0" if schema.response_header_version(api_key, version) == 1 else b""
-    wire = Wire().open().up(api_versions_v0(1)).down(api_versions_v0_response(1))
-    wire.up(request(api_key, version, 2, encoder(api_key, version, "request")(asked), tags=tags))
-    wire.down(response(2, encoder(api_key, version, "response")(answered), tags=response_tags))
+    wire = known_wire()
+    bodies = encoder(api_key, version, "request")(asked), encoder(api_key, version, "response")(answered)
+    first, second = exchange_frames(api_key, version, 2, *bodies)
+    wire.up(first).down(second)
     return exchanges(events(wire, depth="records", show_secrets=show_secrets))[1], TopicNameTable()
 
 
