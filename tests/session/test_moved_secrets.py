@@ -19,7 +19,6 @@ from kwiresniff.base.needs import Needs
 from kwiresniff.export.json_objects import event_json
 from kwiresniff.model import Direction, Event, Exchange
 from kwiresniff.render.tree import TreeWriter
-from kwiresniff.schema.types import WireField
 from kwiresniff.session import Analyzer
 from kwiresniff.session.annotation import dissect_message
 from kwiresniff.session.peek import SECRET_REQUESTS
@@ -28,12 +27,14 @@ from tests.support.conversation import exchange_frames, known_wire, request
 from tests.support.encoding import encoder
 from tests.support.events import analyze_with
 from tests.support.sample import sampled
+from tests.support.secret_messages import encoded
 
 SECRET = "abcdefghijklmnopqrstuvwxyz0123"
 PIECES = [SECRET[at : at + 6] for at in range(len(SECRET) - 5)]
 PIECES_IN_HEX = [piece.encode().hex(" ") for piece in PIECES]
 NAME = "ssl.keystore.password"
-SECRET_FIELDS = {"auth_bytes", "hmac", "salt", "salted_password"}
+SECRETS = dict.fromkeys(("auth_bytes", "hmac", "salt", "salted_password"), SECRET.encode())
+FIELDS: dict[str, Any] = {"value": SECRET, "name": NAME, "key": NAME, **SECRETS}
 #: Lengths and counts become these, and what they were with these added.
 VALUES, STEPS = (1, 20), (9,)
 
@@ -44,26 +45,8 @@ CARRIERS: list[tuple[int, Direction]] = [
 ]  # fmt: skip
 
 
-def body(fields: tuple[WireField, ...]) -> dict[str, Any]:
-    return {field.name: value(field) for field in fields if field.tag is None}
-
-
-def value(field: WireField) -> Any:
-    if field.array:
-        return [body(field.fields)] if field.type == "STRUCT" else []
-    if field.type == "STRUCT":
-        return body(field.fields)
-    if field.name in SECRET_FIELDS:
-        return SECRET.encode()
-    if "STRING" in field.type:
-        return SECRET if field.name == "value" else NAME if field.name in ("name", "key") else "plain"
-    if field.type == "UUID":
-        return "AAAAAAAAAAAAAAAAAAAAAA"
-    return b"plain" if "BYTES" in field.type else False if field.type == "BOOLEAN" else 0
-
-
 def frame(api_key: int, version: int, direction: Direction) -> bytes:
-    said = encoder(api_key, version, direction)(body(schema.message(api_key, version, direction).fields))
+    said = encoded(api_key, version, direction, **FIELDS)
     return exchange_frames(api_key, version, 7, said, said)[direction == "response"]
 
 

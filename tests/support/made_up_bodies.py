@@ -5,31 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from kwiresniff import schema
+from kwiresniff.codec.field_layout import default_value
 from kwiresniff.model import Body, Exchange
 from kwiresniff.session import TopicNameTable
 from tests.support.conversation import events, exchange_frames, exchanges, known_wire
 from tests.support.encoding import encoder
 
 
-def default(field: schema.WireField) -> Any:
-    if field.array:
-        return None if field.nullable else []
-    if field.type == "STRUCT":
-        return None if field.nullable else body_of(field.fields)
-    if field.default is not None:
-        return field.default
-    if field.nullable or "NULLABLE" in field.type:
-        return None
-    if field.type.endswith("STRING"):
-        return ""
-    if field.type.endswith(("BYTES", "RECORDS")):
-        return b""
-    return "A" * 22 if field.type == "UUID" else 0
-
-
 def body_of(fields: tuple[schema.WireField, ...], **values: Any) -> Body:
     """A structure with these values and otherwise nothing in it."""
-    return {field.name: values.get(field.name, default(field)) for field in fields}
+    return {field.name: values[field.name] if field.name in values else default_value(field) for field in fields}
 
 
 def inner(fields: tuple[schema.WireField, ...], name: str) -> tuple[schema.WireField, ...]:
