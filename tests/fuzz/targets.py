@@ -40,7 +40,7 @@ from kwiresniff.session.x509 import certificate_names
 from tests.fuzz.kept_indexes import change_index, index_seeds, kept_index
 from tests.fuzz.mutations import Place, mutated, places_of, with_evil_fields
 from tests.support.analyses import text_of_analyses
-from tests.support.conversation import Wire, api_versions_v0, api_versions_v0_response, request, response
+from tests.support.conversation import exchange_frames, known_wire
 from tests.support.encoding import compress, encoder
 from tests.support.events import analyze_with
 from tests.support.harmful_text import UNSAFE, UNSAFE_JSON, WRITTEN_BY_PYTHON
@@ -353,10 +353,9 @@ def analysis(data: bytes) -> None:
     """Every collecting command takes an exchange of any bytes, and tells texts as texts that harm no terminal."""
     number, size = unpack_from(">HH", data.ljust(4, b"\0"))
     api_key, version = _exchanges()[number % len(_exchanges())]
-    wire = Wire().open().up(api_versions_v0(1)).down(api_versions_v0_response(1))
-    tags = schema.request_header_version(api_key, version) - 1, schema.response_header_version(api_key, version)
-    wire.up(request(api_key, version, 7, data[4 : 4 + size], tags=b"\0" * tags[0]))
-    wire.down(response(7, data[4 + size :], b"\0" * tags[1]))
+    wire = known_wire()
+    asked, answered = exchange_frames(api_key, version, 7, data[4 : 4 + size], data[4 + size :])
+    wire.up(asked).down(answered)
     for digests in (True, False):
         said = text_of_analyses(wire.segments, digests=digests)
         wrong = UNSAFE_JSON.search(said) or WRITTEN_BY_PYTHON.search(said)

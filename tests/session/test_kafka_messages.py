@@ -11,12 +11,12 @@ from kwiresniff.session.in_flight import MAX_IN_FLIGHT
 from tests.support.conversation import (
     HEARTBEAT_BODY,
     Wire,
-    api_versions_v0,
     api_versions_v0_response,
     events,
     exchanges,
     heartbeat,
     heartbeat_response,
+    known_wire,
     problems,
     request,
     response,
@@ -123,7 +123,7 @@ def test_a_request_whose_body_does_not_decode_is_still_paired_and_timed() -> Non
 
 def test_an_unknown_api_is_named_by_its_key_and_paired() -> None:
     """Nothing is decoded, everything is timed."""
-    wire = Wire().open().up(api_versions_v0(1)).down(api_versions_v0_response(1))
+    wire = known_wire()
     wire.up(request(9999, 1, 2, b"??")).down(response(2, b"!!"))
     _, exchange = exchanges(events(wire))
     assert (exchange.api_key, exchange.outcome) == (9999, "undecoded")

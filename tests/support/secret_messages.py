@@ -12,7 +12,7 @@ from kwiresniff import schema
 from kwiresniff.base.batch_layout import CODEC_NAMES
 from kwiresniff.model import Direction
 from kwiresniff.schema.types import WireField
-from tests.support.conversation import Wire, api_versions_v0, api_versions_v0_response, request, response
+from tests.support.conversation import exchange_frames
 from tests.support.encoding import encode_batch, encoder
 
 SECRET = b"ZjSECRETjZ"
@@ -69,10 +69,8 @@ def exchanges() -> Iterator[tuple[bytes, bytes]]:
 
 def frames(api_key: int, version: int, given: dict[str, Any], correlation_id: int = 9) -> tuple[bytes, bytes]:
     """A request and its response with these values of fields."""
-    tags = [b"\0" if schema.message(api_key, version, way).flexible else b"" for way in ("request", "response")]
-    asked = request(api_key, version, correlation_id, encoded(api_key, version, "request", **given), tags=tags[0])
-    answered = response(correlation_id, encoded(api_key, version, "response", **given), tags=tags[1])
-    return asked, answered
+    asked, answered = (encoded(api_key, version, way, **given) for way in ("request", "response"))
+    return exchange_frames(api_key, version, correlation_id, asked, answered)
 
 
 def sasl_exchanges() -> Iterator[tuple[str, bytes, bytes]]:
@@ -86,8 +84,3 @@ def sasl_exchanges() -> Iterator[tuple[str, bytes, bytes]]:
     ):
         asked, _ = frames(36, 1, {"auth_bytes": token})
         yield mechanism, asked, frames(36, 1, {"auth_bytes": SECRET})[1]
-
-
-def conversation() -> Wire:
-    """A connection whose protocol is known: ApiVersions and its answer."""
-    return Wire().open().up(api_versions_v0(1)).down(api_versions_v0_response(1))
