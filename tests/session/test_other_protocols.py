@@ -20,6 +20,7 @@ MORE_PACKETS = {"numbers of 16 bits": 30}
 NAMED = {
     "HTTP/1.1": "http", "HTTP/2": "http", "gRPC": "http", "etcd": "http", "WebSocket": "http",
     "Kubernetes watch": "http", "MQTT 3.1.1": "mqtt", "MQTT 5": "mqtt", "AMQP 0-9-1": "amqp", "AMQP 1.0": "amqp",
+    "RabbitMQ streams": "rabbitmq stream",
     "STOMP": "stomp", "NATS": "nats", "Pulsar": "pulsar", "RocketMQ": "rocketmq", "Redis RESP2": "redis",
     "Redis RESP3": "redis", "PostgreSQL": "postgresql", "PostgreSQL asking for TLS": "postgresql", "MySQL": "mysql",
     "MS-TDS": "tds", "MongoDB": "mongodb", "Cassandra CQL": "cassandra", "ZooKeeper": "zookeeper",
