@@ -136,9 +136,7 @@ def test_a_connect_worker_is_assigned_connectors_and_tasks() -> None:
         asked = {"group_id": "connect", "member_id": "w", "generation_id": 1, "protocol_type": "connect"}
         answer = {"assignment": b"..", "assignment_decoded": {"data": data} if data else None}
         out = io.StringIO()
-        GroupWriter(out, None, False, []).write(
-            timeline(exchange("SyncGroup", 14, 5, request=asked, response=answer))
-        )
+        GroupWriter(out, None, False, []).write(timeline(exchange("SyncGroup", 14, 5, request=asked, response=answer)))
         told.append(out.getvalue().partition("generation 1")[2].partition("packet")[0].strip())
     assert told == ["source sink-0 sink-1", "sink-0 sink-1  - source", "nothing", "unknown"]
 
