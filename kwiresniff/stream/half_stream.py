@@ -187,6 +187,13 @@ class HalfStream(Reassembler):
         once: i64 = self.bytes - self.soon_bytes - ahead
         return self.came_soon >= FEW_COPIES and self.soon_bytes > 0 and self.soon_bytes * 10 >= once * TWICE_TENTHS
 
+    def sent_bytes(self) -> int:
+        """The bytes behind a preamble, each once where the beginning of the connection is known."""
+        sent: i64 = self.bytes
+        if self.syn_seq >= 0 and self.next_seq >= 0:
+            sent = (self.next_seq - self.syn_seq - 1) & SEQ_MASK
+        return sent - self.preamble_bytes
+
     def has_copies(self) -> bool:
         """Whether nearly all of the direction is in the capture twice, as of two capture points."""
         return self._is_twice_until(self.next_seq)

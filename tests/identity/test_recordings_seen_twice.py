@@ -27,21 +27,14 @@ RECORDINGS = (
 )
 #: Far enough apart that a client, recorded beside its broker, acts on what the broker has not sent yet.
 ACAUSAL = {"two points 25 ms apart"}
-#: How a connection ended is not known so well where its last packets come twice, in another order; nor is which view is
-#: nearer to the broker where a connection ends without an answer.
-ENDINGS = {
-    "certificate-wanted", "connection-rate", "connections-per-ip", "expired-certificate", "far-away", "other-host",
-    "silence", "untrusted-certificate", "untrusted-certificate-aiokafka",
-}  # fmt: skip
+#: Which view is nearer to the broker is not known where a connection ends without an answer; nor is how far it is, if
+#: the recording was made beside the client.
+ENDINGS = {"connection-rate", "connections-per-ip", "far-away", "silence"}
 #: On a path that loses packets some views of a connection lack what others have, so that what the loss cost is told in
 #: another way; that packets are lost is told of each.
 LOSSES = {"loss-to-one-broker"}
-#: What is known to be wrong: connections that the capture begins in the middle of, with brokers' fetches that all are
-#: alike, count twice; and of a broker that one host alone cannot reach, seen by two names, it is not told.
-KNOWN = {
-    ("followers-denied", "DNAT"), ("followers-denied", "SNAT"), ("followers-denied", "proxied"),
-    ("one-host-shut-out", "DNAT"),
-}  # fmt: skip
+#: What is known to be wrong: of a broker that one host alone cannot reach, seen by two names, it is not told.
+KNOWN = {("one-host-shut-out", "DNAT")}
 CASES = [
     (path, name)
     for path in RECORDINGS
