@@ -44,7 +44,8 @@ MAX_MEMBERS = 5_000
 
 class _Member:
     """When a client last fetched or committed anything new (``ns``, 0: not known to fetch), and its heartbeats since;
-    what it ``committed`` last, how often since then (``same``), and how often at most in a time that counts (``vain``, of what is in ``stuck``).
+    what it ``committed`` last, how often since then (``same``), and how often at most in a time that counts: ``vain``,
+    of what is in ``stuck``.
     """
 
     __slots__ = (

@@ -26,6 +26,8 @@ from kwiresniff.model import Body, Exchange
 
 #: A member that restarts costs one delivery.
 MANY_DELIVERIES = 3
+#: Records that come to another member so much later had to wait for the end of the lock.
+WAITED_NS: Final = 1_000_000_000
 #: Groups with a topic, and acquired batches of a member, that are remembered.
 MAX_GROUPS = 1_000
 MAX_ACQUIRED = 1_000
@@ -37,29 +39,41 @@ INVALID_RECORD_STATE: Final = 121
 class _Deliveries:
     """The deliveries and acknowledgements of a topic's records in a group."""
 
-    __slots__ = ("acquired", "late", "lock_ms", "most", "often", "rejected", "released", "repeated")
+    __slots__ = (
+        "acquired",
+        "held",
+        "held_records",
+        "late",
+        "lock_ms",
+        "most",
+        "often",
+        "rejected",
+        "released",
+        "repeated",
+    )
 
     def __init__(self, context: Context) -> None:
         self.late: Case = context.case()
         self.repeated: Case = context.case()
-        self.lock_ms = 0
-        self.most = 0
+        self.held: Case = context.case()
+        self.lock_ms = self.most = self.held_records = 0
         #: Records delivered for the ``MANY_DELIVERIES``-th time; acknowledgements that released or rejected records.
         self.often = self.released = self.rejected = 0
-        #: When a batch was acquired, by member, partition and first offset.
-        self.acquired: dict[tuple[str, int, int], int] = {}
+        #: When a batch was acquired and by which client, by member, partition and first offset.
+        self.acquired: dict[tuple[str, int, int], tuple[int, str]] = {}
 
 
 class ShareDeliveries(Observer):
     """``late_acknowledgements``: members of a share group acknowledged records that were not theirs any more;
+    ``held_by_lock``: a member acquired records and was not heard of again, and others got them a second later or more;
     ``delivered_again``: records were delivered to a share group 3 times or more.
 
-    By group and topic. Numbers of the first: ``longest_ns`` from acquisition to acknowledgement, ``lock_ms`` (0 where
-    it is not known); of the second: ``records``, ``deliveries`` at most, how many acknowledgements ``released`` and
-    ``rejected`` records of the topic.
+    By group and topic. Numbers of ``held_by_lock``: ``records``, ``waited_ns`` at most, ``lock_ms`` (0 where it is not
+    known); of the first: ``longest_ns`` from acquisition to acknowledgement, ``lock_ms``; of the last: ``records``,
+    ``deliveries`` at most, how many acknowledgements ``released`` and ``rejected`` records of the topic.
     """
 
-    kinds = ("late_acknowledgements", "delivered_again")
+    kinds = ("late_acknowledgements", "held_by_lock", "delivered_again")
     apis = frozenset({SHARE_FETCH, SHARE_ACKNOWLEDGE})
     judges = frozenset({"INVALID_RECORD_STATE"})
 
@@ -68,12 +82,15 @@ class ShareDeliveries(Observer):
         self._topics: Subjects[tuple[str, str], _Deliveries] = context.subjects(
             lambda: _Deliveries(context), 20, MAX_GROUPS
         )
+        self._heard: dict[str, int] = {}  # when members asked for something last
 
     def exchange(self, exchange: Exchange) -> None:
         request, response = request_body(exchange), response_body(exchange)
         if not request:
             return
         group_id, member = group_of(request), clipped(field_text(request.get("member_id")))
+        if member in self._heard or self.context.has_room(self._heard, MAX_GROUPS, member):
+            self._heard[member] = request_place(exchange)[1]
         refused: set[tuple[str, int]] = set()
         for topic, part in self.context.members(response, "responses"):
             codes = part.get("acknowledge_error_code"), part.get("error_code")
@@ -100,7 +117,7 @@ class ShareDeliveries(Observer):
             each = last - first + 1 if len(types) == 1 else 1
             known.released += each * sum(one == RELEASE for one in types)
             known.rejected += each * sum(one == REJECT for one in types)
-            since_ns = min(since_ns, known.acquired.pop((member, index, first), ns))
+            since_ns = min(since_ns, known.acquired.pop((member, index, first), (ns, ""))[0])
         if (topic, index) in refused:
             known.late.add(packet, ns, ns - since_ns)
             known.late.note("clients", [client_of(exchange)])
@@ -113,8 +130,10 @@ class ShareDeliveries(Observer):
         for batch in part["acquired_records"]:
             first, last = field_number(batch.get("first_offset")), field_number(batch.get("last_offset"))
             count = field_number(batch.get("delivery_count"))
+            if count > 1:
+                self._wait(known, member, (index, first), last - first + 1, packet, ns)
             if self.context.has_room(known.acquired, MAX_ACQUIRED, member, entries=3):
-                known.acquired[member, index, first] = ns
+                known.acquired[member, index, first] = ns, client_of(exchange)
             known.most = max(known.most, count)
             if count >= MANY_DELIVERIES:
                 known.often += last - first + 1 if count == MANY_DELIVERIES else 0
@@ -122,10 +141,27 @@ class ShareDeliveries(Observer):
                 known.repeated.note("clients", [client_of(exchange)])
                 known.repeated.note("partitions", [f"{topic}-{index} from {first}"])
 
+    def _wait(
+        self, known: _Deliveries, member: str, place: tuple[int, int], records: int, packet: int, ns: int
+    ) -> None:
+        """Records that another member had acquired, and nothing was heard of it since."""
+        for key, (acquired_ns, client) in known.acquired.items():
+            waits = ns - max(acquired_ns, self._heard.get(key[0], ns)) >= WAITED_NS
+            if key[0] != member and key[1:] == place and waits:
+                known.held.add(packet, acquired_ns, ns - acquired_ns, until_ns=ns)
+                known.held.note("clients", [client])
+                known.held_records += records
+                del known.acquired[key]
+                break
+
     def observations(self) -> Iterator[Observation]:
         for (group_id, topic), known in self._topics.items():
             about = {f"group:{group_id}", f"topic:{topic}"}
-            late, repeated = known.late, known.repeated
+            late, repeated, held = known.late, known.repeated, known.held
+            if held.count:
+                waits = {"records": known.held_records, "waited_ns": held.most, "lock_ms": known.lock_ms}
+                harm = Harm(requests_late=held.count, late_ns=held.total)
+                yield observation_of("held_by_lock", held, about, {"group": group_id, **waits}, harm)
             if late.count:
                 numbers = {"group": group_id, "longest_ns": late.most, "lock_ms": known.lock_ms}
                 yield observation_of("late_acknowledgements", late, about, numbers, Harm(requests_failed=late.count))
@@ -170,6 +206,29 @@ def expired_lock(one: Observation, observed: Observed, context: Context) -> Expl
         contradicts=()
         if outlasted or not lock_ns
         else (f"{duration(longest_ns)} after the acquisition that was seen is before the end of the lock",),
+        numbers={**numbers, "topic": topic, "clients": clients},
+        severity="warning",
+    )
+
+
+@cause("share_lock_held", explains=("held_by_lock",))
+def held_by_lock(one: Observation, observed: Observed, context: Context) -> Explanation | None:
+    """`share_lock_held` (warning): a member of a share group acquired records, and nothing was heard of it since: it
+    was killed, or hangs. Others get these records only when the acquisition lock is over. A member that leaves in order
+    releases what it has.
+    """
+    numbers, clients, topic = one.numbers, one.named("client"), one.name("topic")
+    lock = f" (share.record.lock.duration.ms {duration(numbers['lock_ms'] * MILLISECOND_NS)})" * bool(
+        numbers["lock_ms"]
+    )
+    return told(
+        one,
+        subject=f"group {numbers['group']}",
+        title=f"{listed(clients)} acquired {counted(numbers['records'], 'record')} of {topic} and was not heard of "
+        f"again: others got them {duration(numbers['waited_ns'])} later, when the lock on them was over{lock}",
+        remedy="See why that member ended or hangs. To make others wait less, lower share.record.lock.duration.ms of "
+        "the group to what the work on one fetch takes, and let members acquire fewer records at a time "
+        "(max.poll.records with share.acquire.mode=record_limit).",
         numbers={**numbers, "topic": topic, "clients": clients},
         severity="warning",
     )
