@@ -60,6 +60,23 @@ def test_a_record_that_is_released_until_nobody_gets_it_is_told() -> None:
     assert "rejected 1 record" in found.title
 
 
+def ended(at_s: float) -> list[Exchange]:
+    """The member ends its share session."""
+    one = acquired(at_s, 1)
+    assert one.request is not None and one.response is not None
+    one.request.body = {"group_id": "workers", "member_id": "m", "share_session_epoch": -1, "topics": []}
+    one.response.body = {}
+    return [one]
+
+
+def test_records_that_nobody_got_after_the_end_of_the_lock_are_told() -> None:
+    """Their member asks for nothing, another one is given later records."""
+    others = [acquired(at_s, 1, 100 + at_s, 100 + at_s, member="n") for at_s in range(1, 13)]
+    (found,) = findings(acquired(0, 1, 0, 29), *others)
+    assert (found.code, found.numbers["records"], found.numbers["over"]) == ("share_lock_held", 30, False)
+    assert codes(acquired(0, 1, 0, 29), *others[:8]) == []
+
+
 @pytest.mark.parametrize(
     ("events", "is_told"),
     [
@@ -68,6 +85,7 @@ def test_a_record_that_is_released_until_nobody_gets_it_is_told() -> None:
         pytest.param([acquired(0, 1), acknowledged(1), acquired(2, 2, member="n")], False, id="that were released"),
         pytest.param([acquired(0, 1), acquired(1.8, 1, 20, 20), acquired(2, 2, member="n")], False, id="it goes on"),
         pytest.param([acquired(0, 1), acquired(2, 2)], False, id="the same member"),
+        pytest.param([acquired(0, 1), *ended(1), acquired(12, 2, member="n")], False, id="its session was ended"),
     ],
 )
 def test_records_that_a_lost_member_had_acquired_wait_for_the_end_of_the_lock(
