@@ -328,6 +328,21 @@ def test_who_commits_and_reads_nothing_is_no_consumer() -> None:
     assert "committed_early" not in [code for code, _ in codes(commit("ops", 2, 500, 0), offsets("a", 3, 500))]
 
 
+def test_who_is_removed_before_it_commits_does_not_forget_to_commit() -> None:
+    """Its session ends while it works on the records that it is given each time."""
+    beats = {"api": "Heartbeat", "api_key": 12, "api_version": 4, "client_id": "export", "response": {}}
+    refused = {"errors": [("error_code", 25, "UNKNOWN_MEMBER_ID", False)], "outcome": "error"}
+    removed = [
+        exchange(**beats, **refused, request={"group_id": GROUP, "member_id": f"export-{at_s}"}, start_ns=at(at_s + 15))
+        for at_s in (0, 20)
+    ]
+    starts = [join("export", 0), *run(0, 0, 30), removed[0], join("export", 16), *run(20, 0, 40)]
+    (found,) = [one for one in findings(*starts, removed[1]) if one.code in ("member_removed", "no_committed_offsets")]
+    assert (found.code, found.severity) == ("member_removed", "error")
+    assert "70 were given for 40 different ones" in found.title
+    assert ("no_committed_offsets", "error") in codes(*starts)
+
+
 @pytest.mark.parametrize("bound", ["MAX_READ", "MAX_EARLY"])
 def test_positions_that_are_remembered_are_bounded(bound: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Partitions beyond the limits are not followed."""
