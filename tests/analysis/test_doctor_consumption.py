@@ -243,6 +243,11 @@ def test_members_without_partitions_are_counted() -> None:
             id="a member of Kafka Streams, which may have standby tasks",
         ),
         pytest.param([assigned("a", 0, [0]), assigned("b", 0, None)], id="one that was just assigned nothing"),
+        pytest.param([assigned("a", 0, [0]), assigned("b", 0, None), beat("b", 4)], id="one without work for a moment"),
+        pytest.param(
+            [assigned("a", 0, [0]), assigned("b", 0, None), assigned("b", 1, [1], "of the assignor"), beat("b", 12)],
+            id="one that got partitions with data that is not read",
+        ),
         pytest.param(
             [assigned("a", 0, [0, 1, 2]), assigned("b", 0, None), beat("b", 12)],
             id="one to whom partitions are handed over step by step",
@@ -330,12 +335,14 @@ def test_who_commits_and_reads_nothing_is_no_consumer() -> None:
 
 def test_who_is_removed_before_it_commits_does_not_forget_to_commit() -> None:
     """Its session ends while it works on the records that it is given each time."""
-    beats = {"api": "Heartbeat", "api_key": 12, "api_version": 4, "client_id": "export", "response": {}}
-    refused = {"errors": [("error_code", 25, "UNKNOWN_MEMBER_ID", False)], "outcome": "error"}
     removed = [
-        exchange(**beats, **refused, request={"group_id": GROUP, "member_id": f"export-{at_s}"}, start_ns=at(at_s + 15))
+        exchange(
+            "Heartbeat", 12, 4, client_id="export", request={"group_id": GROUP, "member_id": f"export-{at_s}"},
+            response={}, errors=[("error_code", 25, "UNKNOWN_MEMBER_ID", False)], outcome="error",
+            start_ns=at(at_s + 15),
+        )
         for at_s in (0, 20)
-    ]
+    ]  # fmt: skip
     starts = [join("export", 0), *run(0, 0, 30), removed[0], join("export", 16), *run(20, 0, 40)]
     (found,) = [one for one in findings(*starts, removed[1]) if one.code in ("member_removed", "no_committed_offsets")]
     assert (found.code, found.severity) == ("member_removed", "error")
