@@ -243,6 +243,11 @@ def test_members_without_partitions_are_counted() -> None:
             id="a member of Kafka Streams, which may have standby tasks",
         ),
         pytest.param([assigned("a", 0, [0]), assigned("b", 0, None)], id="one that was just assigned nothing"),
+        pytest.param([assigned("a", 0, [0]), assigned("b", 0, None), beat("b", 4)], id="one without work for a moment"),
+        pytest.param(
+            [assigned("a", 0, [0]), assigned("b", 0, None), assigned("b", 1, [1], "of the assignor"), beat("b", 12)],
+            id="one that got partitions with data that is not read",
+        ),
         pytest.param(
             [assigned("a", 0, [0, 1, 2]), assigned("b", 0, None), beat("b", 12)],
             id="one to whom partitions are handed over step by step",
@@ -326,6 +331,23 @@ def test_offsets_committed_beyond_what_was_read_are_told(
 def test_who_commits_and_reads_nothing_is_no_consumer() -> None:
     """A tool that sets the offsets of a group has no position."""
     assert "committed_early" not in [code for code, _ in codes(commit("ops", 2, 500, 0), offsets("a", 3, 500))]
+
+
+def test_who_is_removed_before_it_commits_does_not_forget_to_commit() -> None:
+    """Its session ends while it works on the records that it is given each time."""
+    removed = [
+        exchange(
+            "Heartbeat", 12, 4, client_id="export", request={"group_id": GROUP, "member_id": f"export-{at_s}"},
+            response={}, errors=[("error_code", 25, "UNKNOWN_MEMBER_ID", False)], outcome="error",
+            start_ns=at(at_s + 15),
+        )
+        for at_s in (0, 20)
+    ]  # fmt: skip
+    starts = [join("export", 0), *run(0, 0, 30), removed[0], join("export", 16), *run(20, 0, 40)]
+    (found,) = [one for one in findings(*starts, removed[1]) if one.code in ("member_removed", "no_committed_offsets")]
+    assert (found.code, found.severity) == ("member_removed", "error")
+    assert "70 were given for 40 different ones" in found.title
+    assert ("no_committed_offsets", "error") in codes(*starts)
 
 
 @pytest.mark.parametrize("bound", ["MAX_READ", "MAX_EARLY"])

@@ -24,7 +24,7 @@ from kwiresniff.model import Exchange
 
 #: Topics that a program reads, fetches that are remembered of each, and programs with a topic that each writes to.
 MAX_SOURCES = 8
-MAX_FETCHES = 200
+MAX_FETCHES: Final = 50
 MAX_COPYING = 5_000
 #: A program wrote exactly as much as it had read so often, so many records, and so many in a second: others that read
 #: their own records again write some now and then.
@@ -70,9 +70,9 @@ class CopyLoops(Observer):
                 return
             known = sources[who] = {}
         if place not in known:
-            if not self.context.has_room(known, MAX_SOURCES, *place, entries=2 * MAX_FETCHES):
+            if not self.context.has_room(known, MAX_SOURCES, *place, entries=2):
                 return
-            known[place] = deque(maxlen=MAX_FETCHES)
+            known[place] = deque(maxlen=1)  # more are remembered of who writes
         fetches = known[place]
         fetches.append((ns, records + (fetches[-1][1] if fetches else 0)))
 
@@ -86,13 +86,18 @@ class CopyLoops(Observer):
             key = who, source, to
             copying = context.copying.get(key)
             if copying is None:
-                if not context.has_room(context.copying, MAX_COPYING, entries=12):
+                more = MAX_FETCHES if fetches.maxlen == 1 else 0
+                if not context.has_room(context.copying, MAX_COPYING, entries=12 + more):
                     return
                 copying = context.copying[key] = Copying(context.case())
+                if more:
+                    fetches = context.sources[who][source] = deque(fetches, maxlen=more)
+            if copying.is_more:
+                continue
             # Requests are told of in the order of their answers.
             packet, ns = request_place(exchange)
             copying.ns = max(copying.ns, ns)
-            read = next((sum_ for at_ns, sum_ in reversed(fetches) if at_ns <= copying.ns), 0)
+            read = next((sum_ for at_ns, sum_ in reversed(fetches) if at_ns <= copying.ns), fetches[0][1])
             copying.records = total
             copying.most = max(copying.most, read - total + records)
             copying.is_more |= read < total
