@@ -279,3 +279,15 @@ def test_a_broker_that_waits_for_a_directory_does_not_stall() -> None:
     assert "slow_authentication" not in dict(codes(*at_once)), "one pause delays all of them"
     alone = [event for number in range(4) for event in authenticates(number, 10 * number, 3)]
     assert ("slow_authentication", "warning") in codes(*alone)
+
+
+def test_a_gap_in_a_sequence_follows_from_a_leader_that_moved() -> None:
+    """What was in flight behind a refused batch is refused as well, and sent again with it."""
+    moved = [metadata(partition(0, 1, 0)), metadata(partition(0, 2, 1), at_ns=10 * SECOND)]
+    answer = {"responses": [{"name": "orders", "partition_responses": [{"index": 0, "error_code": 45}]}]}
+    errors = [("responses[0].partition_responses[0].error_code", 45, "OUT_OF_ORDER_SEQUENCE_NUMBER", False)]
+    gap = produce(11 * SECOND, response=answer, errors=errors, outcome="error")
+    (found,) = findings(*moved, gap)
+    assert (found.code, found.severity) == ("leader_change", "info")
+    assert [one.code for one in found.symptoms] == ["out_of_order_sequence_number"]
+    assert codes(gap) == [("out_of_order_sequence_number", "error")]
