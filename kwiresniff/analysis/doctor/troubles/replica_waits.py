@@ -258,7 +258,8 @@ def replica_wait(one: Observation, observed: Observed, context: Context) -> Expl
         explains=symptoms("broker", [*brokers, *culprits], "slow")
         | symptoms("broker", brokers, "request_timed_out")
         | symptoms("client", numbers["clients"], "own_queue")
-        | symptoms("broker", culprits, "broker_unreachable", "closed_by_broker", "unanswered"),
+        | symptoms("broker", culprits, "closed_by_broker", "unanswered")
+        | symptoms("broker", [address for address, _ in gone], "broker_unreachable"),
     )
 
 
