@@ -28,6 +28,7 @@ from kwiresniff.base.api_keys import (
     METADATA,
     OFFSET_FETCH,
     PRODUCE,
+    SASL_AUTHENTICATE,
     SASL_HANDSHAKE,
 )
 from kwiresniff.model import ConnectionAttempt, Exchange
@@ -55,8 +56,7 @@ class _Stall:
     case: Case
     prompt: bool = False
     over: bool = True
-    asked_ns: int = 0
-    first_api: str = ""
+    authenticating_ns: int = 0
 
 
 class Silences(Observer):
@@ -64,8 +64,8 @@ class Silences(Observer):
 
     By time; overlapping silences of several brokers are one. Numbers: ``silent`` (addresses that answered nothing
     themselves), ``waiting`` (those that only waited for others), ``lasted_ns``, ``over`` (they answered again),
-    ``lossy`` (the capture lacks so much that answers may be among it), ``clients``, ``apis``, and of each silence that
-    which had waited longest (``first_apis``).
+    ``lossy`` (the capture lacks so much that answers may be among it), ``clients``, ``apis``, and whether one
+    authentication was under way for four fifths of each silence (``authenticating``).
     """
 
     kinds = ("broker_silent",)
@@ -116,8 +116,9 @@ class Silences(Observer):
 
     def _add(self, stall: _Stall, exchange: Exchange, asked_ns: int, silent: bool) -> None:
         assert exchange.request is not None
-        if not stall.first_api or asked_ns < stall.asked_ns:
-            stall.asked_ns, stall.first_api = asked_ns, exchange.api
+        if exchange.api_key == SASL_AUTHENTICATE and exchange.response is not None:
+            under_way_ns = exchange.response.first_ns - max(asked_ns, stall.first_ns)
+            stall.authenticating_ns = max(stall.authenticating_ns, under_way_ns)
         stall.case.add(exchange.request.first_packet, exchange.request.first_ns)
         stall.case.note("clients", [client_of(exchange)])
         stall.case.note("apis", [exchange.api])
@@ -172,7 +173,7 @@ class Silences(Observer):
             "lossy": lossy,
             "clients": case.noted("clients"),
             "apis": case.noted("apis"),
-            "first_apis": [one.first_api for one in mine],
+            "authenticating": all(one.authenticating_ns * 5 >= (one.last_ns - one.first_ns) * 4 for one in mine),
         }
         text = (
             f"{listed([cluster.broker_text(one) for one in silent])} answered nothing for {duration(lasted_ns)},"
