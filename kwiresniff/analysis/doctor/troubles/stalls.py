@@ -23,7 +23,6 @@ from kwiresniff.base.api_keys import (
     DESCRIBE_CONFIGS,
     FETCH,
     FIND_COORDINATOR,
-    HEARTBEAT,
     LIST_OFFSETS,
     METADATA,
     OFFSET_FETCH,
@@ -41,9 +40,10 @@ SEVERE_NS: Final = 2_000_000_000
 AFTER_NS: Final = 250_000_000
 #: Stalls remembered of all brokers.
 MAX_STALLS: Final = 5_000
-#: APIs that a broker answers without waiting for others.
+#: APIs that a broker answers without waiting for others. Heartbeat is none: since 4.0 a coordinator answers it when
+#: the replicas have what it wrote last for its groups.
 _PROMPT: Final = frozenset({
-    LIST_OFFSETS, METADATA, OFFSET_FETCH, FIND_COORDINATOR, HEARTBEAT, SASL_HANDSHAKE, API_VERSIONS,
+    LIST_OFFSETS, METADATA, OFFSET_FETCH, FIND_COORDINATOR, SASL_HANDSHAKE, API_VERSIONS,
     DESCRIBE_CONFIGS, DESCRIBE_CLUSTER,
 })  # fmt: skip
 
@@ -197,7 +197,7 @@ def stalled_broker(one: Observation, observed: Observed, context: Context) -> Ex
     nothing for a second or more, not even what it can answer at once; of several brokers in one time the one that
     answered nothing itself.
 
-    Seen must be requests that wait for nobody else (Metadata, Heartbeat, a Fetch beyond its wait, Produce with acks=1),
+    Seen must be requests that wait for nobody else (Metadata, a Fetch beyond its wait, Produce with acks=1),
     and no answer of that broker to anybody meanwhile. A broker that closes its connections went, and did not stall; one
     that answers others is not this, whatever is late there. Answers that the path loses look the same where no other
     client of the broker is in the capture.
