@@ -111,6 +111,29 @@ def test_a_usual_port_where_nobody_answers_is_told_with_the_doubt(times: int, se
     assert [one.severity for one in findings(*refused, served)] == ["info"]
 
 
+def test_an_old_bootstrap_address_costs_its_clients_time() -> None:
+    """Where they work with brokers and waited for it three times; a refusal costs nothing."""
+    served = Connection(99, f"{CLIENT}:6000", BROKER)
+    served.bytes, served.first_ns, served.last_ns = [100, 100], START_NS, START_NS + SECOND
+    silent = [attempt("10.0.0.50:9092", 20 * at * SECOND, number=at) for at in range(4)]
+    (found,) = findings(*silent, served)
+    assert (found.code, found.severity) == ("broker_unreachable", "warning")
+    assert "none of the brokers that its clients work with" in found.title and "bootstrap.servers" in found.remedy
+    assert [one.severity for one in findings(*silent[:2], served)] == ["info"]
+
+
+def test_a_version_of_ip_that_leads_nowhere_is_told_by_the_other() -> None:
+    """Brokers answer on the same port, and none by that version."""
+    served = Connection(99, f"{CLIENT}:6000", BROKER)
+    served.bytes, served.first_ns, served.last_ns = [100, 100], START_NS, START_NS + SECOND
+    silent = [attempt("[fd00::1]:9092", at * SECOND, number=at)._replace(client=f"[fd00::5]:{at}") for at in range(4)]
+    (found,) = findings(*silent, served)
+    assert found.severity == "warning" and f"by the other version of IP {BROKER} answers" in found.title
+    assert "AAAA" in found.remedy
+    served.broker = "[fd00::2]:9092"
+    assert "AAAA" not in findings(*silent, served)[0].remedy, "another broker is reached by IPv6"
+
+
 def test_brokers_behind_one_address_are_told_with_their_nodes() -> None:
     """What a client meets that reaches the wrong one is a symptom."""
     behind = {1: "10.0.0.9", 2: "10.0.0.9", 3: "10.0.0.3"}

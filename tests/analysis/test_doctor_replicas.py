@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from kwiresniff.results.findings import Finding
-from tests.support.incidents import SECOND, findings, metadata, partition, produce
+from tests.support.exchanges import connection
+from tests.support.incidents import CLIENT, SECOND, findings, metadata, partition, produce
 
 TWO = {1: "10.0.0.1", 2: "10.0.0.2"}
 
@@ -66,6 +67,21 @@ def test_writes_that_are_refused_by_a_node_that_is_cut_off_name_it() -> None:
     (found,) = findings(metadata(short(0, [1, 2]), short(2, [3], 3)), refused)
     assert found.code == "not_enough_replicas" and "node 3 (10.0.0.3:9092) and the others do not copy" in found.title
     assert [one.code for one in found.symptoms] == ["under_replicated"]
+
+
+@pytest.mark.parametrize(("in_sync", "at_s", "named"), [([1, 3], 8, True), ([1], 8, False), ([1, 3], 60, False)])
+def test_writes_waited_for_the_replica_that_then_fell_out(in_sync: list[int], at_s: int, named: bool) -> None:
+    """It alone, and soon; which of two it was, nothing shows."""
+    whole = metadata(short(0, [1, 2, 3]), short(1, [3, 1, 2], 3))
+    waits = [
+        produce(SECOND, on=connection(4, f"{CLIENT}:4"), latency_ns=6 * SECOND, queued=0, held=0),
+        produce(SECOND, 1, on=connection(5, f"{CLIENT}:5", "10.0.0.3:9092"), latency_ns=6 * SECOND, queued=0, held=0),
+    ]
+    fell = metadata(short(0, in_sync), short(1, in_sync, 3), at_ns=at_s * SECOND)
+    (found,) = [one for one in findings(whole, *waits, fell) if one.code == "replica_wait"]
+    assert found.subject.startswith("node 2") == named
+    assert ("node 2 (10.0.0.2:9092) stopped copying" in found.title) == named
+    assert ([one.code for one in found.symptoms].count("under_replicated") == 1) == named
 
 
 def test_what_is_in_sync_again_is_no_finding() -> None:

@@ -75,8 +75,7 @@ class ClosedUnanswered(CountingObserver):
     def observations(self) -> Iterator[Observation]:
         cluster = self.context.cluster
         for host, broker, case in self.cases:
-            alive = cluster.offer(broker) and cluster.last_answer_ns.get(broker, 0) > case.first_ns
-            if case.count < OFTEN or not alive:
+            if case.count < OFTEN or cluster.last_answer_ns.get(broker, 0) <= case.first_ns:
                 continue
             how = case.counts("how")
             at_once = how.get("at once", 0) > how.get("later", 0)
@@ -85,6 +84,8 @@ class ClosedUnanswered(CountingObserver):
             headers, harm = case.counts("headers"), Harm(requests_failed=case.count)
             refused = sum(headers.values()) == case.count and (host, broker) not in self._with_header
             numbers = {"open": open_, "served": len(served), "headers": list(headers) if refused else []}
+            if not refused and not cluster.offer(broker):
+                continue
             yield self.observed(host, broker, case, harm=harm, at_once=at_once, **numbers)
 
 

@@ -278,7 +278,7 @@ def broken_path(one: Observation, observed: Observed, context: Context) -> Expla
     alive = context.cluster.last_answer_ns.get(broker, 0) > one.last_ns
     if times:
         title = (
-            f"what {ends[0]} sends does not arrive: sent again {times} times, it was never acknowledged, on "
+            f"what {ends[0]} sends is lost, or its acknowledgements are: sent again {times} times without one, on "
             f"{counted(one.count, 'connection')} for {longest} at most"
         )
     else:

@@ -45,6 +45,8 @@ MAX_WRITTEN: Final = 20
 #: Waits that are remembered, and brokers of each whose last answer is.
 MAX_WAITS: Final = 500
 MAX_HEARD: Final = 20
+#: A follower leaves the ISR so long after it stopped copying (``replica.lag.time.max.ms``).
+LEFT_NS: Final = 30_000_000_000
 #: Fewer and shorter waits are a busy moment; where a broker was seen to go, shorter ones count.
 FEW: Final = 3
 LONG_NS: Final = 5_000_000_000
@@ -210,7 +212,8 @@ def replica_wait(one: Observation, observed: Observed, context: Context) -> Expl
     gone is in sync until the controller fences it (``broker.session.timeout.ms``) or its lag is too old
     (``replica.lag.time.max.ms``). At one leader that answered others meanwhile, it is one of the nodes that Metadata
     names as its replicas in sync, or its own disk, which clients' traffic does not tell apart; where other writes tell
-    it, `slow_broker` is told instead.
+    it, `slow_broker` is told instead. A node that alone falls out of the ISR within 30 s is the one that they waited
+    for, though it may answer clients.
     """
     cluster, numbers = context.cluster, one.numbers
     brokers, gone, still, others = (numbers[name] for name in ("brokers", "gone", "still", "others"))
@@ -226,6 +229,11 @@ def replica_wait(one: Observation, observed: Observed, context: Context) -> Expl
         nodes = listed([cluster.node_text(cluster.of(brokers[0]), node) for node in others])
         who = f"one of {nodes}" if len(others) > 1 else nodes
         why.append(f"it answered others meanwhile, so {who} was slow to copy it, or its own disk to take it")
+    mine, behind = cluster.of(brokers[0]), ""
+    fell = _fell_behind(one, observed, mine) if not culprits else None
+    if fell is not None:
+        behind = cluster.node_text(mine, fell)
+        why = [f"{behind} stopped copying, and fell out of the ISR; it is in the list of brokers"]
     longest_ns = numbers["longest_ns"]
     grave = one.count >= FEW or longest_ns >= (GONE_NS if gone else LONG_NS)
     shared = "for a replica that they share, or each for its own disk; which, the capture does not show"
@@ -238,7 +246,7 @@ def replica_wait(one: Observation, observed: Observed, context: Context) -> Expl
         "of the controller, replica.lag.time.max.ms). See why its broker went or stood still: its log, pauses, "
         "disks. One that is stopped in order takes leave first, and nobody waits. The leader's RemoteTimeMs is "
         "what it waited for replicas, its LocalTimeMs what its own disk took.",
-        subject=listed([cluster.broker_text(address) for address in culprits]) or at,
+        subject=listed([cluster.broker_text(address) for address in culprits]) or behind or at,
         explained=(one, *late_writes_of(observed, one)),
         supports=tuple(why),
         contradicts=() if gone else ("no broker closed its connections meanwhile",),
@@ -255,8 +263,21 @@ def replica_wait(one: Observation, observed: Observed, context: Context) -> Expl
         explains=symptoms("broker", [*brokers, *culprits], "slow")
         | symptoms("broker", brokers, "request_timed_out")
         | symptoms("client", numbers["clients"], "own_queue")
-        | symptoms("broker", culprits, "broker_unreachable", "closed_by_broker", "unanswered"),
+        | symptoms("broker", culprits, "closed_by_broker", "unanswered")
+        | symptoms("broker", [address for address, _ in gone], "broker_unreachable")
+        | symptoms("node", [f"{mine}/{fell}"] if fell is not None else [], "under_replicated"),
     )
+
+
+def _fell_behind(waits: Observation, observed: Observed, cluster_id: str) -> int | None:
+    """The node that alone fell out of the ISR while or soon after writes waited, and is in the list of brokers."""
+    for each in observed.of("under_replicated"):
+        numbers = each.numbers
+        missing: list[int] = [node for node, _ in numbers["missing"]]
+        new = numbers["was_whole"] and waits.first_ns <= each.first_ns <= waits.last_ns + LEFT_NS
+        if each.name("node").startswith(f"{cluster_id}/") and new and len(missing) == 1 and not numbers["absent"]:
+            return missing[0]
+    return None
 
 
 def late_writes_of(observed: Observed, waits: Observation) -> list[Observation]:

@@ -114,8 +114,8 @@ class SlowAuthentication(Cause):
     """`slow_authentication` (error where a broker answers nobody meanwhile, else warning): brokers need a second or
     more for each authentication of a user: they ask a directory, a database or an OAuth server that is slow. A broker
     does so in a thread that serves connections (`num.network.threads`), and all others of that thread wait. Seen must
-    be 3 of them one after the other, and nine in ten of the user; silences of a broker are its symptoms where an
-    authentication had waited longest in each. A broker that is slow in everything is prompt with some.
+    be 3 of them one after the other, and nine in ten of the user; silences of a broker are its symptoms where
+    one was under way nearly all the time. A broker that is slow in everything is prompt with some.
     """
 
     codes = ("slow_authentication",)
@@ -133,9 +133,7 @@ class SlowAuthentication(Cause):
         brokers = sorted({broker for one in slow for broker in one.named("broker")})
         users = [one.name("user") for one in slow]
         of_brokers = scope_of("broker", brokers)
-        silences = [
-            one for one in observed.about(of_brokers, "broker_silent") if set(one.numbers["first_apis"]) == {name}
-        ]
+        silences = [one for one in observed.about(of_brokers, "broker_silent") if one.numbers["authenticating"]]
         answers = [one for one in observed.about(of_brokers, "slow_answer") if one.numbers["api"] == name]
         count, longest_ns = sum(one.count for one in slow), max(one.numbers["longest_ns"] for one in slow)
         lost_ns = sum(one.numbers["lasted_ns"] for one in silences)

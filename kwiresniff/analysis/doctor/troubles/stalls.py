@@ -23,11 +23,11 @@ from kwiresniff.base.api_keys import (
     DESCRIBE_CONFIGS,
     FETCH,
     FIND_COORDINATOR,
-    HEARTBEAT,
     LIST_OFFSETS,
     METADATA,
     OFFSET_FETCH,
     PRODUCE,
+    SASL_AUTHENTICATE,
     SASL_HANDSHAKE,
 )
 from kwiresniff.model import ConnectionAttempt, Exchange
@@ -39,9 +39,10 @@ SEVERE_NS: Final = 2_000_000_000
 AFTER_NS: Final = 250_000_000
 #: Stalls remembered of all brokers.
 MAX_STALLS: Final = 5_000
-#: APIs that a broker answers without waiting for others.
+#: APIs that a broker answers without waiting for others. Heartbeat is none: since 4.0 a coordinator answers it when
+#: the replicas have what it wrote last for its groups.
 _PROMPT: Final = frozenset({
-    LIST_OFFSETS, METADATA, OFFSET_FETCH, FIND_COORDINATOR, HEARTBEAT, SASL_HANDSHAKE, API_VERSIONS,
+    LIST_OFFSETS, METADATA, OFFSET_FETCH, FIND_COORDINATOR, SASL_HANDSHAKE, API_VERSIONS,
     DESCRIBE_CONFIGS, DESCRIBE_CLUSTER,
 })  # fmt: skip
 
@@ -54,8 +55,7 @@ class _Stall:
     case: Case
     prompt: bool = False
     over: bool = True
-    asked_ns: int = 0
-    first_api: str = ""
+    authenticating_ns: int = 0
 
 
 class Silences(Observer):
@@ -63,8 +63,8 @@ class Silences(Observer):
 
     By time; overlapping silences of several brokers are one. Numbers: ``silent`` (addresses that answered nothing
     themselves), ``waiting`` (those that only waited for others), ``lasted_ns``, ``over`` (they answered again),
-    ``lossy`` (the capture lacks so much that answers may be among it), ``clients``, ``apis``, and of each silence that
-    which had waited longest (``first_apis``).
+    ``lossy`` (the capture lacks so much that answers may be among it), ``clients``, ``apis``, and whether one
+    authentication was under way for four fifths of each silence (``authenticating``).
     """
 
     kinds = ("broker_silent",)
@@ -114,8 +114,9 @@ class Silences(Observer):
 
     def _add(self, stall: _Stall, exchange: Exchange, asked_ns: int, silent: bool) -> None:
         assert exchange.request is not None
-        if not stall.first_api or asked_ns < stall.asked_ns:
-            stall.asked_ns, stall.first_api = asked_ns, exchange.api
+        if exchange.api_key == SASL_AUTHENTICATE and exchange.response is not None:
+            under_way_ns = exchange.response.first_ns - max(asked_ns, stall.first_ns)
+            stall.authenticating_ns = max(stall.authenticating_ns, under_way_ns)
         stall.case.add(exchange.request.first_packet, exchange.request.first_ns)
         stall.case.note("clients", [client_of(exchange)])
         stall.case.note("apis", [exchange.api])
@@ -170,7 +171,7 @@ class Silences(Observer):
             "lossy": lossy,
             "clients": case.noted("clients"),
             "apis": case.noted("apis"),
-            "first_apis": [one.first_api for one in mine],
+            "authenticating": all(one.authenticating_ns * 5 >= (one.last_ns - one.first_ns) * 4 for one in mine),
         }
         text = (
             f"{listed([cluster.broker_text(one) for one in silent])} answered nothing for {duration(lasted_ns)},"
@@ -194,7 +195,7 @@ def stalled_broker(one: Observation, observed: Observed, context: Context) -> Ex
     nothing for a second or more, not even what it can answer at once; of several brokers in one time the one that
     answered nothing itself.
 
-    Seen must be requests that wait for nobody else (Metadata, Heartbeat, a Fetch beyond its wait, Produce with acks=1),
+    Seen must be requests that wait for nobody else (Metadata, a Fetch beyond its wait, Produce with acks=1),
     and no answer of that broker to anybody meanwhile. A broker that closes its connections went, and did not stall; one
     that answers others is not this, whatever is late there. Answers that the path loses look the same where no other
     client of the broker is in the capture.
