@@ -416,6 +416,30 @@ def test_observers_are_called_with_exchanges_of_their_apis() -> None:
     assert (Counted.seen, Stored.seen) == ([1, 2, 3], [2])
 
 
+class Slow(Observer):
+    """Notes what it is told is slow."""
+
+    seen: ClassVar[list[int]] = []
+
+    def slow(self, exchange: Exchange) -> None:
+        self.seen.append(exchange.correlation_id)
+
+
+def test_what_takes_a_second_from_its_first_byte_to_its_last_is_slow() -> None:
+    """Also of a response whose request is missing, and of a request that is not answered."""
+    doctor = Doctor(None, [Slow])
+    for number, around_ns in enumerate((SECOND - 30_001, SECOND - 30_000)):  # 30 us are those of the messages
+        doctor.add(exchange("Fetch", 1, request={}, response={}, latency_ns=around_ns, correlation_id=number))
+        for is_response in (False, True):
+            half = exchange("Fetch", 1, request={}, latency_ns=None, correlation_id=10 + number)
+            assert half.request is not None
+            half.request.last_ns = half.request.first_ns + SECOND - 1 + number
+            if is_response:
+                half.request, half.response = None, half.request
+            doctor.add(half)
+    assert Slow.seen == [1, 11, 11]
+
+
 class Named(Observer):
     """Notes what it is called with of one API, and how often it is asked for that."""
 

@@ -78,10 +78,9 @@ class AbandonedWrites(Observer):
         is_sure = all(retriable for _, _, _, retriable in exchange.errors) and _UNSURE.isdisjoint(codes)
         is_new = _NEW_TIMES in (exchange.connection.client_software or {}).values()
         client, cluster_id = client_of(exchange), self.context.cluster.of(exchange.connection.broker)
-        offsets = {(name, part.index): part.offset for name, part in self.context.parts(response)}
-        for name, part in self.context.parts(request):
+        for name, part, answer in self.context.written(exchange):
             sender = client, cluster_id, name, part.index
-            stored = offsets.get((name, part.index), -1) >= 0
+            stored = answer is not None and answer.offset >= 0
             known = self._refused.get(sender)
             if known:
                 known[:] = [one for one in known if request.first_ns <= one.ns or not one.is_in(part, request.first_ns)]
