@@ -9,25 +9,24 @@ from pathlib import Path
 from tests.support.browsing import Browsing, browse
 from tests.support.paths import CAPTURES, ROOT
 
-#: Picture, recording, terminal, filter, keys pressed.
-PICTURES: Sequence[tuple[str, str, tuple[int, int], str, tuple[str, ...]]] = (
-    ("browse-exchanges.svg", "rolling-restart.pcap.xz", (118, 34), "error != NONE or latency > 50ms", ("e", "e")),
-    ("browse-timeline.svg", "broker-pauses.pcap.xz", (110, 26), "", ("2", *["right"] * 32)),
-    ("browse-doctor.svg", "broker-pauses.pcap.xz", (110, 30), "", ("6",)),
+#: Picture, recording, terminal, keys pressed: sessions of ``test_app``.
+PICTURES: Sequence[tuple[str, str, tuple[int, int], tuple[str, ...]]] = (
+    ("browse-doctor.svg", "fenced.pcap.xz", (110, 30), ("6",)),
+    ("browse-exchanges.svg", "missing-topic.pcap.xz", (118, 34), ("e", "t", "down", "down")),
+    ("browse-timeline.svg", "produce-quota.pcap.xz", (110, 26), ("o", "c", "2", *["right"] * 43)),
 )
 
 
-def draw(name: str, recording: str, size: tuple[int, int], expression: str, keys: Sequence[str]) -> None:
+def draw(name: str, recording: str, size: tuple[int, int], keys: Sequence[str]) -> None:
     """Draws one of them."""
     drawn: list[str] = []
 
     async def script(user: Browsing) -> None:
         await user.read()
-        if expression:
-            user.app.show_filter(expression)
-            await user.until(lambda: len(user.app.selection) < len(user.app.model.index))
-            await user.pilot.pause(2)
-        await user.press(*keys)
+        for key in keys:
+            await user.press(key)
+            await user.pilot.pause(0.05 if key == "right" else 1)
+            await user.until(lambda: not user.app.exchanges.is_filtering)
         await user.pilot.pause(2)
         drawn.append(user.app.export_screenshot(title="kwiresniff browse"))
 

@@ -51,6 +51,16 @@ def test_a_picture_of_the_page_is_not_empty(page: Path, profile: Path, width: in
     assert len(data) > 60_000
 
 
+def test_it_is_printed_on_several_pages(page: Path, profile: Path) -> None:
+    """As a document of paper, without the field to search in."""
+    printed = page.with_suffix(".pdf")
+    browse(page, profile, f"--print-to-pdf={printed}", "--no-pdf-header-footer")
+    data = printed.read_bytes()
+    assert data.startswith(b"%PDF-")
+    assert len(re.findall(rb"/Type /Page\b", data)) > 1
+    assert b"/FT /Tx" not in data
+
+
 def test_the_script_runs_under_the_policy_of_the_page(page: Path, profile: Path) -> None:
     """Without it there is no field to search in, and no heading to sort by."""
     assert 'type="search"' not in page.read_text("utf-8")
