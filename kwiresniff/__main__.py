@@ -29,7 +29,6 @@ def run() -> None:
         command()
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the exit code is decided
-        gc.freeze()  # Python would search all that is left for cycles, a tenth of a short command's time
 
 
 def _leave_out_current_folder() -> None:

@@ -222,24 +222,7 @@ def client_of(exchange: Exchange) -> str:
 
 def client_text(client_id: str | None, endpoint: str) -> str:
     """A client by its id and the host of its endpoint."""
-    last = _LAST
-    if client_id is not last.client_id or endpoint is not last.endpoint:
-        last.client_id, last.endpoint = client_id, endpoint
-        last.text = _client_text(clipped(client_id) if client_id else NO_CLIENT_ID, endpoint)
-    return last.text
-
-
-class _LastClient:
-    """The client that was asked for last: observers ask for that of an exchange one after the other."""
-
-    __slots__ = ("client_id", "endpoint", "text")
-
-    def __init__(self) -> None:
-        self.client_id: str | None = None
-        self.endpoint = self.text = ""
-
-
-_LAST: Final = _LastClient()
+    return _client_text(clipped(client_id) if client_id else NO_CLIENT_ID, endpoint)
 
 
 @lru_cache(maxsize=4096)  # one text of each client, which tables of clients find faster than an equal one

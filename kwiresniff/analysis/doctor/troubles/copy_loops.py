@@ -92,6 +92,8 @@ class CopyLoops(Observer):
                 copying = context.copying[key] = Copying(context.case())
                 if more:
                     fetches = context.sources[who][source] = deque(fetches, maxlen=more)
+                # From the middle, a probe that writes a record and reads it looks the same.
+                copying.is_more = source == to and not exchange.connection.handshake_seen
             if copying.is_more:
                 continue
             # Requests are told of in the order of their answers.
@@ -169,8 +171,8 @@ def copy_loop(one: Observation, observed: Observed, context: Context) -> Explana
     which a second program copies them back, in the same cluster or in another: they go round without end, and the topic
     grows by itself. Mirrors in both directions without names of their own for what they copied, and retries that write
     a record back at once are like that. Seen must be, of each, 100 records and 10 in a second, each of which went round
-    5 times. Must not be seen: more records written than were read by then. A program that answers each record with a
-    new one looks the same.
+    5 times; of a topic that is copied to itself, the connection from its beginning. Must not be seen: more records
+    written than were read by then. A program that answers each record with a new one looks the same.
     """
     numbers = one.numbers
     copied = numbers["copied"]

@@ -28,7 +28,7 @@ OFTEN_REFUSED: Final = 3
 #: Answers to consumers in a row by which the log lacks records; in some of them records are still in flight.
 LOOKS: Final = 10
 #: Partitions that are remembered.
-MAX_PARTITIONS: Final = 5_000
+MAX_PARTITIONS = 5_000
 #: Memory of the last such records on a connection.
 _UNASKED_BYTES: Final = ENTRY_BYTES + CONTAINER_BYTES + 3 * NUMBER_BYTES
 
