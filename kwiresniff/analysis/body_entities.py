@@ -60,39 +60,36 @@ def names_of(body: Body | None, topic_name: TopicNames | None = None) -> Names:
     return found
 
 
-def topics_of(body: Body | None, topic_name: TopicNames | None = None) -> list[str]:
-    """The topics named in a body, as ``names_of`` finds them."""
-    return list(names_of(body, topic_name).topics)
+def message_names(message: Message | None, topic_name: TopicNames | None = None) -> Names:
+    """The names in a message, decoded or not."""
+    digest = message.digest if message is not None else None
+    if digest is None:
+        return names_of(message.body if message is not None else None, topic_name)
+    found = Names()
+    for topic in digest.topics or ():
+        found.topics[topic] = None
+    for topic_id in digest.topic_ids or ():
+        found.topics[(topic_name(topic_id) if topic_name is not None else None) or topic_id] = None
+    for group in digest.groups or ():
+        found.groups[group] = None
+    for transactional_id in digest.transactional_ids or ():
+        found.transactional_ids[transactional_id] = None
+    return found
 
 
 def message_topics(message: Message | None, topic_name: TopicNames | None = None) -> list[str]:
     """The topics that a message names, each once, decoded or not."""
-    digest = message.digest if message is not None else None
-    if digest is None:
-        return topics_of(message.body, topic_name) if message is not None else []
-    if digest.topic_ids is None:
-        topics = digest.topics
-        return [] if topics is None else topics[:] if len(topics) == 1 else list(dict.fromkeys(topics))
-    found = dict.fromkeys(digest.topics) if digest.topics is not None else {}
-    for topic_id in digest.topic_ids:
-        found[(topic_name(topic_id) if topic_name is not None else None) or topic_id] = None
-    return list(found)
+    return list(message_names(message, topic_name).topics)
 
 
 def message_groups(message: Message | None) -> list[str]:
     """The groups that a message names, each once, decoded or not."""
-    digest = message.digest if message is not None else None
-    if digest is None:
-        return groups_of(message.body) if message is not None else []
-    return [] if digest.groups is None else list(dict.fromkeys(digest.groups))
+    return list(message_names(message).groups)
 
 
 def message_transactional_ids(message: Message | None) -> list[str]:
     """The transactional ids that a message names, each once, decoded or not."""
-    digest = message.digest if message is not None else None
-    if digest is None:
-        return transactional_ids_of(message.body) if message is not None else []
-    return [] if digest.transactional_ids is None else list(dict.fromkeys(digest.transactional_ids))
+    return list(message_names(message).transactional_ids)
 
 
 def replica_id_of(request: Message | None) -> int:
@@ -234,21 +231,11 @@ def topic_of_struct(parent: str, member: Body, topic_name: TopicNames | None) ->
     return None
 
 
-def groups_of(body: Body | None) -> list[str]:
-    """The groups named in a body, each once, in order."""
-    return list(names_of(body).groups)
-
-
 def groups_of_member(request: Body) -> list[str]:
     """The group that a request names which a member of it sends; an admin client names groups, and is in none."""
     if "member_id" not in request:
         return []
     return [text for name in GROUP_FIELDS if (text := name_text(request.get(name)))]
-
-
-def transactional_ids_of(body: Body | None) -> list[str]:
-    """The transactional ids named in a body, each once, in order."""
-    return list(names_of(body).transactional_ids)
 
 
 def partitions_of(body: Body | None) -> list[int]:

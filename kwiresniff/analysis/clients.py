@@ -9,12 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeAlias
 
-from kwiresniff.analysis.body_entities import (
-    message_groups,
-    message_topics,
-    message_transactional_ids,
-    names_of,
-)
+from kwiresniff.analysis.body_entities import message_names
 from kwiresniff.analysis.client_traffic import ClientTraffic, InventoryMemory
 from kwiresniff.analysis.cluster_evidence import cluster_of
 from kwiresniff.analysis.followed_sessions import FollowedSessions
@@ -48,22 +43,14 @@ class NamesInTraffic:
 
     def __call__(self, exchange: Exchange) -> Names:
         """The names in one exchange."""
-        request, response, topic_name = exchange.request, exchange.response, self._topic_name
         topics: list[str] = []
         groups: list[str] = []
         transactional_ids: list[str] = []
-        for message in (request, response):
-            if message is None:
-                continue
-            if message.digest is None:
-                names = names_of(message.body, topic_name)
-                topics += names.topics
-                groups += names.groups
-                transactional_ids += names.transactional_ids
-            else:
-                topics += message_topics(message, topic_name)
-                groups += message_groups(message)
-                transactional_ids += message_transactional_ids(message)
+        for message in (exchange.request, exchange.response):
+            names = message_names(message, self._topic_name)
+            topics += names.topics
+            groups += names.groups
+            transactional_ids += names.transactional_ids
         if exchange.fetched is not None:
             topics += self._session_topics(exchange, exchange.fetched)
         return topics, groups, transactional_ids

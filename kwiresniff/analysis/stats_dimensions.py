@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeAlias
 
 from kwiresniff.analysis.body_entities import (
-    groups_of,
     groups_of_member,
+    names_of,
     record_sets,
     replica_id_of,
     session_topics,
@@ -82,7 +82,7 @@ class GroupKeys:
 
     def __call__(self, exchange: Exchange) -> Iterable[str]:
         """The groups, or the key of the client."""
-        found = dict.fromkeys(group for body in _bodies(exchange) for group in groups_of(body) if group)
+        found = dict.fromkeys(group for body in _bodies(exchange) for group in names_of(body).groups if group)
         if found:
             request = exchange.request.body if exchange.request is not None else None
             for group in groups_of_member(request or {}):

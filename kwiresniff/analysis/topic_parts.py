@@ -63,6 +63,7 @@ def _partition(index: int, part: Body) -> PartitionDigest:
         found.batches = len(of_records)
         found.records = sum(map(records_in, of_records))
         found.size_bytes = sum(batch.get("size_bytes") or 0 for batch in of_records)
+        found.all_bytes = sum(batch.get("size_bytes") or 0 for batch in batches)
         found.oldest_ms = min((ms for batch in of_records if (ms := oldest_ms_of(batch)) >= 0), default=-1)
         found.first_offset, found.end_offset = base_of(batches[0]), end_of(batches[-1])
         found.crc = crc if batches[0].get("magic") == 2 and isinstance(crc := batches[0].get("crc"), int) else -1

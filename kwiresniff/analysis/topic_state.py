@@ -29,9 +29,6 @@ _ID_BYTES: Final = 10
 ROW_BUCKETS = 16
 MORE_BUCKETS = 16
 
-#: Clients that are found quickly, of each sender; then all are forgotten.
-MAX_FOUND = 64
-
 #: Client id, address, software, principal: who somebody is, on however many connections.
 Identity: TypeAlias = tuple[str | None, str, tuple[str | None, str | None], str | None]
 
@@ -103,21 +100,6 @@ class PartitionState:
         if len(known) > MAX_SEQUENCES:
             del known[0]
         return False
-
-    def first_awaited(self, offset: int) -> int:
-        """The place of the first batch that is awaited and does not begin before ``offset``."""
-        awaited = self.awaited
-        low: i64 = 0
-        high: i64 = len(awaited)
-        if not high or awaited[high - 1] < offset:  # as mostly, unless it has just been produced
-            return high
-        while low < high:
-            middle: i64 = (low + high) >> 1
-            if awaited[middle] < offset:
-                low = middle + 1
-            else:
-                high = middle
-        return low
 
     def written(self, base_offset: int, ns: int, budget: MemoryBudget) -> None:
         """Notes a batch that was appended, with its response at ``ns``."""
@@ -199,13 +181,13 @@ class Sender:
     """Who sends the requests of a connection to ``broker``: ``identity``, from what the connection says of its client's
     ``software``.
 
-    ``clients`` are those that it was found to be, by role and topic; ``client`` the last of them, of that ``role`` and
-    ``topic``. ``topics`` are those of the ``node`` of clusters that it speaks to (``identity.clusters``).
+    ``client`` is the one that it was found to be last, of that ``role`` and ``topic``. ``topics`` are those of the
+    ``node`` of clusters that it speaks to (``identity.clusters``).
     """
 
     __slots__ = (
-        "broker", "client", "client_id", "clients", "connection_id", "identity", "node", "principal", "remembered",
-        "role", "software", "topic", "topics",
+        "broker", "client", "client_id", "connection_id", "identity", "node", "principal", "role", "software", "topic",
+        "topics",
     )  # fmt: skip
 
     def __init__(
@@ -224,8 +206,6 @@ class Sender:
         self.identity = identity
         self.client_id, _, _, self.principal = identity
         self.software = software
-        self.clients: dict[str, dict[TopicState, ClientState]] = {}
-        self.remembered = 0
         self.role = ""
         self.topic: TopicState | None = None
         self.client: ClientState | None = None
@@ -244,14 +224,6 @@ class Sender:
         return (self.client_id is client_id or self.client_id == client_id) and (
             self.principal is principal or self.principal == principal
         )
-
-    def remember(self, role: str, topic: TopicState, client: ClientState) -> None:
-        """Has a client found quicker the next time."""
-        self.remembered += 1
-        if self.remembered > MAX_FOUND:
-            self.clients.clear()
-            self.remembered = 1
-        self.clients.setdefault(role, {})[topic] = client
 
 
 class Poll:

@@ -128,17 +128,13 @@ class TopicTable:
         if client is not None and sender.topic is topic and sender.role == role:
             client.last_ns, client.turn = ns, self.turn
             return client
-        found = sender.clients.get(role)
-        client = found.get(topic) if found is not None else None
+        key = (role, sender.identity)
+        client = topic.clients.get(key)
         if client is None:
-            key = (role, sender.identity)
-            client = topic.clients.get(key)
-            if client is None:
-                client_id, address, _, principal = sender.identity
-                if not self.budget.admit_or_count(ROW_BYTES + text_bytes(client_id, address, principal)):
-                    return None
-                client = topic.clients[key] = ClientState(role, ns)
-            sender.remember(role, topic, client)
+            client_id, address, _, principal = sender.identity
+            if not self.budget.admit_or_count(ROW_BYTES + text_bytes(client_id, address, principal)):
+                return None
+            client = topic.clients[key] = ClientState(role, ns)
         sender.role, sender.topic, sender.client = role, topic, client
         client.last_ns, client.turn = ns, self.turn
         return client

@@ -9,6 +9,7 @@ Bounded, see ``topic_table``; of batches whose consumption is awaited each parti
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import ClassVar, Final
 
 from kwiresniff.analysis.body_entities import groups_of_member, replica_id_of
@@ -278,7 +279,7 @@ class TopicTraffic:
 
     def _waited(self, client: ClientState, partition: PartitionState, start: int, end: int, ns: int) -> None:
         awaited = partition.awaited
-        for at in range(partition.first_awaited(start), len(awaited)):
+        for at in range(bisect_left(awaited, start), len(awaited)):
             if awaited[at] >= end:
                 break
             self._table.measured(client.waits, ns - partition.awaited_ns[at])

@@ -5,7 +5,7 @@ A named tuple, never compiled (see ``kwiresniff.base.observations``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from kwiresniff.base.depths import DEPTHS, Depth
@@ -20,8 +20,8 @@ class Needs(NamedTuple):
     (``Exchange.fetched``), ``attempts`` for connections that never came to be, ``clusters`` for which brokers are one
     cluster.
 
-    The others are leave to do less than decode bodies. ``digests``: of all bodies, or those of these APIs, the digest
-    is enough, and they are decoded when somebody asks for more. ``text``: bodies may come as JSON text
+    The others are leave to do less than decode bodies. ``digests``: of bodies that have one, the digest is enough, and
+    they are decoded when somebody asks for more. ``text``: bodies may come as JSON text
     (``Message.text``), by a function that gives the text of a value. ``shown``: record sets may be decoded as far as a
     tree shows them.
     """
@@ -31,7 +31,7 @@ class Needs(NamedTuple):
     sessions: bool = False
     attempts: bool = False
     clusters: bool = False
-    digests: bool | Collection[int] = False
+    digests: bool = False
     text: Callable[[Any], bytes] | None = None
     shown: bool = False
 
@@ -52,16 +52,7 @@ class Needs(NamedTuple):
             self.sessions or other.sessions,
             self.attempts or other.attempts,
             self.clusters or other.clusters,
-            _both(first.digests, last.digests),
+            first.digests and last.digests,
             first.text if first.text is last.text else None,
             first.shown and last.shown,
         )
-
-
-def _both(one: bool | Collection[int], other: bool | Collection[int]) -> bool | Collection[int]:
-    """The APIs that are in both; True stands for all of them."""
-    if isinstance(one, bool):
-        return other if one else False
-    if isinstance(other, bool):
-        return one if other else False
-    return frozenset(one).intersection(other)

@@ -10,14 +10,19 @@ from typing import Final
 EXPLANATIONS: Final = ("error_message", "status_detail")
 #: Values that are secrets under any name: a login of JAAS, a pair ``password=...`` or ``"token": ...`` among others (in
 #: JDBC strings and in the queries of URLs, too), Oracle's ``user/password@``, an HTTP credential, a JSON Web Token, a
-#: private key, a webhook of Slack, Discord or Teams, whose path is the credential. Repetitions are bounded, so that a
-#: search takes time in proportion to the value.
+#: private key, a webhook of Slack, Discord or Teams or a bot of Telegram, whose path is the credential, and tokens of
+#: which the issuers publish the form, so that they are found where they were leaked (Confluent, GitHub, GitLab, Slack,
+#: Stripe, Google, Vault, Databricks, npm, Grafana, SendGrid). Repetitions are bounded, so that a search takes time in
+#: proportion to the value.
 _SECRET_VALUE = (
-    r"LoginModule\s|-----BEGIN [A-Z ]{0,32}PRIVATE KEY|\beyJ[\w-]{8,2048}\.eyJ|\b(?i:basic|bearer)\s{1,8}[\w+/=.-]{8}"
+    r"LoginModule\s|-----BEGIN [A-Z ]{0,32}PRIVATE KEY|PuTTY-User-Key-File"
+    r"|\beyJ[\w-]{8,2048}\.eyJ|\b(?i:basic|bearer|api-token)\s{1,8}[\w+/=.-]{8}"
     r"|(?i:pass|pwd|secret|token|credential|jwt|authorization|signature|(?:private|master|api|access|account)[_.-]?key"
     r"|\bpw|\bsig)[\w.-]{0,32}[\\\"']{0,4}\s{0,8}[=:]\s{0,8}[^\s&;,]"
-    r"|(?i://hooks\.slack\.com/services/|//[\w.-]{0,64}/api/webhooks/|\.webhook\.office\.com/)"
-    r"|(?i::thin:)[^/@\s]{1,256}/[^@\s]{1,256}@"
+    r"|(?i://hooks\.slack\.com/\w|//[\w.-]{0,64}/api/webhooks/|\.webhook\.office\.com/|//api\.telegram\.org/bot)"
+    r"|(?i::(?:thin|oci8?):)[^/@\s]{1,256}/[^@\s]{1,256}@"
+    r"|\b(?:cflt[\w+/]{60}|gh[oprsu]_\w{36}|github_pat_\w{22}|glpat-[\w-]{20}|xox[abeoprs]-[\w-]{10}|[rs]k_live_\w{16}"
+    r"|AIza[\w-]{35}|hv[brs]\.[\w-]{20}|dapi[0-9a-f]{32}|npm_\w{36}|glsa_\w{32}|SG\.[\w-]{16,32}\.[\w-]{16})"
 )
 
 

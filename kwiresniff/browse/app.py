@@ -18,6 +18,7 @@ from textual.events import Resize
 from textual.widgets import Footer, Static, TabbedContent, TabPane
 from textual.worker import get_current_worker
 
+from kwiresniff.browse.blocks import Target
 from kwiresniff.browse.captures_model import CapturesModel
 from kwiresniff.browse.dialogs import HelpScreen, Question
 from kwiresniff.browse.exchanges_pane import ExchangesPane
@@ -26,7 +27,7 @@ from kwiresniff.browse.messages import Jobs, Reported, Saved
 from kwiresniff.browse.processes import Processes
 from kwiresniff.browse.selection import Order, Selection, rows_with_packets
 from kwiresniff.browse.tabs import DIMENSIONS, doctor_blocks, equals, group_blocks, stats_blocks, topic_blocks
-from kwiresniff.browse.text_view import Target, TextView
+from kwiresniff.browse.text_view import TextView
 from kwiresniff.browse.timeline_view import TimelineView
 from kwiresniff.index import Indexed
 from kwiresniff.index.background import Work

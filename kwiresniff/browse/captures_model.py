@@ -6,12 +6,13 @@ Of a live capture the newest packets are kept (``kwiresniff.capture.spooled``): 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
 from kwiresniff.browse.details import Details, Dissect
 from kwiresniff.capture.packet_places import PacketPlaces
 from kwiresniff.index import ExchangeIndex, ExchangeReader, Indexed
+from kwiresniff.model import Exchange
 from kwiresniff.session import TopicNameTable
 
 #: Exchanges that a filter has found and the index has not yet; of a live capture, which may have begun before it.
@@ -36,9 +37,10 @@ class Captured(NamedTuple):
 
 
 class CapturesModel:
-    """The captures in ``files``. ``reader`` reads exchanges of ``index``, ``dissect`` makes nodes of their messages.
-    Without ``shows_bytes`` nobody sees their frames. ``captured`` is None where nothing is captured: there an exchange
-    has its row for a number, in a live capture the one that tells its place (``number_of``).
+    """The captures in ``files``. ``reader`` reads exchanges of ``index``, ``ask_plugins`` has plugins decode and
+    comment on them, ``dissect`` makes nodes of their messages. Without ``shows_bytes`` nobody sees their frames.
+    ``captured`` is None where nothing is captured: there an exchange has its row for a number, in a live capture the
+    one that tells its place (``number_of``).
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class CapturesModel:
         places: PacketPlaces,
         topics: TopicNameTable,
         reader: ExchangeReader,
+        ask_plugins: Callable[[Exchange], None],
         dissect: Dissect,
         *,
         shows_bytes: bool = True,
@@ -60,6 +63,7 @@ class CapturesModel:
         self.problems: list[str] = []
         self._places = places
         self._topics = topics
+        self._ask_plugins = ask_plugins
         self._dissect = dissect
         self.shows_bytes = shows_bytes
         self.captured = captured
@@ -112,4 +116,5 @@ class CapturesModel:
         exchange = self.reader.from_packets(row) if quick else self.reader.exchange(row)
         if exchange is None:
             return None
+        self._ask_plugins(exchange)
         return Details(exchange, self._dissect, self.files, whole=whole, shows_bytes=self.shows_bytes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import CancelledError
 from contextlib import suppress
 from typing import Any
 
@@ -40,7 +41,7 @@ class Processes:
                         self._running.pop(name, None)
                     return
                 if self._running.get(name) is running:
-                    with suppress(RuntimeError):  # the program has ended
+                    with suppress(RuntimeError, CancelledError):  # the program has ended
                         self._app.call_from_thread(use, message)
 
         def use(message: object) -> None:

@@ -7,8 +7,8 @@ from itertools import groupby
 from typing import Final, TextIO
 
 from kwiresniff.base.placeholders import NO_CLIENT_ID
+from kwiresniff.browse.blocks import Block, Target
 from kwiresniff.browse.messages import Reported
-from kwiresniff.browse.text_view import Block, Target
 from kwiresniff.model import Problem
 from kwiresniff.render.escape import escape
 from kwiresniff.render.findings import FindingWriter

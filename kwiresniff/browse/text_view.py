@@ -3,31 +3,15 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, TextIO
+from collections.abc import Sequence
 
 from rich.segment import Segment
 from rich.text import Text
 from textual.strip import Strip
 
+from kwiresniff.browse.blocks import Block, Target
 from kwiresniff.browse.line_view import LineView
 from kwiresniff.render.theme import Span
-
-
-class Target(NamedTuple):
-    """What a line leads to: the exchanges that a filter lets through, or those in some packets."""
-
-    filter: str = ""
-    packets: tuple[int, ...] = ()
-    label: str = ""
-
-
-class Block(NamedTuple):
-    """Some lines: ``write(out, width)`` writes them. They lead to the same, or each to one of ``targets(width)``."""
-
-    write: Callable[[TextIO, int], None]
-    target: Target | None = None
-    targets: Callable[[int], list[Target | None]] | None = None
 
 
 class TextView(LineView):

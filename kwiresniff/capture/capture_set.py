@@ -10,7 +10,7 @@ from typing import BinaryIO
 from kwiresniff.base.address_names import AddressNames
 from kwiresniff.base.packet_references import PACKET_BITS
 from kwiresniff.base.tls_secrets import TlsSecrets
-from kwiresniff.capture.choices import choices_of
+from kwiresniff.capture.decode_as import tables_of
 from kwiresniff.capture.formats import PCAPNG_MAGIC, NotACapture, first_timestamp, open_reader
 from kwiresniff.capture.input_stream import Stream
 from kwiresniff.capture.keylog import KeyLog
@@ -263,7 +263,7 @@ def open_captures(
     problems[:0] = [_unreadable(error) for error in refused]
     inputs.sort(key=lambda item: item[0])
     found_inputs = [one for _, one in inputs]
-    return CaptureSet(found_inputs, streams, problems, first_index, choices_of(decode_as), names, tls_secrets, wait)
+    return CaptureSet(found_inputs, streams, problems, first_index, tables_of(decode_as), names, tls_secrets, wait)
 
 
 def _unreadable(error: CaptureError, file: str | None = None) -> Problem:

@@ -128,6 +128,7 @@ def model_of(
         places,
         topics,
         reader,
+        source.ask_plugins,
         lambda exchange, which, folded: dissection_of(source, exchange, which, folded=folded),
         shows_bytes=source.redactor is None,
         captured=captured,

@@ -19,14 +19,17 @@ class NotationError(Exception):
     """The text is in a notation, and something in it is wrong; the message says what, and in which line."""
 
 
-#: Offset, then the rest. The offset of tcpdump has 0x before it; of xxd, tcpdump and gdb a colon after it; Netty's
-#: stands between bars.
-_LINE = re.compile(r"[ \t]*\|?(0x)?([0-9a-fA-F]{4,16})(:|\|)?(?:[ \t](.*))?", re.DOTALL)
-_TOKEN = re.compile(r"[ \t]*(-?[0-9a-fA-F]{1,22})(?=[ \t|]|$)")
+#: Offset, then the rest. The offset of tcpdump has 0x before it; of xxd, tcpdump and gdb a colon after it, of OpenSSL a
+#: dash; Netty's stands between bars, strace's behind one, that of a mail's answer behind ``>``.
+_LINE = re.compile(r"[ \t|>]*+(0x)?([0-9a-fA-F]{4,16})(?: <[^>]{0,80}>)?(:|\|| -)?(?:[ \t](.*))?", re.DOTALL)
+_TOKEN = re.compile(r"[ \t]*(?:0x)?(-?[0-9a-fA-F]{1,22})(?=[ \t|]|-[0-9a-fA-F]|$)-?")
 #: A line that is as the one before it, as hexdump, od and xxd -a leave it out.
 _REPEATED = "*"
 
 _OD_DIGITS: Final = 7
+#: Cells of a line in most dumps, and how many stand before a gap, which the text beside them may have as well.
+_CELLS: Final = 16
+_HALF: Final = 8
 
 _Cells = Callable[[list[str]], "bytes | None"]
 
@@ -63,7 +66,7 @@ def dump_pieces(text: str) -> list[list[bytes]]:
     rows = [line for line in lines if line.rest]
     has_pairs = bool(rows) and rows[0].rest.lstrip()[2:3] == " "
     if not rows or not (len(lines) > 1 or has_colon or has_pairs):
-        return []  # hex in groups
+        return _without_offsets(text)  # or hex in groups
     is_sure = has_colon or has_pairs or _counts_from_0(rows)
     ways: list[_Cells] = [hex_bytes, _octal, _little_words, _big_words, _decimal]
     if has_colon:
@@ -89,6 +92,14 @@ def dump_pieces(text: str) -> list[list[bytes]]:
     if not found and _counts_from_0(rows):
         raise NotationError(f"line {rows[0].number}: a dump, but not of bytes, words or characters")
     return found
+
+
+def _without_offsets(text: str) -> list[list[bytes]]:
+    """The bytes of lines that have their text beside them and no offset (ngrep -x), all but the last of 16."""
+    rows = [_row(line, hex_bytes) for line in text.splitlines() if "  " in line.strip()]
+    found = [row for row in rows if row]
+    is_dump = len(found) > 1 and len(found[-1]) <= _CELLS and all(len(row) == _CELLS for row in found[:-1])
+    return [[b"".join(found)]] if is_dump else []
 
 
 def lines_beside(text: str) -> int:
@@ -157,7 +168,8 @@ def _row(rest: str, cells: _Cells) -> bytes | None:
         ends.append(at)
     for count in range(len(tokens), 0, -1):
         beside = rest[ends[count - 1] :]
-        if not beside.strip() or not (beside.startswith(("  ", "\t")) or beside.lstrip().startswith(("|", ">"))):
+        is_apart = count == _CELLS or beside.startswith(("  ", "\t")) or beside.lstrip().startswith(("|", ">"))
+        if not beside.strip() or not is_apart:
             continue
         row = cells(tokens[:count])
         if row is not None and _is_text_of(row, beside.strip()):
@@ -169,17 +181,23 @@ def _row(rest: str, cells: _Cells) -> bytes | None:
 
 def _is_text_of(row: bytes, text: str) -> bool:
     """Whether this is how a dump shows the bytes as text: what cannot be printed is a dot, a blank too in tcpdump's."""
+    texts = [text, text.removesuffix(" |")]
     if len(text) > 1 and text[0] + text[-1] in ("||", "><"):
-        text = text[1:-1]
+        texts.append(text[1:-1])
     shown = row.decode("latin-1")
     for left in (0, len(shown) - len(shown.lstrip(" "))):
-        part = shown[left:].rstrip(" ")
-        if len(part) == len(text.rstrip(" ")) and all(
-            one == there or (not "!" <= one <= "~" and (there == "." or not there.isascii()))
-            for one, there in zip(part, text, strict=False)
-        ):
+        gap = _HALF - left  # between the halves, as between those of the bytes
+        halves = [one[:gap] + one[gap + 1 :] for one in texts if gap > 0 and one[gap : gap + 1] in (" ", "|")]
+        if any(_shows(one, shown[left:].rstrip(" ")) for one in texts + halves):
             return True
     return False
+
+
+def _shows(text: str, row: str) -> bool:
+    return len(row) == len(text.rstrip(" ")) and all(
+        one == there or (not "!" <= one <= "~" and (there == "." or not there.isascii()))
+        for one, there in zip(row, text, strict=False)
+    )
 
 
 def hex_bytes(tokens: list[str]) -> bytes | None:
@@ -238,9 +256,6 @@ def _characters(lines: list[_Line]) -> list[bytes]:
         if data and not lines[-1].rest and not int(lines[0].offset, base):
             return [bytes(data)]
     return []
-
-
-_CELLS: Final = 16
 
 
 def _cells(rest: str, room: int) -> bytearray:

@@ -8,7 +8,6 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, TextIO
 
 from kwiresniff.analysis.sinks import CallingSink
-from kwiresniff.base.api_keys import API_VERSIONS, FETCH, PRODUCE
 from kwiresniff.base.needs import Needs
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.screen import Screen
@@ -23,12 +22,10 @@ if TYPE_CHECKING:
     from kwiresniff.cli.options import ReadOptions
     from kwiresniff.render.tree_row import Row
 
-#: Summary lines of other messages show more than digests have.
-_DIGEST_IS_ENOUGH = frozenset({PRODUCE, FETCH, API_VERSIONS})
 #: The needs of each form of output.
 _NEEDS = {
     "tree": Needs("records", shown=True),
-    "summary": Needs("bodies", digests=_DIGEST_IS_ENOUGH),
+    "summary": Needs("bodies", digests=True),
     "jsonl": Needs("records", text=json_text),
     "json": Needs("records", text=json_text),
 }

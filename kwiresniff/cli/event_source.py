@@ -27,9 +27,10 @@ from kwiresniff.codec.record_limits import decompress_always
 from kwiresniff.identity.addresses import ServerNames
 from kwiresniff.identity.clusters import Clusters
 from kwiresniff.identity.held_events import HeldEvents
-from kwiresniff.model import Event, Segment, SegmentSink, Sink, feed_of
+from kwiresniff.model import Event, Exchange, Segment, SegmentSink, Sink, feed_of
 from kwiresniff.plugins import Plugins
 from kwiresniff.plugins.loading import load_plugins
+from kwiresniff.plugins.sinks import DecodingSink
 from kwiresniff.reading import Reading
 
 
@@ -186,6 +187,16 @@ class EventSource:
             sink = self._held = HeldEvents(sink, self.clusters, partial(learn_cluster, self.clusters))
         self._entry = CaptureEvents(ServerNames(sink, self.names), self.captures.problems, self.captures.files)
         return self._entry
+
+    def ask_plugins(self, exchange: Exchange) -> None:
+        """Has plugins decode and comment on an exchange that was read elsewhere; what they fail at is a problem of it.
+        With redaction they are not asked. Schemas in the captures are not known.
+        """
+        if self.redactor is not None or not self.plugins.loaded:
+            return
+        DecodingSink(Sink(), self.plugins, self.topic_name, self.clusters).on_exchange(exchange)
+        self.plugins.annotate(exchange)
+        exchange.problems.extend(self.plugins.take_problems())
 
     def progress_bar(self) -> Progress:
         """A bar for a reading of all the captures."""

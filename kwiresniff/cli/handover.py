@@ -33,7 +33,7 @@ def open_and_hand_over(
     try:
         if identity is not None and _needs_nobody_else(live, identity, options, write, rotation, mode):
             if not may_read(identity, [__file__, os.__file__, *filter(os.path.isdir, sys.path)]):
-                preload(screen=has_screen)
+                preload(screen=has_screen, values=any(options.plugin_options))
             give_up_root(identity)
         if write is not None and not live.writes:
             live.write_to(write, rotation, mode)
@@ -47,7 +47,8 @@ def _needs_nobody_else(
     live: LiveCapture, identity: Identity, options: ReadOptions, write: str | None, rotation: Rotation, mode: int
 ) -> bool:
     """Whether root can be given up: ``identity`` can read and write all that is needed, or root has opened it."""
-    read = [*options.plugin, *filter(None, (options.keylog, options.topics, options.hosts))]
+    schemas = [place for place in options.schemas if os.path.exists(place)]
+    read = [*options.plugin, *schemas, *filter(None, (options.keylog, options.topics, options.hosts))]
     files = [rotation.first_name(write)] if write is not None else []
     why_not = obstacle(identity, read=read, write=files, rotates=rotation.rotates)
     if why_not and write is not None and not rotation.rotates and not obstacle(identity, read=read):

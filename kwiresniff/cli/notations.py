@@ -69,17 +69,20 @@ _LIST = re.compile(
     r"(?:\.{3} \d+ more (?:bytes?|items?)\s*)?[\]})>]"
 )
 #: The text around a list: names, types, signs of assignment. Other texts have more.
-_AROUND = re.compile(r"[\w\s\[\]{}()<>&*=;:,.!\"@-]{0,400}")
+_AROUND = re.compile(r"[\w\s\[\]{}()<>&*=;:,.!\"@$/-]{0,400}")
 _BARE = re.compile(r"-?[0-9]+(?:\s*,\s*-?[0-9]+)+[\s,]*")
+#: Between blanks, where hex has two digits each.
+_DECIMAL = re.compile(r"\s*+(?:(?:0|-?[1-9][0-9]{0,2})(?:\s++|\Z)){2,}+")
 
 
 def arrays(text: str) -> list[bytes]:
     """Lists of numbers in brackets, of C, Go, Java, Python, Rust, JavaScript; Node's ``<Buffer 00 01>``.
 
-    Numbers are -128 to 255, in hex with 0x before them; of Buffer in hex. Raises NotationError for larger ones.
+    Numbers are -128 to 255, in hex with 0x before them; of Buffer in hex, and where letters or zeros before them show
+    it (Rust's ``{:02x?}``). Raises NotationError for larger ones.
     """
     text = _CAST.sub("", _COMMENT.sub("", text))
-    if _BARE.fullmatch(text):
+    if _BARE.fullmatch(text) or _DECIMAL.fullmatch(text):
         text = f"[{text}]"
     found: list[list[str]] = []
     around: list[str] = []
@@ -99,9 +102,11 @@ def arrays(text: str) -> list[bytes]:
         return []
     tokens = [one for some in found for one in some]
     ways = []
-    if is_buffer or (all(len(one) == 2 for one in tokens) and "," not in text):
-        ways.append(hex_bytes(tokens))
-    if not is_buffer:
+    are_pairs = all(len(one) == 2 for one in tokens)
+    is_hex = is_buffer or (are_pairs and any(one[0] == "0" for one in tokens)) or any(map(_is_hex_alone, tokens))
+    if is_hex or (are_pairs and "," not in text):
+        ways.append(hex_bytes([one.zfill(2) for one in tokens]))
+    if not is_hex:
         ways.append(numbers(tokens))
         if ways == [None]:
             wrong = next((one for one in tokens if numbers([one]) is None), "")
@@ -110,14 +115,19 @@ def arrays(text: str) -> list[bytes]:
 
 
 def _is_number(token: str) -> bool:
-    return number(token) is not None or hex_bytes([token]) is not None
+    return number(token) is not None or _is_hex_alone(token)
+
+
+def _is_hex_alone(token: str) -> bool:
+    """Whether a token is a byte in hex, and cannot be a number in decimal."""
+    return len(token) <= 2 and number(token) is None and hex_bytes([token.zfill(2)]) is not None
 
 
 # --- strings ---------------------------------------------------------------------------------------------------------
 
 _QUOTED = re.compile(r"\"[^\"\\\n]*+(?:\\.[^\"\\\n]*+)*+\"|'[^'\\\n]*+(?:\\.[^'\\\n]*+)*+'", re.DOTALL)
 #: Before, between and after the parts of a string: assignments, calls, continuations.
-_BESIDE = re.compile(r"[\w\s\[\]{}()&*=;:,.+$\\-]*+")
+_BESIDE = re.compile(r"[\w\s\[\]{}()&*=;:,.+$\\|<>/#-]*+")
 MAX_BESIDE_CHARS: Final = 200
 _UNQUOTED = re.compile(r"[!-~\s]*+")
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u00([0-9a-fA-F]{2})|([0-7]{1,3})|(\r?\n)|(.))", re.DOTALL)
@@ -125,12 +135,12 @@ _LETTERS: Final = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, "
 
 
 def strings(text: str) -> list[bytes]:
-    r"""Escaped strings: Python's ``b'\x00I'``, those of C, Go and JSON, and ``\x00\x49`` without quotes.
+    r"""Escaped strings: Python's ``b'\x00I'``, those of C, Go and JSON, and ``\x00\x49`` or ``\000I`` without quotes.
 
     Without an escape only what Python marks as bytes is taken. Raises NotationError for an escape that is not known.
     """
     bare = text.strip()
-    if bare.startswith("\\x"):
+    if bare[:2] in ("\\x", "\\0"):
         return [_unescaped(bare)] if _UNQUOTED.fullmatch(bare) and _is_escaped(bare) else []
     parts: list[str] = []
     marked = False
@@ -193,7 +203,7 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
 def hex_digits(text: str) -> list[bytes]:
     """Hex digits, with colons, commas, dashes, blanks or 0x between them. Raises NotationError for half one."""
     match = _HEX.fullmatch(text.strip())
-    if match is None:
+    if match is None or (_DECIMAL.fullmatch(text) and any(len(one) != 2 for one in text.split())):
         return []
     inner = match[1]
     if "0x" in inner.lower():  # each number by itself: Go and C print 0x0
@@ -229,6 +239,24 @@ def _may_be_word(text: str) -> bool:
     return not text.lstrip("\"'` ").startswith("AA") and not all(kinds)
 
 
+#: Hex or base64 among other things: more characters than a topic id has, on as many lines as there are.
+_RUN = re.compile(r"[0-9A-Za-z+/_=:-]{24,}+(?:[ \t]*\n[ \t]*[0-9A-Za-z+/_=-]++(?=[ \t]*(?:\n|\Z)))*+")
+
+
+def _within(text: str) -> list[tuple[str, bytes]]:
+    """The bytes of the longest run of hex digits or of base64 in other text: a call, a line of a log, JSON of tshark,
+    Wireshark's YAML. They have to begin as the length of a frame does, with zero.
+    """
+    for run in sorted((match[0].strip(":=-") for match in _RUN.finditer(text)), key=len, reverse=True):
+        if run.startswith("00"):
+            with suppress(NotationError):
+                if found := hex_digits(run):
+                    return [("hex", found[0])]
+        if run.startswith("AA") and (found := base64_text(run)):
+            return [("base64", found[0])]
+    return []
+
+
 #: Notations by the names that ``--input`` has for them.
 NOTATIONS: Final[dict[str, Callable[[str], list[bytes]]]] = {
     "dump": dumps,
@@ -240,9 +268,14 @@ NOTATIONS: Final[dict[str, Callable[[str], list[bytes]]]] = {
 }
 
 
+#: What stands between bytes in texts that went through a browser or hexyl.
+_BLANKS: Final = str.maketrans("\N{NO-BREAK SPACE}\N{BOX DRAWINGS LIGHT QUADRUPLE DASH VERTICAL}│", "  |")
+
+
 def readings(text: str) -> list[tuple[str, bytes]]:
     """The bytes that a text may stand for and the notation that says so, the likeliest first; none when it is in no
     notation that is known. Raises NotationError for a text that is in one, with a mistake."""
+    text = text.translate(_BLANKS)
     found: list[tuple[str, bytes]] = []
     trouble: NotationError | None = None
     for name, read in NOTATIONS.items():
@@ -256,6 +289,7 @@ def readings(text: str) -> list[tuple[str, bytes]]:
         for data in given:
             if data and all(data != other for _, other in found):
                 found.append((name, data))
+    found = found or _within(text)
     if not found and trouble is not None:
         raise trouble
     return found

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 import click
 
 from kwiresniff.analysis.doctor import Doctors
+from kwiresniff.analysis.sinks import CallingSink
 from kwiresniff.base.flows import host_of
 from kwiresniff.base.needs import Needs
 from kwiresniff.cli.collect import end, read_through
@@ -19,7 +20,8 @@ from kwiresniff.cli.outcomes import INTERRUPTED
 from kwiresniff.cli.redact_key import redact_key
 from kwiresniff.cli.spool import readable_twice
 from kwiresniff.identity.addresses import AddressBook
-from kwiresniff.model import Connection, Event, Exchange
+from kwiresniff.identity.copies import Copies
+from kwiresniff.model import Connection, Event, Exchange, Problem
 from kwiresniff.packets import Anonymous, Context, Selection, Source, write_packets
 from kwiresniff.packets.anonymous import FrameKeeper, FrameSpool, Pseudonyms
 from kwiresniff.packets.writing import check_target
@@ -66,20 +68,26 @@ class PacketOutput:
         needs = NEEDS if anonymous is None else NEEDS_OF_FRAMES
         self.source = EventSource(captures, options, needs, screen=False, all_views=True, witness=self._see)
         self._doctor = Doctors(self.source.topic_name, clusters=self.source.clusters)
+        self._examined = Copies(CallingSink(self._doctor.exchange, self._doctor.add))  # of each connection one view
         check_target(self.source.files, path)
 
     def _see(self, event: Event) -> None:
         """Takes in what happens, chosen or not."""
-        self._doctor.add(event)
         if isinstance(event, Exchange):
+            self._examined.on_exchange(event)
             self._context.on_exchange(event)
             self._addresses.exchange(event)
             if self._frames is not None:
                 self._frames.keep(event)
         elif isinstance(event, Connection):
+            self._examined.on_connection(event)
             self._context.on_connection(event)
             if self._frames is not None:
                 self._frames.forget(event)
+        elif isinstance(event, Problem):
+            self._examined.on_problem(event)
+        else:
+            self._examined.on_attempt(event)
 
     def take(self, exchange: Exchange) -> None:
         """Chooses an exchange, the last one that the source gave."""

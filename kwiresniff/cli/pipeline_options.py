@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -112,7 +111,7 @@ class Decoding(NamedTuple):
                 raise click.BadParameter(str(error), param_hint="'--audit'") from error
         key = redact_key(self.redact_key_file, self.redact_key)
         if self.redact and key is None:
-            key = secrets.token_hex(16)
+            key = os.urandom(16).hex()
         settings = Settings(
             "records",
             self.port,

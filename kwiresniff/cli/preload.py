@@ -79,6 +79,30 @@ _OF_SCREEN = (
     "textual.scrollbar",
     "textual.widgets._toast",
 )
+#: The same for ``--schemas`` and ``--value-format``, beside what their modules import.
+_OF_VALUES = (
+    "_strptime",
+    "cbor2",
+    "fastavro.schema",
+    "google.protobuf.descriptor_pool",
+    "google.protobuf.json_format",
+    "google.protobuf.message_factory",
+    "jsonschema.validators",
+    "msgpack",
+    "referencing.jsonschema",
+)
+#: Protobuf's own types, which schemas import.
+_TYPES = "any api duration empty field_mask source_context struct timestamp type wrappers"
+
+
+def _preload_values() -> None:
+    import kwiresniff_values
+
+    found = pkgutil.walk_packages(kwiresniff_values.__path__, "kwiresniff_values.")
+    types = (f"google.protobuf.{name}_pb2" for name in _TYPES.split())
+    for name in (*(one.name for one in found), *_OF_VALUES, *types):
+        with suppress(ImportError):
+            import_module(name)
 
 
 def _preload_screen() -> None:
@@ -90,13 +114,15 @@ def _preload_screen() -> None:
             import_module(name)
 
 
-def preload(*, screen: bool) -> None:
-    """Takes half a second, with what the screen needs twice as long; what is not installed is left out."""
+def preload(*, screen: bool, values: bool) -> None:
+    """Takes half a second, with what the screen or values need twice as long; what is not installed is left out."""
     ours = (one.name for one in pkgutil.walk_packages(kwiresniff.__path__, "kwiresniff.", lambda name: None))
     for name in (*(one for one in ours if not one.startswith(_ELSEWHERE)), *_OTHERS):
         with suppress(ImportError):
             import_module(name)
     if screen:
         _preload_screen()
+    if values:
+        _preload_values()
     cells("漢 ✓")  # rich loads its table of widths when it first meets what is not ASCII
     keep_data()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 
 from kwiresniff.cli.options import ReadOptions
 from kwiresniff.errors import KwiresniffError
@@ -37,5 +37,5 @@ def with_redact_key(options: ReadOptions) -> ReadOptions:
     """
     key = redact_key(options.redact_key_file, options.redact_key)
     if key is None and options.redact:
-        key = secrets.token_hex(32)
+        key = os.urandom(32).hex()
     return options._replace(redact_key=key, redact_key_file=None)

@@ -1,24 +1,6 @@
 """One flat row per exchange, for spreadsheets, databases and data frames.
 
-Columns, in this order (the same in CSV and Parquet; Parquet adds the bodies):
-
-==========================  =====================================================================
-connection                  integer, stable within one output
-client, broker              ``ip:port``
-api_key, api, api_version   what was asked; -1 and empty when the request was not seen
-correlation_id, client_id
-outcome                     ok, error, no_response_expected, unanswered, request_missing, undecoded
-waiting                     why the broker held the answer back on purpose, or empty
-latency_ns                  last byte of the request to first byte of the response, or empty
-queued_ns, held_ns          of it: behind the answer before, held back on purpose; empty where not known
-broker_ns                   the rest of it
-request_* and response_*    time, timestamp_ns, file (with several captures), first_packet, last_packet,
-                            size_bytes
-errors                      error names, each once, in order, separated by spaces
-error_count                 how many non-zero error codes the response holds
-problems                    problem codes, each once, in order, separated by spaces
-==========================  =====================================================================
-
+The columns are the same in CSV and Parquet, which adds the bodies; docs/output.md says what they hold.
 A value that is not there is an empty field in CSV and null in Parquet.
 """
 
@@ -85,10 +67,19 @@ def flat_row(exchange: Exchange, files: Sequence[str]) -> tuple[Any, ...]:
 def _message(message: Message | None, files: Sequence[str]) -> tuple[Any, ...]:
     if message is None:
         return (None, None, None, None, None, None)
+    return (rfc3339(message.first_ns), *message_place(message, files if len(files) > 1 else ()))
+
+
+def message_place(message: Message, files: Sequence[str]) -> tuple[int, str | None, int, int, int]:
+    """The time of a message, its file and packets, and its size in bytes, as columns."""
     first = message.first_packet
-    file = file_name(first, files) if len(files) > 1 else None
-    ns = message.first_ns
-    return (rfc3339(ns), ns, file, first & PACKET_MASK, message.last_packet & PACKET_MASK, message.size_bytes)
+    return (
+        message.first_ns,
+        file_name(first, files),
+        first & PACKET_MASK,
+        message.last_packet & PACKET_MASK,
+        message.size_bytes,
+    )
 
 
 def body_text(message: Message | None) -> bytes | None:

@@ -4,9 +4,10 @@ The view that counts is the one whose first exchange is complete first: the one 
 responses come by before those of the others. So nothing of it has to wait. A connection is another view of one if TCP's
 sequence numbers say so (the initial ones of both directions; without handshake, those behind equal requests), or if
 both are the legs of a proxy: the server's host of one is the client of the other, or loopback, and message after
-message is equal and nested in time. Eight clients that send the same are no views of one: what one of them sends does
-not lie within what another sends, over and over. Until that is clear the events of the connection in question are held
-back.
+message is equal and nested in time. Where the hosts do not meet, because the proxy has addresses of its own on either
+side, or where the clocks of two capture points differ, more messages have to agree. Eight clients that send the same
+are no views of one: what one of them sends does not lie within what another sends, over and over. Until that is clear
+the events of the connection in question are held back.
 """
 
 from __future__ import annotations
@@ -15,7 +16,17 @@ from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from kwiresniff.base.time_units import MILLISECOND_NS
-from kwiresniff.identity.views import MAX_SKEW_NS, MIN_RANDOM, NAT, PROXY, Candidate, Sighting, View, is_translated
+from kwiresniff.identity.views import (
+    ENOUGH_EQUAL,
+    MAX_SKEW_NS,
+    MIN_RANDOM,
+    NAT,
+    PROXY,
+    Candidate,
+    Sighting,
+    View,
+    is_translated,
+)
 from kwiresniff.model import Connection, ConnectionAttempt, Event, Exchange, ForwardingSink, Message, Problem, Sink
 
 if TYPE_CHECKING:
@@ -58,6 +69,7 @@ class Copies(ForwardingSink):
         self._views: dict[int, View] = {}  # by the numbers of connections that have not ended
         self._holding: dict[int, View] = {}  # those of which events are held back, by number
         self._held_bytes: i64 = 0
+        self._now_ns = 0  # the end of the latest exchange
         self._watched: dict[int, View] = {}  # by number, the latest last
         self._by_seqs: dict[tuple[int, ...], View] = {}
         self._by_bytes: dict[tuple[int, ...], View] = {}
@@ -66,9 +78,14 @@ class Copies(ForwardingSink):
         self._latest: deque[View] = deque(maxlen=MAX_ALIKE)
         self._attempts: dict[tuple[int, int, bool], ConnectionAttempt] = {}
         self._reported: set[tuple[str, str, str]] = set()
+        #: By hosts and servers of both legs, where a proxy was found: how late the clock at the inner one is.
+        self._proxies: dict[tuple[str, str, str, str], tuple[int, int]] = {}
 
     def on_exchange(self, exchange: Exchange) -> None:
         """Passes the exchange on, drops it, or holds it back."""
+        last = exchange.response or exchange.request
+        if last is not None and last.last_ns > self._now_ns:
+            self._now_ns = last.last_ns
         view = self._views.get(exchange.connection.id)
         if view is None:
             view, sighting = self._begin(exchange)
@@ -110,9 +127,12 @@ class Copies(ForwardingSink):
             if not self._find_by_seqs(view):
                 self._find_by_bytes(view)
         if view.candidates:
-            best = max(view.candidates, key=_equal)
-            if best.equal >= ENOUGH_AT_END or _is_all(view, best):
-                self._settle(view, best.view, best.via)
+            for one in view.candidates:
+                self._follow(view, one)
+            best = max(view.candidates, key=_rank)
+            least = 1 if best.is_strong() or best.is_soon(AT_ONCE_NS) else ENOUGH_EQUAL
+            if (best.is_strong() and best.equal >= ENOUGH_AT_END) or (best.equal >= least and _is_all(view, best)):
+                self._settle(view, best.view, best.via, best)
             else:
                 self._refute(view)
         if view.origin is not None:
@@ -135,6 +155,8 @@ class Copies(ForwardingSink):
                 self._find(view, list(self._latest), PROXY, True)
             else:
                 self._find(view, self._alike.get(f"client {view.broker_host}"), PROXY, True)
+            for outer in (False, True):
+                self._find(view, self._alike.get(_content(view)), PROXY, outer, linked=False)
         for name in _names(view):
             alike = self._alike.get(name)
             if alike is None:
@@ -182,18 +204,30 @@ class Copies(ForwardingSink):
         if len(self._by_bytes) > MAX_ENDED:
             del self._by_bytes[next(iter(self._by_bytes))]
 
-    def _find(self, view: View, others: list[View] | None, via: str, outer: bool) -> None:
+    def _find(self, view: View, others: list[View] | None, via: str, outer: bool, *, linked: bool = True) -> None:
         """Adds those of the ``others`` to the candidates that may be views of the same, as far as is known."""
         for other in others or ():
-            if other is view or other.client_id != view.client_id or not _fits(view, other, via, outer):
+            if other is view or other.client_id != view.client_id:
+                continue
+            if via == PROXY and (other.is_leg or other.connection.broker == view.connection.broker):
+                continue
+            if any(one.view is other and one.outer == outer for one in view.candidates):
+                continue
+            candidate = Candidate(other, via, outer, self._now_ns, linked)
+            self._follow(view, candidate)
+            if not _fits(view, candidate):
                 continue
             if len(view.candidates) == MAX_CANDIDATES or len(other.watchers) >= MAX_ALIKE:
                 continue
-            candidate = Candidate(other, via, outer, 0 if view.first is None else view.first.done_ns)
             view.candidates.append(candidate)
             other.watchers.append(view)
             self._watch(view)
             self._watch(other)
+
+    def _follow(self, view: View, candidate: Candidate) -> None:
+        """Shows a candidate what was found between the same hosts before."""
+        if candidate.via == PROXY and (before := self._proxies.get(_hosts(view, candidate))) is not None:
+            candidate.follow(*before)
 
     # -- comparing views ----------------------------------------------------------------------------------------
 
@@ -228,11 +262,11 @@ class Copies(ForwardingSink):
             if view.number in self._holding and view.origin is None:
                 self._release(view)
             return
-        best = max(view.candidates, key=_equal)
+        best = max(view.candidates, key=_rank)
         if best.equal < best.enough():
             return
-        if sum(1 for one in view.candidates if one.equal == best.equal) == 1:
-            self._settle(view, best.view, best.via)
+        if all(one.view is best.view or _rank(one) < _rank(best) for one in view.candidates):
+            self._settle(view, best.view, best.via, best)
 
     def _drop(self, view: View, candidate: Candidate) -> None:
         """Removes a candidate that has turned out to be another stream."""
@@ -241,8 +275,10 @@ class Copies(ForwardingSink):
         if not view.candidates:
             view.rest()
 
-    def _settle(self, view: View, origin: View, via: str) -> None:
+    def _settle(self, view: View, origin: View, via: str, found: Candidate | None = None) -> None:
         """Takes a connection for another view of ``origin``; nothing of it counts, not what was held back either."""
+        if found is not None and via == PROXY and len(self._proxies) < MAX_REPORTED:
+            self._proxies[_hosts(view, found)] = found.least_ns, found.most_ns
         for candidate in view.candidates:
             if candidate.view is not origin:
                 self._unwatch(candidate.view, view)
@@ -407,34 +443,39 @@ def _is_same_attempt(one: ConnectionAttempt, two: ConnectionAttempt) -> bool:
     return is_other and two.seq >= MIN_RANDOM and is_translated(one.client, two.client)
 
 
-def _fits(view: View, other: View, via: str, outer: bool) -> bool:
+def _fits(view: View, candidate: Candidate) -> bool:
     """Whether a connection that begins may be another view of one that is known: its first exchange is the same. If it
     is older than the capture, or if one of them began with a request without a response, which overtakes others at one
     view only, it is enough that both are about as far.
     """
+    other = candidate.view
     one, two = view.connection, other.connection
-    if via == NAT and not _may_be_translated(view, other):
+    if candidate.via == NAT and not _may_be_translated(view, other):
         return False
-    if via == PROXY and (one.broker == two.broker or other.is_leg):
-        return False
+    if not candidate.linked and (view.client_host == other.client_host) != (one.client == two.client):
+        return False  # clients of one host that send the same, unless both are the same one
     first, begun = view.first, other.first
     theirs = None if first is None else other.sighting(first)
     if first is None or begun is None:
         return False
     if theirs is not None:
-        return Candidate(other, via, outer, 0).agrees(first, theirs)
+        return candidate.agrees(first, theirs)
+    if not candidate.linked and not candidate.is_known:
+        return False
     is_order_known = one.initial_seqs is not None and first.done_ns >= 0 and begun.done_ns >= 0
-    return not is_order_known and not other.has_ended and view.is_near(other, via)
+    return not is_order_known and not other.has_ended and view.is_near(other, candidate.via)
 
 
 def _is_all(view: View, candidate: Candidate) -> bool:
-    """Whether two connections of a single exchange, seen from their beginning, are the same."""
+    """Whether two connections of few exchanges, seen from their beginning, are the same: all exchanges are, as far as
+    those of the candidate were remembered when the other one came."""
     outer, inner = view.connection, candidate.view.connection
     if not candidate.outer:
         outer, inner = inner, outer
     is_whole = outer.initial_seqs is not None and inner.initial_seqs is not None
-    is_nested = candidate.via == NAT or outer.first_ns <= inner.first_ns
-    return candidate.equal > 0 and not candidate.unmatched and is_whole and is_nested
+    late_ns = 0 if candidate.is_nested() else candidate.most_ns
+    is_nested = candidate.via == NAT or outer.first_ns <= inner.first_ns + late_ns
+    return candidate.equal > 0 and candidate.waiting is None and is_whole and is_nested
 
 
 def _is_leg(outer: View, inner: View) -> bool:
@@ -445,18 +486,31 @@ def _is_leg(outer: View, inner: View) -> bool:
     return linked and nested and one.broker != two.broker
 
 
-def _names(view: View) -> tuple[str, str, str]:
-    """What a connection is found by: the port and host of its client, and the host of its server."""
+def _names(view: View) -> tuple[str, str, str, str]:
+    """What a connection is found by: the port and host of its client, the host of its server, and its first request."""
     server = "loopback" if view.broker_host.startswith(_LOOPBACK) else view.broker_host
-    return view.port, f"client {view.client_host}", f"server {server}"
+    return view.port, f"client {view.client_host}", f"server {server}", _content(view)
+
+
+def _hosts(view: View, candidate: Candidate) -> tuple[str, str, str, str]:
+    """Between which hosts the outer and the inner leg of a proxy are."""
+    outer, inner = (view, candidate.view) if candidate.outer else (candidate.view, view)
+    return outer.client_host, outer.connection.broker, inner.client_host, inner.connection.broker
+
+
+def _content(view: View) -> str:
+    first = view.first
+    return "" if first is None else f"request {first.correlation_id} {first.request}"
 
 
 def _duration(ns: int) -> str:
     return f"{ns / 1_000:.3g} µs" if ns < MILLISECOND_NS else f"{ns / MILLISECOND_NS:.3g} ms"
 
 
-def _equal(candidate: Candidate) -> int:
-    return candidate.equal
+def _rank(candidate: Candidate) -> tuple[bool, int]:
+    """Orders the candidates of a view: those by one clock and by hosts that meet before others, then by equal
+    exchanges."""
+    return candidate.is_strong(), candidate.equal
 
 
 def _size(message: Message | None) -> int:

@@ -2,7 +2,7 @@
 
 Before and after address translation (NAT) a stream has the same TCP sequence numbers in both directions. A proxy makes
 a new connection of its own, with the same messages: each exchange on the leg to the broker lies in time within the same
-one on the leg from the client.
+one on the leg from the client, by one clock, or by two that are all the time about as far apart.
 """
 
 from __future__ import annotations
@@ -29,6 +29,11 @@ COMPARED_REQUEST_BYTES: Final = 512
 COMPARED_RESPONSE_BYTES: Final = 64
 #: Exchanges that must agree on both legs of a proxy; two equal clients agree in one or two by chance.
 ENOUGH_EQUAL: Final = 3
+#: The same where only the messages and their times say so: neither do the hosts of both legs meet in the proxy, nor are
+#: the times of both by one clock.
+ENOUGH_APART: Final = 10
+#: How much the clocks of two capture points drift while a proxy between them is watched.
+MAX_DRIFT_NS: Final = 100_000_000
 #: Correlation ids, and bytes of requests, that two views of one stream may be apart when one of them begins.
 NEAR_IDS: Final = 1_000
 NEAR_BYTES: Final = 1 << 20
@@ -95,19 +100,34 @@ class Candidate:
     inner one, if there is a proxy between them.
 
     ``equal`` counts the exchanges that agreed, ``unmatched`` those that the candidate does not have (yet); ``waiting``
-    is one of these that was asked after ``since_ns``, when both were remembered.
+    is one of these that was asked after ``since_ns``, when both were remembered. The clock at the inner leg is late by
+    ``least_ns`` to ``most_ns``. ``linked`` says that the hosts of both legs meet, ``is_known`` that a proxy is
+    between them.
     """
 
-    __slots__ = ("equal", "outer", "since_ns", "unmatched", "via", "view", "waiting")
+    __slots__ = (
+        "equal", "is_known", "least_ns", "linked", "most_ns", "outer", "since_ns", "unmatched", "via", "view",
+        "waiting",
+    )  # fmt: skip
 
-    def __init__(self, view: View, via: str, outer: bool, since_ns: int) -> None:
+    def __init__(self, view: View, via: str, outer: bool, since_ns: int, linked: bool) -> None:
         self.view = view
+        self.linked = linked
+        self.is_known = False
+        self.least_ns, self.most_ns = -MAX_SKEW_NS, MAX_SKEW_NS
         self.since_ns = since_ns
         self.waiting: Sighting | None = None
         self.via = via
         self.outer = outer
         self.equal: i64 = 0
         self.unmatched: i64 = 0
+
+    def follow(self, least_ns: int, most_ns: int) -> None:
+        """Takes for evidence that there was a proxy between the same hosts, if the clock is about as late as then."""
+        if not self.is_known:
+            self.least_ns = max(self.least_ns, least_ns - MAX_DRIFT_NS)
+            self.most_ns = min(self.most_ns, most_ns + MAX_DRIFT_NS)
+            self.is_known = self.least_ns <= self.most_ns
 
     def agrees(self, own: Sighting, theirs: Sighting) -> bool:
         """Whether a sighting of the view in question and one of the candidate can be the same exchange."""
@@ -116,12 +136,30 @@ class Candidate:
         if self.via == NAT:
             is_nested = own.lies_within(theirs) or theirs.lies_within(own)
             return own.end_seq == theirs.end_seq and (is_nested or own.is_random_and_near(theirs))
-        return own.lies_within(theirs) if not self.outer else theirs.lies_within(own)
+        inner, outer = (theirs, own) if self.outer else (own, theirs)
+        self.least_ns = max(self.least_ns, outer.asked_ns - inner.asked_ns)
+        if inner.done_ns >= 0 and outer.done_ns >= 0:
+            self.most_ns = min(self.most_ns, outer.done_ns - inner.done_ns)
+        return self.least_ns <= self.most_ns and (self.linked or self.is_known or self.is_nested())
+
+    def is_nested(self) -> bool:
+        """Whether all exchanges of the inner leg lie in time within those of the outer one, by one clock."""
+        return self.least_ns <= 0 <= self.most_ns
+
+    def is_soon(self, within_ns: int) -> bool:
+        """Whether hosts meet, and the clock at the inner leg need not be late, or fast, by more."""
+        return self.linked and self.least_ns <= within_ns and self.most_ns >= -within_ns
+
+    def is_strong(self) -> bool:
+        """Whether more than messages speaks for it: sequence numbers, or hosts that meet and times by one clock."""
+        return self.via == NAT or self.is_known or (self.linked and self.is_nested())
 
     def enough(self) -> i64:
         """The number of exchanges that have to agree."""
+        if self.via == PROXY:
+            return ENOUGH_EQUAL if self.is_strong() else ENOUGH_APART
         first = self.view.first
-        return 1 if self.via == NAT and first is not None and first.end_seq >= MIN_RANDOM else ENOUGH_EQUAL
+        return 1 if first is not None and first.end_seq >= MIN_RANDOM else ENOUGH_EQUAL
 
     def lacks(self, theirs: Sighting) -> bool:
         """Whether it has gone on without an exchange of the view in question, when it has ``theirs``."""
@@ -132,7 +170,8 @@ class Candidate:
         """Whether it still may be the same stream, after another exchange of the view in question, or of its own."""
         if theirs is None or own.asked_ns < 0 or theirs.asked_ns < 0:
             self.unmatched += 1
-            if self.waiting is None and own.asked_ns >= self.since_ns:
+            ahead_ns = 0 if not self.equal else self.most_ns if self.outer else -self.least_ns
+            if self.waiting is None and own.asked_ns >= self.since_ns + max(ahead_ns, 0):
                 self.waiting = own
             return self.unmatched <= MAX_UNMATCHED
         if not self.agrees(own, theirs):

@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from kwiresniff.base.packet_references import PACKET_BITS
-from kwiresniff.capture.choices import choices_of
+from kwiresniff.capture.decode_as import tables_of
 from kwiresniff.capture.input_stream import Stream
 from kwiresniff.capture.packet_decoder import LayerDecoder
 from kwiresniff.capture.packet_records import PacketRecord, PacketRecords
@@ -36,7 +36,7 @@ def segments_of(source: Source) -> Iterator[tuple[PacketRecord, Segment]]:
     for index, file in enumerate(source.files):
         kept = SpoolFile(file, skips=True) if is_spool(file) else None
         with closing(open_stream(file) if kept is None else Stream(file, kept)) as stream:  # type: ignore[arg-type]
-            records = PacketRecords(LayerDecoder({}, choices_of(source.decode_as)))
+            records = PacketRecords(LayerDecoder({}, tables_of(source.decode_as)))
             first = (index << PACKET_BITS) + (0 if kept is None else kept.packets_before)
             seen = 0
             for found in records.read(stream, first):

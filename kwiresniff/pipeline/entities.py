@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from typing import Final, final
 
-from kwiresniff.analysis.body_entities import names_of, partitions_of
+from kwiresniff.analysis.body_entities import message_names, partitions_of
 from kwiresniff.base.api_keys import API_VERSIONS
-from kwiresniff.digest import Digest
-from kwiresniff.model import Body, Exchange, FetchedTopics, Message, TopicNames
+from kwiresniff.model import Exchange, FetchedTopics, Message, TopicNames
 
 #: Partition indexes are INT32; other numbers may stand in fields of the same name.
 LEAST_INDEX: Final = -(1 << 31)
@@ -68,29 +67,17 @@ class Entities:
 
     def _message(self, exchange: Exchange, message: Message) -> None:
         digest = message.digest
-        if digest is not None:
-            self._digest(digest)
+        # The first of every connection, with sixty APIs in it and no names.
+        if digest is None and exchange.api_key == API_VERSIONS:
             return
-        if exchange.api_key == API_VERSIONS:  # every connection's first, with sixty APIs in it and no names
-            return
-        body = message.body
-        if body is not None:
-            self._body(exchange, body)
-
-    def _digest(self, digest: Digest) -> None:
-        self.topics += digest.topics or ()
-        for topic_id in digest.topic_ids or ():
-            self.topics.append(self._topic_name(topic_id) or topic_id)
-        for topic in digest.parts or ():
-            self.partitions += [partition.index for partition in topic.partitions]
-        self.partitions += digest.partitions or ()
-        self.groups += digest.groups or ()
-        self.transactional_ids += digest.transactional_ids or ()
-
-    def _body(self, exchange: Exchange, body: Body) -> None:
-        names = names_of(body, self._topic_name)
-        if not exchange.topics:
+        names = message_names(message, self._topic_name)
+        if digest is not None or not exchange.topics:
             self.topics += names.topics
-        self.partitions += [index for index in partitions_of(body) if LEAST_INDEX <= index <= MOST_INDEX]
+        if digest is None:
+            self.partitions += [one for one in partitions_of(message.body) if LEAST_INDEX <= one <= MOST_INDEX]
+        else:
+            for topic in digest.parts or ():
+                self.partitions += [partition.index for partition in topic.partitions]
+            self.partitions += digest.partitions or ()
         self.groups += names.groups
         self.transactional_ids += names.transactional_ids

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kwiresniff.base.packet_references import PACKET_MASK
 from kwiresniff.export.encode import json_text
-from kwiresniff.export.flat import body_text
-from kwiresniff.export.json_objects import file_name, frame_problem_json
+from kwiresniff.export.flat import body_text, message_place
+from kwiresniff.export.json_objects import frame_problem_json
 from kwiresniff.model import Exchange, Message
 from kwiresniff.pipeline.entities import Entities
 from kwiresniff.pipeline.moments import day_of, micros_of, seen_ns
@@ -58,13 +57,4 @@ def exchange_row(
 def _message(message: Message | None, files: Sequence[str]) -> tuple[Any, ...]:
     if message is None:
         return (None, None, None, None, None, None, None)
-    first = message.first_packet
-    return (
-        message.first_ns,
-        file_name(first, files),
-        first & PACKET_MASK,
-        message.last_packet & PACKET_MASK,
-        message.size_bytes,
-        message.header_version,
-        body_text(message),
-    )
+    return (*message_place(message, files), message.header_version, body_text(message))

@@ -28,7 +28,7 @@ from kwiresniff.analysis.filter import compile_filter
 from kwiresniff.analysis.parse_units import duration_ns, size_bytes
 from kwiresniff.base.depths import DEPTHS, Depth
 from kwiresniff.base.process_memory import memory_of_a_pass
-from kwiresniff.capture.choices import choices_of
+from kwiresniff.capture.decode_as import tables_of
 from kwiresniff.errors import CaptureError
 from kwiresniff.export.table_columns import HEADER_COLUMNS, READABLE, TABLES, ddl
 from kwiresniff.pipeline.batches import table_batches
@@ -111,7 +111,7 @@ class CaptureSource(DataSource):
     def _rules(self) -> tuple[str, ...]:
         rules = tuple(self.options.get("decodeAs", "").split())
         try:
-            choices_of(rules)  # a mistake is told before there are tasks
+            tables_of(rules)  # a mistake is told before there are tasks
         except ValueError as error:
             raise CaptureError(f"option decodeAs: {error}") from None
         return rules

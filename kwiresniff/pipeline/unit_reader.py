@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from kwiresniff.analysis.cluster_evidence import learn_cluster
 from kwiresniff.analysis.redact import Redactor
+from kwiresniff.analysis.sinks import Observed
 from kwiresniff.base.needs import Needs
 from kwiresniff.base.tls_secrets import TlsSecrets
 from kwiresniff.capture import feed_from, open_captures, with_decryption
@@ -22,7 +24,7 @@ from kwiresniff.codec.record_limits import decompress_always
 from kwiresniff.errors import CaptureError, PluginError
 from kwiresniff.export.encode import json_text
 from kwiresniff.identity.clusters import Clusters
-from kwiresniff.model import Event, EventList, Problem, Segment, SegmentSink, Sink, feed_of
+from kwiresniff.model import Event, EventList, Exchange, Problem, Segment, SegmentSink, Sink, feed_of
 from kwiresniff.pipeline.choice import Condition, fits
 from kwiresniff.pipeline.deduplication import LeftOut, with_filled, without
 from kwiresniff.pipeline.plan import File, WorkUnit, file_at
@@ -83,6 +85,7 @@ class Settings:
             sessions=True,
             text=json_text if text else None,
             digests=text or self.depth == "bodies",
+            clusters=True,
         )
         redactor = None if self.redact_key is None else Redactor(self.redact_key)
         holds = partial(fits, self.pushed) if self.pushed else None
@@ -143,8 +146,14 @@ class Pass:
     def read(self, sink: Sink) -> Iterator[None]:
         """Gives ``sink`` exchanges, ended connections and problems, and returns to the caller after each buffer."""
         entry = self._reading.chain(sink, self.clusters)
+        if self._reading.narrows:  # what the filter leaves out says which brokers are one cluster, too
+            entry = Observed(entry, self._learn)
         self._analyzer.give_to(entry)
         return self._steps(entry, sink)
+
+    def _learn(self, event: Event) -> None:
+        if isinstance(event, Exchange):
+            learn_cluster(self.clusters, event)
 
     def _steps(self, entry: Sink, sink: Sink) -> Iterator[None]:
         """Reads, and then gives ``sink`` what was wrong with plugins."""

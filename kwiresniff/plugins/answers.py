@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import getpass
+import os
 from typing import Any, NamedTuple
 
 from kwiresniff.base.body_members import REDACTED
@@ -39,6 +41,10 @@ class DoesNotFit(PluginError):
 
 class TooMuch(PluginError):
     """An answer that would take too much to hold or to print."""
+
+
+class NotStarted(PluginError):
+    """The process of an isolated decoder does not start, or does not load the plugin; nor will it the next time."""
 
 
 def checked_copy(found: Any, room: list[int] | None) -> Any:
@@ -90,6 +96,13 @@ def checked_problem(problem: Problem) -> Problem:
 def json_ready(value: Any, left: list[int] | None = None) -> Any:
     """A copy of JSON values and bytes, at most ``left``; raises TooMuch, or PluginError for other types."""
     return _json_ready(value, 0, [MAX_JSON_VALUES] if left is None else left)
+
+
+def out_of_reach(path: str) -> str:
+    """Who may not use ``path`` and what to do, for ``sniff``, which has given up root; empty where it may be used."""
+    if os.access(path, os.X_OK):
+        return ""
+    return f"the user {getpass.getuser()} may not use {path}; -Z USER names one who may, -Z root goes on as root"
 
 
 def described(error: BaseException) -> str:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 from typing import Any, Final
 
 from kwiresniff.errors import PluginError
 from kwiresniff.model import Problem
-from kwiresniff.plugins.answers import TooMuch, described
+from kwiresniff.plugins.answers import NotStarted, TooMuch, described
 from kwiresniff.plugins.hooks import MAX_FAILURES, SEE_VALUES, Hook
 from kwiresniff.plugins.timing import (
     CALL_MS,
@@ -58,7 +60,10 @@ class HookCalls:
         begun, used = time.monotonic(), time.process_time()
         interrupted = False
         try:
-            return function(*arguments) if hook.isolated else limited(limit_ms, function, *arguments)
+            if hook.isolated:
+                return function(*arguments)
+            with redirect_stdout(sys.stderr):  # what it prints is no output
+                return limited(limit_ms, function, *arguments)
         except TookTooLong:
             interrupted = True
             raise
@@ -74,6 +79,10 @@ class HookCalls:
 
     def failed(self, hook: Hook, error: BaseException) -> None:
         """Counts a failure; the first one, and the one that ends it, are reported."""
+        if isinstance(error, NotStarted):
+            hook.failures = MAX_FAILURES
+            self._problems.append(Problem("plugin_disabled", f"{hook} is switched off: {error}"))
+            return
         hook.failures += 1
         if hook.failures == 1:
             hides = self.hides_values and hook.kind in SEE_VALUES

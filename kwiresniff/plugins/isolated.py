@@ -2,8 +2,10 @@
 
 The process loads the plugin again and answers one question after the other through pipes: a length of 4 bytes,
 big-endian, and that much of JSON, or of pickle in the direction to the process, which is trusted less than this one.
-The first message to it has the options of plugins. One that does not answer in time, or ends, is killed and started
-again for the next value. A timer of the system ends it when it uses too much processor time, whatever code it is in.
+The first message to it has the options of plugins; the others begin with the node of the clusters that they are about,
+of which the process may ask the scope before it answers. One that does not answer in time, or ends, is killed and
+started again for the next value. A timer of the system ends it when it uses too much processor time, whatever code it
+is in.
 """
 
 from __future__ import annotations
@@ -16,13 +18,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from kwiresniff.errors import PluginError
 from kwiresniff.model import Body
-from kwiresniff.plugins.answers import Decoded, DoesNotFit, TooMuch
+from kwiresniff.plugins.answers import Decoded, DoesNotFit, NotStarted, TooMuch, out_of_reach
 from kwiresniff.plugins.hooks import Plugin
 from kwiresniff.plugins.timing import CALL_MS, FIRST_CALL_MS, WAIT_MS, TookTooLong
 
@@ -50,11 +52,15 @@ class IsolatedDecoder:
         self._plugin = plugin
         self._number = number
         self._process: subprocess.Popen[bytes] | None = None
-        self._learned: list[tuple[str, bytes | None, bytes | None]] = []
+        self._learned: list[tuple[int, str, bytes | None, bytes | None]] = []
+        self._node = 0
+        self._scope: Callable[[int], int] = lambda node: 0
 
     def __call__(self, topic: str | None, part: str, data: bytes, headers: Sequence[Body]) -> Any:
-        """The answer. Raises DoesNotFit, TooMuch, TookTooLong, FailedThere, and PluginError where its process ended."""
-        kind, *found = self._ask(("decode", topic, part, data, list(headers)))
+        """The answer. Raises DoesNotFit, TooMuch, TookTooLong, FailedThere, NotStarted, and PluginError where its
+        process ended.
+        """
+        kind, *found = self._ask(("decode", self._node, topic, part, data, list(headers)))
         if kind == "decoded":
             return Decoded(*found)
         if kind == "does not fit":
@@ -79,9 +85,13 @@ class IsolatedDecoder:
         try:
             if self._process is None:
                 self._process = self._started()
-                self._send(
-                    tuple(self._plugin.options)
-                )  # by the pipe, because others see arguments: URLs have passwords
+                # By the pipe, because others see arguments: URLs have passwords.
+                try:
+                    kind, *found = self._answer(tuple(self._plugin.options))
+                except PluginError as error:
+                    raise NotStarted(str(error)) from None
+                if kind == "raised":
+                    raise NotStarted(f"its process says: {found[0]}")
                 for one in self._learned:
                     self._answer(("learn", *one))
             return self._answer(question)
@@ -94,6 +104,9 @@ class IsolatedDecoder:
         assert self._plugin.source is not None
         arguments = [sys.executable, "-P", "-c", _START.format(folder=_FOLDER), *self._plugin.source]
         arguments += [str(self._number), str(FIRST_CALL_MS), str(CALL_MS)]
+        for path in (sys.executable, _FOLDER):
+            if refused := out_of_reach(path):
+                raise NotStarted(refused)
         process = subprocess.Popen(
             arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd="/", bufsize=0, start_new_session=True
         )
@@ -102,27 +115,26 @@ class IsolatedDecoder:
             os.set_blocking(pipe.fileno(), False)
         return process
 
-    def _send(self, question: tuple[Any, ...]) -> float:
-        """Writes to the process; returns when its answer has to be there."""
-        end = time.monotonic() + WAIT_MS / 1000
-        message = pickle.dumps(question)
-        self._write(len(message).to_bytes(LENGTH_BYTES, "big") + message, end)
-        return end
-
     def _answer(self, question: tuple[Any, ...]) -> list[Any]:
-        end = self._send(question)
-        size = int.from_bytes(self._read(LENGTH_BYTES, end), "big")
-        if size > MAX_ANSWER_BYTES:
-            raise TooMuch(f"of {size} bytes")
-        answer = json.loads(self._read(size, end))
-        if not isinstance(answer, list) or not answer:
-            raise PluginError("its process answers with something else than was asked for")
-        return answer
+        """What the process answers in time; what it asks meanwhile is answered."""
+        end = time.monotonic() + WAIT_MS / 1000
+        self._send(question, end)
+        while True:
+            size = int.from_bytes(self._read(LENGTH_BYTES, end), "big")
+            if size > MAX_ANSWER_BYTES:
+                raise TooMuch(f"of {size} bytes")
+            answer = json.loads(self._read(size, end))
+            if not isinstance(answer, list) or not answer:
+                raise PluginError("its process answers with something else than was asked for")
+            if answer[0] != "scope":
+                return answer
+            self._send(self._scope(answer[1]), end)
 
-    def _write(self, message: bytes, end: float) -> None:
+    def _send(self, message: Any, end: float) -> None:
         assert self._process is not None and self._process.stdin is not None
         pipe = self._process.stdin.fileno()
-        left = memoryview(message)
+        data = pickle.dumps(message)
+        left = memoryview(len(data).to_bytes(LENGTH_BYTES, "big") + data)
         while left:
             _wait(pipe, select.POLLOUT, end)
             try:
@@ -160,12 +172,16 @@ class LearningDecoder(IsolatedDecoder):
         """Passes a record on. Raises FailedThere, TookTooLong or PluginError."""
         self._learned_bytes += len(key or b"") + len(value or b"")
         if self._learned_bytes <= MAX_LEARNED_BYTES:
-            self._learned.append((topic, key, value))
+            self._learned.append((self._node, topic, key, value))
             if self._process is None:
                 return  # it is told when it starts
-        kind, *found = self._ask(("learn", topic, key, value))
+        kind, *found = self._ask(("learn", self._node, topic, key, value))
         if kind == "raised":
             raise FailedThere(*found)
+
+    def enter(self, node: int, scope: Callable[[int], int]) -> None:
+        """Keeps the node of the clusters that what follows is about; the process is told with it."""
+        self._node, self._scope = node, scope
 
 
 def _wait(pipe: int, events: int, end: float) -> None:

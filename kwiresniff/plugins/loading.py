@@ -12,7 +12,7 @@ from typing import Any
 
 from kwiresniff.errors import PluginError
 from kwiresniff.model import Problem
-from kwiresniff.plugins.answers import described
+from kwiresniff.plugins.answers import described, out_of_reach
 from kwiresniff.plugins.hooks import NO_OPTIONS, Hooks, Plugin, PluginOptions
 from kwiresniff.plugins.running import Plugins
 
@@ -25,6 +25,12 @@ def load_plugins(paths: Sequence[str] = (), options: PluginOptions = NO_OPTIONS)
     """Loads entry points, files and folders of files, and with ``options`` our own decoders. Raises PluginError for a
     file that cannot be loaded; an entry point becomes a problem.
     """
+    with contextlib.redirect_stdout(sys.stderr):  # what they print is no output
+        loaded, problems = _load_all(paths, options)
+    return Plugins([*loaded, *_own(options)], problems)
+
+
+def _load_all(paths: Sequence[str], options: PluginOptions) -> tuple[list[Plugin], list[Problem]]:
     loaded: list[Plugin] = []
     problems: list[Problem] = []
     for entry in _entry_points():
@@ -34,8 +40,7 @@ def load_plugins(paths: Sequence[str] = (), options: PluginOptions = NO_OPTIONS)
             )
         except (Exception, SystemExit) as error:
             problems.append(Problem("plugin_failed", f"plugin {entry.name} cannot be loaded: {described(error)}"))
-    loaded += [_load_file(file, options) for path in paths for file in files_of(path)]
-    return Plugins([*loaded, *_own(options)], problems)
+    return [*loaded, *(_load_file(file, options) for path in paths for file in files_of(path))], problems
 
 
 def load_own(options: PluginOptions) -> Plugins:
@@ -130,7 +135,10 @@ def _load_file(file: Path, options: PluginOptions) -> Plugin:
     except PluginError:
         raise
     except (Exception, SystemExit) as error:
-        raise PluginError(f"plugin {file} cannot be loaded: {described(error)}") from error
+        why = [described(error)]
+        if isinstance(error, ImportError):  # of what is installed where this user may not look
+            why += filter(None, {out_of_reach(sys.prefix), out_of_reach(sys.base_prefix)})
+        raise PluginError(f"plugin {file} cannot be loaded: {'; '.join(why)}") from error
 
 
 def _register(module: Any, name: str, origin: str, source: tuple[str, str] | None, options: PluginOptions) -> Plugin:

@@ -9,6 +9,7 @@ from kwiresniff.base.placeholders import NO_CLIENT_ID
 from kwiresniff.render import format_units
 from kwiresniff.render.blocks import BlockWriter, cluster_name
 from kwiresniff.render.escape import escape
+from kwiresniff.render.headline import path_text
 from kwiresniff.render.line_wrapping import Chunk
 from kwiresniff.render.names import name_chunks
 from kwiresniff.render.one_line import Column, cluster_column, name_cell
@@ -51,10 +52,7 @@ class ClientWriter(BlockWriter):
 
     def _who(self, client: Client) -> list[Chunk]:
         name = escape(client.client_id) if client.client_id else NO_CLIENT_ID
-        ends = [client.address, client.broker]
-        if client.proxied is not None:
-            ends = [client.proxied["client"], *ends, client.proxied["broker"]]
-        path = f" {self._paint.glyphs.arrow} ".join(escape(end) for end in ends if end is not None)
+        path = path_text(client.address, client.broker, client.proxied, self._paint.glyphs.arrow)
         chunks: list[Chunk] = [[("ident" if client.client_id else "dim", name)], [("value", path)]]
         if client.proxied is not None:
             chunks[-1].append(("name", f" by {client.proxied['by']}"))

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from mypy_extensions import i64
+    pass
 
 from kwiresniff.base.time_units import SECOND_NS
 
@@ -39,37 +39,6 @@ def duration(nanoseconds: int | None, *, micro: str = "µ") -> str:
         return f"{minutes // 60}h {minutes % 60:02}m"
     days = minutes // 1440
     return f"{days}d {minutes // 60 % 24:02}h" if days < 100 else f"{days} d"
-
-
-def rounded(nanoseconds: i64) -> i64:
-    """A number that stands for the text that ``duration`` makes, as a key of kept texts.
-
-    Another time of the same number has the same text. It is -1 for what is negative, for what takes minutes, and for
-    what lies in the middle between two texts: there only the floating point number can tell which.
-    """
-    if nanoseconds < 0 or nanoseconds >= 99_950_000_000:
-        return -1
-    number: i64 = 0
-    unit: i64 = 1
-    if nanoseconds >= 999_500_000:
-        number, unit = 6, 1_000_000
-    elif nanoseconds >= 999_500:
-        number, unit = 3, 1_000
-    # Three digits: of the unit two, one or none behind the point.
-    step: i64 = 10 * unit
-    if nanoseconds >= 99_950 * unit:
-        number += 2
-        step = 1_000 * unit
-    elif nanoseconds >= 9_995 * unit:
-        number += 1
-        step = 100 * unit
-    digits: i64 = nanoseconds // step
-    rest: i64 = (nanoseconds - digits * step) * 2
-    if rest == step:
-        return -1
-    if rest > step:
-        digits += 1
-    return number * 1_000 + digits
 
 
 def size(count: int | None) -> str:

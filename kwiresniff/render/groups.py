@@ -94,7 +94,12 @@ class GroupWriter(BlockWriter):
                     chunks.append([("name", f"{name} "), ("value", escape(str(details[name])))])
             if details["topics"]:
                 chunks.append([("name", "topics "), ("value", escape(", ".join(details["topics"])))])
-        if event.event == "assigned":
+        if event.event == "assigned" and "assignment" in details:
+            given = details["assignment"] or {}
+            chunks.append([("good", escape(connect_text(given.get("assignment")))) if given else ("dim", "unknown")])
+            if given.get("revoked"):
+                chunks.append([("wait", f"- {escape(connect_text(given['revoked']))}")])
+        elif event.event == "assigned":
             if not details.get("partitions"):
                 chunks.append([("dim", "nothing")])
             for mark, kind, name in (("+", "good", "added"), ("-", "wait", "removed")):
@@ -136,6 +141,13 @@ def event_text(event: GroupEvent) -> str:
     """The details of an event in one line of text."""
     writer = GroupWriter(io.StringIO(), None, False)
     return "  ".join("".join(text for _, text in chunk) for chunk in writer.details(event))
+
+
+def connect_text(assigned: Any) -> str:
+    """``source sink-0 sink-1``: connectors and tasks of a Connect worker, as Kafka names them; ``nothing`` without."""
+    given = [one for one in assigned if isinstance(one, dict)] if isinstance(assigned, list) else []
+    named = [(str(one.get("connector")), task) for one in given for task in one.get("tasks") or ()]
+    return " ".join(name if task == -1 else f"{name}-{task}" for name, task in named) or "nothing"
 
 
 def partitions_text(partitions: dict[str, list[int]]) -> str:

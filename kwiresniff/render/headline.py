@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from kwiresniff.model import Connection, Exchange
+from typing import Any
+
+from kwiresniff.model import Exchange
 from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
 from kwiresniff.render.line_wrapping import Chunk
@@ -43,7 +45,9 @@ def title_chunk(exchange: Exchange, glyphs: Glyphs) -> Chunk:
 def peers_chunks(exchange: Exchange, glyphs: Glyphs, style: Style) -> list[Chunk]:
     """The ends of the connection and the client id."""
     connection = exchange.connection
-    chunks: list[Chunk] = [[("value", path_text(connection, glyphs.arrow))]]
+    chunks: list[Chunk] = [
+        [("value", path_text(connection.client, connection.broker, connection.proxied, glyphs.arrow))]
+    ]
     if connection.proxied is not None:
         chunks[0].append(("name", f" by {connection.proxied['by']}"))
     if exchange.client_id:
@@ -51,11 +55,11 @@ def peers_chunks(exchange: Exchange, glyphs: Glyphs, style: Style) -> list[Chunk
     return chunks
 
 
-def path_text(connection: Connection, arrow: str) -> str:
+def path_text(client: str, broker: str, proxied: dict[str, Any] | None, arrow: str) -> str:
     """``client → broker``; before and behind them the real ones that a proxy's preamble names."""
-    ends: list[str | None] = [connection.client, connection.broker]
-    if connection.proxied is not None:
-        ends = [connection.proxied["client"], *ends, connection.proxied["broker"]]
+    ends: list[str | None] = [client, broker]
+    if proxied is not None:
+        ends = [proxied["client"], *ends, proxied["broker"]]
     return f" {arrow} ".join([escape(end) for end in ends if end is not None])
 
 

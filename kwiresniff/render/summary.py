@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, TextIO, final
 
-from kwiresniff.base.time_units import MAX_NS, SECOND_NS
+from kwiresniff.base.time_units import SECOND_NS
 from kwiresniff.model import Connection, Exchange, Message, TopicNames, file_index, packet_number
 from kwiresniff.render import format_units
 from kwiresniff.render.escape import escape
@@ -108,8 +108,6 @@ class SummaryWriter:
         self._second: i64 = -1
         self._second_text = ""
         self._apis: dict[int, str] = {}  # by API key, version, and whether that is an error
-        self._latencies: dict[int, str] = {}  # by ``format_units.rounded``
-        self._waits: dict[int, str] = {}  # of latencies that are waits
         self._requests: dict[int, str] = {}  # by size in bytes, as are these
         self._responses: dict[int, str] = {}
         self._peers: dict[int, tuple[Connection, str]] = {}  # by its number
@@ -141,10 +139,13 @@ class SummaryWriter:
         if len(self._told) >= MAX_TOLD:
             self._told.clear()
         self._told.add(connection.id)
-        text = f"#{connection.id} {path_text(connection, self._paint.glyphs.arrow)}"
+        text = f"#{connection.id} {self._path(connection)}"
         if connection.client_id:
             text += f" {escape(connection.client_id)}"
         return self._paint.text("dim", fit(text, self._width, self._paint.glyphs.ellipsis)) + "\n"
+
+    def _path(self, connection: Connection) -> str:
+        return path_text(connection.client, connection.broker, connection.proxied, self._paint.glyphs.arrow)
 
     def _titles(self, day: str) -> str:
         titles = {**_TITLES, "time": f"{day}Z"}
@@ -208,16 +209,9 @@ class SummaryWriter:
         return text
 
     def _latency(self, exchange: Exchange) -> str:
-        latency_ns = exchange.latency_ns
         waited = exchange.waiting != "" or queued_long(exchange)
-        kept = self._waits if waited else self._latencies
-        number = -1 if latency_ns is None or not 0 <= latency_ns < MAX_NS else format_units.rounded(latency_ns)
-        text = kept.get(number) if number >= 0 else None
-        if text is None:
-            duration = format_units.duration(latency_ns, micro=self._paint.glyphs.micro)
-            text = self._painted("latency", "wait" if waited else "value", duration)
-            _keep(kept, number, text)
-        return text
+        duration = format_units.duration(exchange.latency_ns, micro=self._paint.glyphs.micro)
+        return self._painted("latency", "wait" if waited else "value", duration)
 
     def _size(self, name: str, kept: dict[int, str], message: Message | None) -> str:
         size = -1 if message is None else message.size_bytes
@@ -243,7 +237,7 @@ class SummaryWriter:
         if name == "connection":
             text = self._painted(name, "dim", f"#{connection.id}")
         else:
-            text = self._painted(name, "value", path_text(connection, self._paint.glyphs.arrow))
+            text = self._painted(name, "value", self._path(connection))
         if len(self._peers) >= KEPT:
             self._peers.clear()
         self._peers[connection.id] = connection, text

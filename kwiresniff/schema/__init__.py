@@ -12,7 +12,6 @@ from kwiresniff.schema.headers import request_header_version, response_header_ve
 from kwiresniff.schema.index import Api
 from kwiresniff.schema.registry import (
     data_message,
-    data_names,
     data_versions,
     earlier_shapes,
     header,
@@ -33,7 +32,6 @@ __all__ = [
     "apis",
     "body_fields",
     "data_message",
-    "data_names",
     "data_versions",
     "earlier_shapes",
     "enum_names",

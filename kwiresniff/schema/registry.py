@@ -20,11 +20,6 @@ from kwiresniff.schema.types import MessageVersion
 EARLIER = "@"
 
 
-def data_names() -> tuple[str, ...]:
-    """The names of the messages that are carried inside others or stored in a log."""
-    return tuple(data_index().files)
-
-
 @cache
 def definitions(file: str) -> tuple[Message, ...]:
     """The messages of one definition file, with all their versions."""

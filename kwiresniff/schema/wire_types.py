@@ -86,12 +86,3 @@ def guide_name(definition: str, *, nullable: bool, compact: bool) -> str:
     if nullable and wire_type.nullable_name:
         name = f"NULLABLE_{name}"
     return f"COMPACT_{name}" if compact else name
-
-
-#: All names that a leaf can have.
-LEAF_TYPES = frozenset(
-    guide_name(wire_type.definition, nullable=nullable, compact=compact)
-    for wire_type in WIRE_TYPES
-    for nullable in (False, True)
-    for compact in (False, True)
-)

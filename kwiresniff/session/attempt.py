@@ -6,17 +6,14 @@ than its packets; only what follows makes a connection of it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar
 
 from kwiresniff.base.flows import endpoints
 from kwiresniff.model import ConnectionAttempt
-from kwiresniff.stream.half_stream import COPY_NS
+from kwiresniff.stream.half_stream import COPY_NS, SYN_TIMEOUT_NS
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
-
-#: A SYN is sent again after a second (RFC 6298, section 2.1); what comes sooner is the same packet, captured twice.
-SYN_TIMEOUT_NS: Final = 100_000_000
 
 
 class Attempt:

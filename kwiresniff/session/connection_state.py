@@ -14,7 +14,7 @@ from kwiresniff.session.phases import UNIDENTIFIED
 from kwiresniff.session.proxy_preamble import ProxyPreamble
 from kwiresniff.session.services import ConnectionServices
 from kwiresniff.stream.frame_handler import LOST_GAP, FrameHandler
-from kwiresniff.stream.half_stream import HalfStream
+from kwiresniff.stream.half_stream import MANY_COPIES, HalfStream
 
 if TYPE_CHECKING:
     from mypy_extensions import i64
@@ -198,13 +198,18 @@ class ConnectionState(FrameHandler):
         connection.retransmits = [client.retransmits, broker.retransmits]
         connection.captured_twice = client.captured_twice + broker.captured_twice
         connection.copies = client.copies, broker.copies
-        twice = [half.has_copies() for half in (client, broker) if half.bytes]
-        if twice and all(twice):
+        copied = [half for half in (client, broker) if half.has_copies()]
+        if copied and (len(copied) == (client.bytes > 0) + (broker.bytes > 0) or copied[0].came_soon >= MANY_COPIES):
             connection.is_twice = True
-            connection.captured_twice = client.came_soon + broker.came_soon
-            connection.copies = 0, 0
-            connection.retransmits = [half.retransmits - half.came_soon for half in (client, broker)]
-            connection.bytes = [half.bytes - half.soon_bytes for half in (client, broker)]
+            connection.captured_twice = 0
+            copies = list(connection.copies)
+            for side, half in enumerate((client, broker)):
+                if half in copied or not half.bytes:  # one direction alone where a capture point saw no other
+                    connection.captured_twice += half.came_soon
+                    connection.retransmits[side] -= half.came_soon
+                    connection.bytes[side] -= half.soon_bytes
+                    copies[side] = 0
+            connection.copies = copies[0], copies[1]
         for side, half, peer in ((0, client, broker), (1, broker, client)):
             if half.resent[0] >= 0 and half.resent[0] == peer.ack:
                 connection.unacknowledged = Unacknowledged(side, *half.resent[1:])

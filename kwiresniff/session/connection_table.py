@@ -13,13 +13,13 @@ from typing import ClassVar, Final
 from kwiresniff.base.flows import canonical_flow, reverse
 from kwiresniff.base.sequence_numbers import SEQ_MASK
 from kwiresniff.model import ACK, DECRYPTED, FIN, RST, SYN, Segment
-from kwiresniff.session.attempt import SYN_TIMEOUT_NS, Attempt
+from kwiresniff.session.attempt import Attempt
 from kwiresniff.session.connection import ConnectionAnalyzer
 from kwiresniff.session.flow_table import Endpoint, FlowTable
 from kwiresniff.session.handshake_buffer import HandshakeBuffer, can_follow, first_seq
 from kwiresniff.session.problems import too_many_connections
 from kwiresniff.session.services import ConnectionServices
-from kwiresniff.stream.half_stream import HalfStream
+from kwiresniff.stream.half_stream import SYN_TIMEOUT_NS, HalfStream
 
 #: Connections followed at once; beyond it the longest idle ones are ended. A busy broker has some 10,000.
 MAX_CONNECTIONS = 50_000
@@ -146,20 +146,23 @@ class ConnectionTable(FlowTable):
         before_ns = half.last_ns
         half.last_ns = ns
         if data or flags & ACK:  # a RST without one does not take back what was acknowledged
-            half.ack = ack if flags & ACK else -1
+            if flags & ACK:
+                half.acknowledge(ack)
+            else:
+                half.ack = -1
         if half.closed:
             return
         if flags & ACK and peer.queue is not None:
             peer.acknowledged(connection, packet, ns, ack)
         if flags & FIN and half.fin and not data:
             half.retransmits += 1
-            half.came_again(ns - before_ns)
+            half.came_again(ns - before_ns, peer.has_acknowledged((seq + 1) & SEQ_MASK))
         elif data or (flags & (FIN | RST) and not half.fin and not half.out_of_window(seq)):
             # An end in its place is no data; one that comes early is queued like any, and may show a gap.
             if not half.reading and (data or (half.next_seq >= 0 and seq != half.next_seq)):
                 connection.start()
             half.bytes += end - start
-            half.feed_watched(connection, before_ns, packet, ns, seq, buffer, start, end, missing)
+            half.feed_watched(connection, peer, before_ns, packet, ns, seq, buffer, start, end, missing)
         if flags & (FIN | RST) or half.fin or peer.fin:
             self._finish(one, packet, ns, flags)
 
@@ -275,9 +278,12 @@ class ConnectionTable(FlowTable):
         if one is not None and one.half.syn_seq == seq:
             if not one.half.last_ns:
                 return one  # its answer was captured before it
+            after_ns, is_over = ns - one.half.last_ns, one.half.acked >= 0
+            if answers:  # who was sent data knows that its answer has arrived
+                is_over = one.peer.syn_seq >= 0 and one.half.has_acknowledged((one.peer.syn_seq + 2) & SEQ_MASK)
             one.half.retransmits += 1
-            one.half.came_again(ns - one.half.last_ns)
-            if not answers and ns - one.half.last_ns >= SYN_TIMEOUT_NS:
+            one.half.opened_again(after_ns, is_over, ns - one.connection.life.first_ns)
+            if not answers and not is_over and after_ns >= SYN_TIMEOUT_NS:
                 one.connection.life.syn_retransmits += 1
             return one
         if one is not None and (

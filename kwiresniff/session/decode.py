@@ -6,7 +6,7 @@ same bytes again to say what, where, and how far it got.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from kwiresniff import codec
@@ -48,7 +48,7 @@ class BodyDecoder:
         *,
         show_secrets: bool = False,
         encode: Callable[[Any], bytes] | None = None,
-        digests: bool | Collection[int] = False,
+        digests: bool = False,
     ) -> None:
         self._writer = (
             codec.body_writer(encode, self._is_internal) if encode is not None and records == "full" else None
@@ -60,7 +60,6 @@ class BodyDecoder:
             self._digests = codec.digest_reader(self._is_internal)
         # Whether bodies may be written or digested straight from their bytes.
         self._writes = self._writer is not None or self._digests is not None
-        self._digested = None if digests is True or digests is False else digests  # APIs, None for all
         self._records: RecordsMode = records
         self._topics = topics
         self._show_secrets = show_secrets
@@ -235,10 +234,7 @@ class BodyDecoder:
         if side is None or side.version != version:
             if len(sides) >= MAX_FACTS:
                 sides.clear()
-            digests = self._digests
-            if self._digested is not None and exchange.api_key not in self._digested:
-                digests = None
-            side = sides[key] = BodyPlan(exchange, direction, version, self._records, self._plans, digests)
+            side = sides[key] = BodyPlan(exchange, direction, version, self._records, self._plans, self._digests)
         return side
 
     @property

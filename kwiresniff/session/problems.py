@@ -12,7 +12,7 @@ def _where(connection: Connection) -> dict[str, object]:
 
 def not_decrypted(connection: Connection, reason: str, ns: int) -> Problem:
     """The problem of a TLS connection that is not decrypted, or not all of it, though there are secrets."""
-    what = f"TLS is not decrypted: {reason}"
+    what = f"TLS of {connection.client} to {connection.broker} is not decrypted: {reason}"
     return Problem("not_decrypted", what, timestamp_ns=ns, details=_where(connection))
 
 

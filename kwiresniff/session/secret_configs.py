@@ -13,10 +13,12 @@ from kwiresniff.schema.password_configs import PASSWORD, config_type
 #: Words in secrets' names, in any spelling; ``pin``, ``auth`` and the like only by themselves.
 _SECRET_WORDS = (
     r"pass|pwd|psw|secret|token|credential|authorization|user[^a-z0-9]?info|licen[cs]e|jwt|jaas|cookie|hmac|signature"
-    r"|webhook|sensitive"
-    r"|(?:private|master|api|access|rsa|account|shared|signing|encryption|kms|ssh|pgp|storage|crypt)[^a-z0-9]?keys?"
+    r"|webhook|sensitive|keyfile|bind[^a-z0-9]?pw"
+    r"|(?:priv(?:ate)?|master|api|access|rsa|aes|account|shared|signing|encryption|kms|ssh|pgp|storage|crypt|cipher"
+    r"|app(?:lication)?|subscription|integration|function|sse[^a-z0-9]?customer|cipher[^a-z0-9]?data)"
+    r"[^a-z0-9]?keys?"
     r"|keys?[^a-z0-9]?(?:private|master|api|access|rsa)"
-    r"|(?<![a-z])(?:pw|pin|sas|salt|oauth|bearer|session[^a-z0-9]?id)(?![a-z])"
+    r"|(?<![a-z])(?:pw|pin|pat|sas|salt|creds?|oauth|bearer|session[^a-z0-9]?id)(?![a-z])"
     r"|(?<![a-z])(?<!client.)auth(?:[^a-z0-9]?(?:header|info|data|key|code|string))?(?![a-z0-9._-])"
 )
 #: Where a word begins in the middle of a name: ``dbPw``.

@@ -44,6 +44,8 @@ _SIGNATURES: Final = (
     ("elasticsearch", rb"ES\x00\x00"),
     ("pulsar", rb".{8}\x08\x02\x12"),
     ("rocketmq", rb".{4}\x00...\{\""),
+    # PeerProperties, where a SaslHandshake of Kafka would name a mechanism that begins with a zero.
+    ("rabbitmq stream", rb"\x00.{3}\x00\x11\x00\x01.{4}\x00\x00\x00.\x00.[a-z]"),
     ("thrift", rb".{4}\x80\x01\x00[\x01-\x04]"),
     ("smtp or ftp", rb"[1-5][0-9]{2}[ -]"),  # RFC 5321, RFC 959
     # Four-letter words of administrators' commands.

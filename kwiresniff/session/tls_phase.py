@@ -62,7 +62,7 @@ class TlsPhase(KafkaMessages):
         assert tls is not None
         done = tls.feed(0 if half is self.client else 1, data)
         if done and half is self.client:
-            tls.answered_bytes = self.broker.bytes - self.broker.preamble_bytes
+            tls.answered_bytes = self.broker.sent_bytes()
         return done
 
     # -- decryption ---------------------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ class TlsPhase(KafkaMessages):
         closed_by = "broker" if life.was_ended_by(broker.flow) else "client" if life.was_ended_by(client.flow) else ""
         sent: tuple[int, int] | None = None
         if whole and life.parting is not None:
-            sent = int(client.bytes - client.preamble_bytes), int(broker.bytes - broker.preamble_bytes)
+            sent = client.sent_bytes(), broker.sent_bytes()
         self.connection.tls = tls.summary(decrypted, sent, closed_by)
         if self.decryption is not None and self.decryption.is_open:
             self.connection.tls_session = self.decryption.session.names

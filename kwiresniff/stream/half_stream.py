@@ -29,11 +29,15 @@ COPY_NS: Final = 1_000_000
 #: what stands alone in flight Linux sends nothing again before 200 ms have passed (the lower bound of RFC 6298, section
 #: 2.4, and of tail loss probes, RFC 8985, section 7.2), of which an acknowledgement in between takes a part.
 SOON_NS: Final = 100_000_000
+#: A SYN is sent again after a second (RFC 6298, section 2.1), by clocks that may be a little fast.
+SYN_TIMEOUT_NS: Final = 900_000_000
 #: The part of the bytes of a direction, in tenths, that comes again soon where the capture has it from two points: a
 #: capture may lose some packets, and no path on which connections live loses so many.
 TWICE_TENTHS: Final = 8
 #: One segment that comes again soon, the SYN included, may be a tail loss probe.
 FEW_COPIES: Final = 2
+#: So many are copies though the other direction has none: a capture point may see one direction alone.
+MANY_COPIES: Final = 5
 
 #: What became of a segment: it was taken, or it belongs to another connection on the same ports.
 ACCEPTED: Final = True
@@ -48,12 +52,13 @@ class HalfStream(Reassembler):
     ``unreported_bytes`` were skipped and are not reported yet, ``unreported_gap`` has packet and time of the first
     and the number of all bytes that are not in the capture and not reported yet, and why (a ``LOST_*``). ``beyond``
     counts, while a frame that was found by a search is handed on, the bytes under search behind its last segment.
-    ``preamble_bytes`` are those of a proxy's preamble, which stands before the first frame. While it is ``unframed``,
+    ``preamble_bytes`` are those of a proxy's preamble, which stands before the first frame. What comes again within
+    ``soon_ns`` may be a copy. While it is ``unframed``,
     bytes are handed on as they come.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
-        "beyond", "frames", "preamble_bytes", "reading", "resync", "side", "unframed", "unreported_bytes",
+        "beyond", "frames", "preamble_bytes", "reading", "resync", "side", "soon_ns", "unframed", "unreported_bytes",
         "unreported_gap",
     )  # fmt: skip
     __slots__ = STATE
@@ -63,6 +68,7 @@ class HalfStream(Reassembler):
         self.side = side
         self.reading = False
         self.unframed = False
+        self.soon_ns = SOON_NS
         self.beyond: i64 = 0
         self.preamble_bytes: i64 = 0
         self.unreported_bytes: i64 = 0
@@ -97,7 +103,7 @@ class HalfStream(Reassembler):
         self.packets += 1
         before_ns = self.last_ns
         self.last_ns = ns
-        self.ack = ack
+        self.acknowledge(ack)
         if peer.queue is not None:
             peer.acknowledged(handler, packet, ns, ack)
         length = end - start
@@ -125,12 +131,13 @@ class HalfStream(Reassembler):
         elif self.out_of_window(seq):
             return PORT_REUSED
         else:
-            self.feed_watched(handler, before_ns, packet, ns, seq, buffer, start, end, missing)
+            self.feed_watched(handler, peer, before_ns, packet, ns, seq, buffer, start, end, missing)
         return ACCEPTED
 
     def feed_watched(
         self,
         handler: FrameHandler,
+        peer: HalfStream,
         before_ns: int,
         packet: i64,
         ns: int,
@@ -147,30 +154,45 @@ class HalfStream(Reassembler):
         self.feed_anyhow(handler, packet, ns, seq, buffer, start, end, missing)
         if self.retransmits == retransmits:
             return
-        if not self.came_again(ns - before_ns):
+        length: i64 = end - start + missing
+        if not self.came_again(ns - before_ns, peer.has_acknowledged((seq + length) & SEQ_MASK)):
             self.soon_bytes = soon_bytes
         else:
-            length: i64 = end - start + missing
             self.copies += ns - before_ns < COPY_NS and self.distance((seq + length) & SEQ_MASK) == 0
             if self._is_twice_until(seq + length):
                 handler.on_copy(self.side, packet, ns, seq, length)
 
-    def came_again(self, after_ns: int) -> bool:
-        """Counts a segment that came again, ``after_ns`` nanoseconds after the one before it; whether that was so soon
-        that it may be a copy. What follows one that was sent again, before anything new, was sent again, too.
+    def came_again(self, after_ns: int, is_acknowledged: bool) -> bool:
+        """Counts a segment that came again, ``after_ns`` nanoseconds after the one before it; whether it may be a copy,
+        because that was so soon, or because the other side had acknowledged the first one. What follows one that was
+        sent again, before anything new, was sent again, too.
         """
-        if after_ns >= SOON_NS or self.late_seq == self.next_seq:
+        if not is_acknowledged and (after_ns >= self.soon_ns or self.late_seq == self.next_seq):
             self.late_seq = self.next_seq
             return False
         self.captured_twice += after_ns < COPY_NS
         self.came_soon += 1
         return True
 
+    def opened_again(self, after_ns: int, is_acknowledged: bool, apart_ns: int) -> None:
+        """Counts a SYN that came again, ``apart_ns`` after the first one. If it came sooner than any is sent again, two
+        capture points are so far apart: what they have of the connection comes as late.
+        """
+        if self.came_again(after_ns, is_acknowledged or after_ns < SYN_TIMEOUT_NS):
+            self.soon_ns = max(self.soon_ns, 2 * apart_ns)
+
     def _is_twice_until(self, seq: i64) -> bool:
         """Whether nearly all bytes of the direction before ``seq`` came again soon."""
         ahead: i64 = max(-self.distance(seq & SEQ_MASK), 0)
         once: i64 = self.bytes - self.soon_bytes - ahead
         return self.came_soon >= FEW_COPIES and self.soon_bytes > 0 and self.soon_bytes * 10 >= once * TWICE_TENTHS
+
+    def sent_bytes(self) -> int:
+        """The bytes behind a preamble, each once where the beginning of the connection is known."""
+        sent: i64 = self.bytes
+        if self.syn_seq >= 0 and self.next_seq >= 0:
+            sent = (self.next_seq - self.syn_seq - 1) & SEQ_MASK
+        return sent - self.preamble_bytes
 
     def has_copies(self) -> bool:
         """Whether nearly all of the direction is in the capture twice, as of two capture points."""

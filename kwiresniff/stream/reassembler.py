@@ -26,23 +26,24 @@ class Reassembler:
     """The sequence numbers of one direction, and its out-of-order segments: ``queue`` is None while there are none.
 
     ``next_seq`` and ``syn_seq`` are -1 until they are known; ``ack`` is what the segment acknowledges that is being
-    handed on, -1 where that is not known. ``stream_offset`` is the place of ``next_seq`` in the order of the queue,
-    which does not wrap. It means something only while anything waits, so what is read on a short way is not counted.
-    ``largest`` is the largest number of bytes in one segment. ``captured_twice`` counts those of the ``retransmits``
-    that came too soon to be any, ``came_soon`` those that came before a timeout of the sender could have sent them
-    again, ``soon_bytes`` their payload that was there before. ``copies`` counts those that nobody sent again because of
-    a loss: they followed themselves at once, with nothing of their direction in between, so that the network or the
-    capture made two of one; or they are the late ones themselves after another had filled their place, ``filled``,
-    which is none of the ``recovered`` then, if it was (``filled_late``). ``late_seq`` is ``next_seq`` when a segment
-    last came again later than that, -1 if none did. ``recovered`` counts segments that came so long after what follows
-    them that they had been lost before the capture point. ``resent`` is the last segment that was sent again: its
-    sequence number, its bytes, how often, in which packet and when first.
+    handed on, -1 where that is not known, ``acked`` the furthest that one has acknowledged. ``stream_offset`` is the
+    place of ``next_seq`` in the order of the queue, which does not wrap. It means something only while anything waits,
+    so what is read on a short way is not counted. ``largest`` is the largest number of bytes in one segment.
+    ``captured_twice`` counts those of the ``retransmits`` that came too soon to be any, ``came_soon`` those that came
+    before a timeout of the sender could have sent them again or when they had been acknowledged, ``soon_bytes`` their
+    payload that was there before. ``copies`` counts those that nobody sent again because of a loss: they followed
+    themselves at once, with nothing of their direction in between, so that the network or the capture made two of one;
+    or they are the late ones themselves after another had filled their place, ``filled``, which is none of the
+    ``recovered`` then, if it was (``filled_late``). ``late_seq`` is ``next_seq`` when a segment last came again later
+    than that, -1 if none did. ``recovered`` counts segments that came so long after what follows them that they had
+    been lost before the capture point. ``resent`` is the last segment that was sent again: its sequence number, its
+    bytes, how often, in which packet and when first.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
-        "ack", "budget", "bytes", "came_soon", "captured_twice", "closed", "copies", "filled", "filled_late", "fin",
-        "flow", "largest", "last_ns", "late_seq", "next_seq", "packets", "queue", "recovered", "resent", "retransmits",
-        "soon_bytes", "stream_offset", "syn_seq",
+        "ack", "acked", "budget", "bytes", "came_soon", "captured_twice", "closed", "copies", "filled", "filled_late",
+        "fin", "flow", "largest", "last_ns", "late_seq", "next_seq", "packets", "queue", "recovered", "resent",
+        "retransmits", "soon_bytes", "stream_offset", "syn_seq",
     )  # fmt: skip
     __slots__ = STATE
 
@@ -54,6 +55,7 @@ class Reassembler:
         self.syn_seq: i64 = -1
         self.stream_offset: i64 = 0
         self.ack: i64 = -1
+        self.acked: i64 = -1
         self.packets: i64 = 0
         self.bytes: i64 = 0
         self.largest: i64 = 0
@@ -75,6 +77,16 @@ class Reassembler:
         """Signed distance in bytes from the next expected byte to ``seq``; negative is behind."""
         delta = (seq - self.next_seq) & SEQ_MASK
         return delta - SEQ_MASK - 1 if delta >= SEQ_HALF else delta
+
+    def acknowledge(self, ack: i64) -> None:
+        """Takes in what a segment acknowledges; a copy that comes late takes nothing back."""
+        self.ack = ack
+        if self.acked < 0 or (ack - self.acked) & SEQ_MASK < SEQ_HALF:
+            self.acked = ack
+
+    def has_acknowledged(self, seq: i64) -> bool:
+        """Whether a segment has acknowledged everything before ``seq`` of the other direction."""
+        return self.acked >= 0 and (self.acked - seq) & SEQ_MASK < SEQ_HALF
 
     def out_of_window(self, seq: i64) -> bool:
         """Whether ``seq`` is too far away to belong to what was seen of this direction."""

@@ -32,7 +32,7 @@ class Folder:
 
     def _scan(self) -> None:
         count = 0
-        for folder, folders, files in os.walk(self._path):
+        for folder, folders, files in os.walk(self._path, onerror=_refuse):
             folders.sort()
             named = sorted(name for name in files if Path(name).suffix in KINDS)
             for name in named:
@@ -75,3 +75,7 @@ class Folder:
         if kind == "AVRO" or isinstance(text, bytes):
             return ()
         return tuple(name for name in references_in(kind, text) if self._files.get(name))
+
+
+def _refuse(error: OSError) -> None:
+    raise Unusable(f"schemas {error.filename} cannot be read: {error.strerror}; its schemas would be missing")

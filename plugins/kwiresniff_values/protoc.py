@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import shutil
 import subprocess
@@ -57,11 +58,11 @@ def compiled(schema: Schema, others: Mapping[str, str]) -> bytes:
 
 def _protoc() -> list[str]:
     found = importlib.util.find_spec("grpc_tools")
-    if found is not None and found.submodule_search_locations:
+    if found is not None and found.submodule_search_locations and os.access(sys.executable, os.X_OK):
         well_known = Path(found.submodule_search_locations[0]) / "_proto"
         # -P: what lies in the working directory is not imported.
         return [sys.executable, "-P", "-m", "grpc_tools.protoc", f"-I{well_known}"]
     path = shutil.which("protoc")
     if path is None:
-        raise Unusable(f"a .proto file needs protoc, of Protobuf or of grpcio-tools: {EXTRA}")
+        raise Unusable(f"a .proto file needs protoc, where this user may run it: {EXTRA}; a descriptor set does not")
     return [path]

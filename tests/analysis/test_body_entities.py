@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
 import pytest
 
 from kwiresniff import schema
-from kwiresniff.analysis.body_entities import groups_of, partitions_of, record_sets, topics_of, transactional_ids_of
+from kwiresniff.analysis.body_entities import names_of, partitions_of, record_sets
 from kwiresniff.errors import SchemaError
 from kwiresniff.schema import WireField
 
 
+def topics(body: Any, topic_name: Any = None) -> list[str]:
+    return list(names_of(body, topic_name).topics)
+
+
+def groups(body: Any) -> list[str]:
+    return list(names_of(body).groups)
+
+
 def test_a_topic_id_stands_beside_no_name_only_when_there_is_none() -> None:
     body = {"topics": [{"topic_id": "id1", "name": "a"}, {"topic_id": "id2", "name": None}, {"topic_id": "id3"}]}
-    assert topics_of(body) == ["a", "id2", "id3"]
-    assert topics_of(body, {"id2": "b"}.get) == ["a", "b", "id3"]
+    assert topics(body) == ["a", "id2", "id3"]
+    assert topics(body, {"id2": "b"}.get) == ["a", "b", "id3"]
 
 
 def test_the_zero_topic_id_is_no_topic() -> None:
-    assert topics_of({"topics": [{"topic_id": "AAAAAAAAAAAAAAAAAAAAAA", "partitions": []}]}) == []
+    assert topics({"topics": [{"topic_id": "AAAAAAAAAAAAAAAAAAAAAA", "partitions": []}]}) == []
 
 
 def test_names_of_configs_and_resources_are_not_topics_unless_they_are() -> None:
@@ -31,22 +39,22 @@ def test_names_of_configs_and_resources_are_not_topics_unless_they_are() -> None
             {"resource_type": 4, "resource_name": "1", "configs": []},
         ]
     }
-    assert topics_of(body) == ["orders"]
+    assert topics(body) == ["orders"]
 
 
 def test_each_name_comes_once_in_order_of_appearance() -> None:
     body = {"topic_data": [{"name": "b"}, {"name": "a"}, {"name": "b"}], "subscribed_topic_names": ["a", "c"]}
-    assert topics_of(body) == ["b", "a", "c"]
+    assert topics(body) == ["b", "a", "c"]
 
 
 def test_a_quota_key_is_no_group() -> None:
-    assert groups_of({"entries": [{"ops": [{"key": "consumer_byte_rate", "value": 1.0}]}]}) == []
+    assert groups({"entries": [{"ops": [{"key": "consumer_byte_rate", "value": 1.0}]}]}) == []
 
 
 def test_coordinator_keys_are_groups_or_transactions_by_their_type() -> None:
-    assert groups_of({"key_type": 0, "coordinator_keys": ["g1", "g2"]}) == ["g1", "g2"]
-    assert transactional_ids_of({"key_type": 1, "coordinator_keys": ["t1"]}) == ["t1"]
-    assert groups_of({"key": "g0"}) == ["g0"]
+    assert groups({"key_type": 0, "coordinator_keys": ["g1", "g2"]}) == ["g1", "g2"]
+    assert list(names_of({"key_type": 1, "coordinator_keys": ["t1"]}).transactional_ids) == ["t1"]
+    assert groups({"key": "g0"}) == ["g0"]
 
 
 def test_partitions_come_as_numbers_in_lists_and_in_structures() -> None:
@@ -56,13 +64,13 @@ def test_partitions_come_as_numbers_in_lists_and_in_structures() -> None:
 
 
 def test_names_that_are_no_utf_8_are_escaped() -> None:
-    assert topics_of({"topics": [{"name": b"a\xff"}]}) == ["a\\xff"]
-    assert groups_of({"group_id": b"\xfe", "groups": [b"g\xfe", None]}) == ["\\xfe", "g\\xfe"]
+    assert topics({"topics": [{"name": b"a\xff"}]}) == ["a\\xff"]
+    assert groups({"group_id": b"\xfe", "groups": [b"g\xfe", None]}) == ["\\xfe", "g\\xfe"]
 
 
 def test_nothing_is_found_where_nothing_is() -> None:
-    assert topics_of(None) == [] and groups_of(None) == []
-    assert partitions_of({}) == [] and transactional_ids_of({}) == []
+    assert topics(None) == [] and groups({}) == []
+    assert partitions_of({}) == []
 
 
 def test_record_sets_come_with_their_topic() -> None:
@@ -102,11 +110,9 @@ UNMARKED = {
 
 
 @pytest.mark.parametrize(
-    ("entity", "of"), [("topicName", topics_of), ("groupId", groups_of), ("transactionalId", transactional_ids_of)]
+    ("entity", "kind"), [("topicName", "topics"), ("groupId", "groups"), ("transactionalId", "transactional_ids")]
 )
-def test_everything_kafka_marks_as_a_name_is_found_and_nothing_else(
-    entity: str, of: Callable[[Any], list[str]]
-) -> None:
+def test_everything_kafka_marks_as_a_name_is_found_and_nothing_else(entity: str, kind: str) -> None:
     """In every message of every API at every version."""
     messages = 0
     for api, version, direction in product(schema.apis(), range(20), ("request", "response")):
@@ -115,7 +121,7 @@ def test_everything_kafka_marks_as_a_name_is_found_and_nothing_else(
         except SchemaError:
             continue  # APIs do not have all of these versions
         messages += 1
-        found = of(sample(fields, entity))
+        found = getattr(names_of(sample(fields, entity)), kind)
         if names(fields, entity):
             assert "found" in found, (api.name, version, direction)
         if api.name not in UNMARKED:

@@ -8,6 +8,7 @@ import pytest
 
 from kwiresniff.analysis.doctor import Doctor, Observer
 from kwiresniff.analysis.doctor.error_meanings import MEANINGS
+from kwiresniff.digest import Digest
 from kwiresniff.model import Connection, Exchange, Problem
 from kwiresniff.schema import error as known_error
 from tests.support.exchanges import START_NS, connection, exchange, produced
@@ -249,6 +250,17 @@ def test_tiny_batches_are_told_when_there_are_many(records: int, expected: list[
     assert findings(*[produce(one) for _ in range(499)]) == []
 
 
+def test_records_that_are_spread_over_partitions_one_by_one_are_tiny_batches() -> None:
+    """Four batches of one record in each request; with two records in each they are none."""
+    for records, expected in ((1, ["small_batches"]), (2, [])):
+        made = [produce({"magic": 2, "records_count": 4 * records}) for _ in range(125)]
+        for one in made:
+            assert one.request is not None
+            one.request.digest = Digest()
+            one.request.digest.batches, one.request.digest.records = 4, 4 * records
+        assert [finding.code for finding in findings(*made)] == expected
+
+
 def test_records_that_come_one_by_one_and_not_often_are_no_tiny_batches() -> None:
     """Twenty a second: nothing else is there that could go along."""
     one = {"magic": 2, "records_count": 1}
@@ -402,6 +414,30 @@ def test_observers_are_called_with_exchanges_of_their_apis() -> None:
     for number, (api, key) in enumerate((("Fetch", 1), ("Produce", 0), ("EndTxn", 26)), start=1):
         doctor.add(exchange(api, key, request={}, response={}, correlation_id=number))
     assert (Counted.seen, Stored.seen) == ([1, 2, 3], [2])
+
+
+class Slow(Observer):
+    """Notes what it is told is slow."""
+
+    seen: ClassVar[list[int]] = []
+
+    def slow(self, exchange: Exchange) -> None:
+        self.seen.append(exchange.correlation_id)
+
+
+def test_what_takes_a_second_from_its_first_byte_to_its_last_is_slow() -> None:
+    """Also of a response whose request is missing, and of a request that is not answered."""
+    doctor = Doctor(None, [Slow])
+    for number, around_ns in enumerate((SECOND - 30_001, SECOND - 30_000)):  # 30 us are those of the messages
+        doctor.add(exchange("Fetch", 1, request={}, response={}, latency_ns=around_ns, correlation_id=number))
+        for is_response in (False, True):
+            half = exchange("Fetch", 1, request={}, latency_ns=None, correlation_id=10 + number)
+            assert half.request is not None
+            half.request.last_ns = half.request.first_ns + SECOND - 1 + number
+            if is_response:
+                half.request, half.response = None, half.request
+            doctor.add(half)
+    assert Slow.seen == [1, 11, 11]
 
 
 class Named(Observer):

@@ -8,7 +8,7 @@ import pytest
 
 from kwiresniff.model import Connection, Event, Exchange
 from tests.support.exchanges import START_NS, connection, exchange
-from tests.support.incidents import BROKER, CLIENT, SECOND, attempt, closed, codes, findings, metadata, partition
+from tests.support.incidents import BROKER, CLIENT, SECOND, attempt, closed, codes, findings, lost, metadata, partition
 
 
 @pytest.mark.parametrize("refused", [False, True])
@@ -109,6 +109,29 @@ def test_a_usual_port_where_nobody_answers_is_told_with_the_doubt(times: int, se
     served = Connection(99, f"{CLIENT}:6000", BROKER)
     served.bytes, served.first_ns, served.last_ns = [100, 100], START_NS, START_NS + SECOND
     assert [one.severity for one in findings(*refused, served)] == ["info"]
+
+
+def test_an_old_bootstrap_address_costs_its_clients_time() -> None:
+    """Where they work with brokers and waited for it three times; a refusal costs nothing."""
+    served = Connection(99, f"{CLIENT}:6000", BROKER)
+    served.bytes, served.first_ns, served.last_ns = [100, 100], START_NS, START_NS + SECOND
+    silent = [attempt("10.0.0.50:9092", 20 * at * SECOND, number=at) for at in range(4)]
+    (found,) = findings(*silent, served)
+    assert (found.code, found.severity) == ("broker_unreachable", "warning")
+    assert "none of the brokers that its clients work with" in found.title and "bootstrap.servers" in found.remedy
+    assert [one.severity for one in findings(*silent[:2], served)] == ["info"]
+
+
+def test_a_version_of_ip_that_leads_nowhere_is_told_by_the_other() -> None:
+    """Brokers answer on the same port, and none by that version."""
+    served = Connection(99, f"{CLIENT}:6000", BROKER)
+    served.bytes, served.first_ns, served.last_ns = [100, 100], START_NS, START_NS + SECOND
+    silent = [attempt("[fd00::1]:9092", at * SECOND, number=at)._replace(client=f"[fd00::5]:{at}") for at in range(4)]
+    (found,) = findings(*silent, served)
+    assert found.severity == "warning" and f"by the other version of IP {BROKER} answers" in found.title
+    assert "AAAA" in found.remedy
+    served.broker = "[fd00::2]:9092"
+    assert "AAAA" not in findings(*silent, served)[0].remedy, "another broker is reached by IPv6"
 
 
 def test_brokers_behind_one_address_are_told_with_their_nodes() -> None:
@@ -234,3 +257,52 @@ def test_a_client_that_asks_two_things_on_each_connection_cannot_get_there() -> 
             ns = START_NS + 2 * number * SECOND + SECOND // 2
             events.append(exchange("FindCoordinator", 10, 4, request={}, response={"port": 9092}, on=on, start_ns=ns))
         assert codes(*events) == expected
+
+
+def sent_away(number: int, at_s: int, broker: str, header: str = "") -> list[Event]:
+    """A connection that is closed at once, without a byte, after ApiVersions."""
+    on = closed(number, "broker", at_s * SECOND + SECOND // 100, broker, first_ns=START_NS + at_s * SECOND)
+    on.proxied = {"client": "10.9.9.9:4", "broker": None, "by": header} if header else None
+    return [lost(on, "ApiVersions", 18, 3, start_ns=START_NS + at_s * SECOND), on]
+
+
+def served_through(number: int, at_s: int, broker: str, header: str = "") -> list[Event]:
+    """A connection on which the brokers of the cluster are learned."""
+    times = {"first_ns": START_NS + at_s * SECOND, "bytes": [200, 900]}
+    on = closed(number, "client", (at_s + 1) * SECOND, broker, **times)
+    on.proxied = {"client": "10.9.9.9:4", "broker": None, "by": header} if header else None
+    offered = {"error_code": 0, "api_keys": [{"api_key": 3, "min_version": 0, "max_version": 12}]}
+    start_ns = START_NS + at_s * SECOND
+    return [
+        exchange("ApiVersions", 18, 3, request={}, response=offered, start_ns=start_ns, on=on),
+        metadata(partition(0, 1, 0), at_ns=at_s * SECOND, on=on),
+        on,
+    ]
+
+
+def by_turns(broker: str, header: str = "", served_header: str = "") -> list[Event]:
+    """Three connections that are served, each followed by one that is sent away."""
+    events: list[Event] = []
+    for number in range(3):
+        events += served_through(10 + number, 4 * number, broker, served_header)
+        events += sent_away(20 + number, 4 * number + 2, broker, header)
+    return events
+
+
+def test_an_address_before_the_brokers_that_serves_some_has_a_dead_one_behind_it() -> None:
+    """An address that a broker advertises is its own, and what closes connections there is a limit."""
+    (found,) = [one for one in findings(*by_turns("10.0.0.9:9092")) if one.severity != "info"]
+    assert (found.code, found.severity) == ("dead_backend", "warning")
+    assert "3 times at once, and serves 3 others" in found.title and "health check" in found.remedy
+    assert "connections_refused" in dict(codes(*by_turns("10.0.0.1:9092")))
+
+
+def test_brokers_take_no_header_of_a_proxy() -> None:
+    """All that were closed have one, and none that was served."""
+    found = {one.code: one for one in findings(*by_turns("10.0.0.1:9092", "PROXY v2"))}
+    assert found["proxy_header"].severity == "error" and "(PROXY v2)" in found["proxy_header"].title
+    for events in (
+        by_turns("10.0.0.1:9092", "PROXY v2", "PROXY v2"),
+        [*by_turns("10.0.0.1:9092", "PROXY v2"), *sent_away(40, 20, "10.0.0.1:9092")],
+    ):
+        assert "proxy_header" not in dict(codes(*events))

@@ -6,15 +6,15 @@ import pytest
 
 from kwiresniff.model import Event, Exchange
 from tests.support.exchanges import START_NS, connection, exchange
-from tests.support.incidents import BROKER, CLIENT, SECOND, closed, findings, lost, metadata, partition, produce
+from tests.support.incidents import BROKER, CLIENT, SECOND, closed, codes, findings, lost, metadata, partition, produce
 
 
 def test_a_stall_is_one_broker_and_its_slow_answers_are_symptoms() -> None:
     """From the last sign of it to the first; the requests behind each other do not count as many."""
     on = connection()
-    before = exchange("Heartbeat", 12, 4, response={}, on=on)
+    before = exchange("ListOffsets", 2, 7, response={}, on=on)
     stuck = exchange(
-        "Heartbeat", 12, 4, response={}, on=on, start_ns=START_NS + SECOND, latency_ns=4 * SECOND, queued=0, held=0
+        "ListOffsets", 2, 7, response={}, on=on, start_ns=START_NS + SECOND, latency_ns=4 * SECOND, queued=0, held=0
     )
     behind = produce(2 * SECOND, on=on, latency_ns=3 * SECOND + 1_000_000, queued=3 * SECOND, held=0)
     (found,) = findings(before, stuck, behind)
@@ -185,6 +185,14 @@ def test_writes_at_several_brokers_wait_for_the_one_that_stands_still() -> None:
     assert "twice" in found.title and "stood still" in found.title
 
 
+def test_a_coordinator_whose_heartbeats_wait_for_replicas_does_not_stand_still() -> None:
+    """Since 4.0 they wait for what it wrote last for the group: its request log has them as RemoteTimeMs."""
+    events = [metadata(partition(0, 1, 4)), written(1, SECOND, 4), written(3, SECOND, 4), beat_at(1, SECOND, 3.9)]
+    (found,) = findings(*events)
+    assert found.code == "replica_wait" and found.numbers["still"] == [] and "stood still" not in found.title
+    assert "broker_stalled" not in dict(codes(beat_at(1, 0), beat_at(1, SECOND, 4)))
+
+
 @pytest.mark.parametrize(
     ("events", "expected"),
     [
@@ -238,3 +246,56 @@ def test_a_heartbeat_behind_a_commit_that_waits_for_replicas_is_no_stall() -> No
         queued=4 * SECOND, held=0,
     )  # fmt: skip
     assert [one.code for one in findings(before, commit, behind)] == ["slow"]
+
+
+def authenticates(number: int, at_s: int, took_s: float, user: str = "alice") -> list[Event]:
+    """A connection that authenticates, and is closed a second after that."""
+    on = closed(number, "client", int((at_s + took_s + 1) * SECOND), first_ns=START_NS + at_s * SECOND, bytes=[99, 99])
+    on.sasl = {"mechanism": "PLAIN", "principal": user, "outcome": "ok"}
+    return [
+        exchange("SaslAuthenticate", 36, 2, request={}, response={}, start_ns=START_NS + at_s * SECOND,
+                 latency_ns=int(took_s * SECOND), on=on),
+        on,
+    ]  # fmt: skip
+
+
+def waits_meanwhile(at_s: int, took_s: float) -> list[Event]:
+    """Requests of somebody else: one is answered at once, the next waits as long as the authentication."""
+    on = connection(90, "10.0.0.6:50000")
+    start_ns = START_NS + at_s * SECOND
+    return [
+        exchange("ListOffsets", 2, 7, request={}, response={}, start_ns=start_ns - SECOND // 10, on=on),
+        exchange("ListOffsets", 2, 7, request={}, response={}, start_ns=start_ns + SECOND // 10,
+                 latency_ns=int((took_s - 0.05) * SECOND), on=on),
+    ]  # fmt: skip
+
+
+def test_a_broker_that_waits_for_a_directory_does_not_stall() -> None:
+    """Each time it answers nobody, an authentication had come first; one that stalls is prompt with some."""
+    slow: list[Event] = []
+    for number in range(4):
+        asked, ended = authenticates(number, 10 * number, 3)
+        before, after = waits_meanwhile(10 * number, 3)
+        slow += [before, asked, after, ended]
+    (found,) = findings(*slow)
+    assert (found.code, found.severity) == ("slow_authentication", "error")
+    assert "3 s to 3 s (4 connections, user alice), and it answers nobody meanwhile" in found.title
+    assert "LDAP" in found.remedy
+    prompt = [event for number in range(4) for event in authenticates(50 + number, 60 + number, 0.01)]
+    assert "slow_authentication" not in dict(codes(*slow, *prompt))
+    at_once = [event for number in range(4) for event in authenticates(number, 10, 3)]
+    assert "slow_authentication" not in dict(codes(*at_once)), "one pause delays all of them"
+    alone = [event for number in range(4) for event in authenticates(number, 10 * number, 3)]
+    assert ("slow_authentication", "warning") in codes(*alone)
+
+
+def test_a_gap_in_a_sequence_follows_from_a_leader_that_moved() -> None:
+    """What was in flight behind a refused batch is refused as well, and sent again with it."""
+    moved = [metadata(partition(0, 1, 0)), metadata(partition(0, 2, 1), at_ns=10 * SECOND)]
+    answer = {"responses": [{"name": "orders", "partition_responses": [{"index": 0, "error_code": 45}]}]}
+    errors = [("responses[0].partition_responses[0].error_code", 45, "OUT_OF_ORDER_SEQUENCE_NUMBER", False)]
+    gap = produce(11 * SECOND, response=answer, errors=errors, outcome="error")
+    (found,) = findings(*moved, gap)
+    assert (found.code, found.severity) == ("leader_change", "info")
+    assert [one.code for one in found.symptoms] == ["out_of_order_sequence_number"]
+    assert codes(gap) == [("out_of_order_sequence_number", "error")]

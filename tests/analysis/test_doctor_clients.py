@@ -107,6 +107,30 @@ def test_metadata_now_and_then_is_none_too_much() -> None:
     assert codes(*(metadata(number * 0.01) for number in range(10))) == []
 
 
+@pytest.mark.parametrize(
+    ("every_s", "count", "size", "expected"),
+    [
+        pytest.param(1, 15, 20_000, [("metadata_load", "warning")], id="each second"),
+        pytest.param(1, 15, 5_000, [], id="small answers"),
+        pytest.param(10, 15, 20_000, [], id="seldom"),
+        pytest.param(1, 9, 20_000, [], id="a few"),
+        pytest.param(0.1, 15, 20_000, [], id="at a start"),
+        pytest.param(0.1, 150, 20_000, [("metadata_storm", "warning")], id="all the time"),
+    ],
+)
+def test_large_answers_again_and_again_are_a_load(
+    every_s: float, count: int, size: int, expected: list[tuple[str, str]]
+) -> None:
+    """Of all topics, though more seldom than what is a storm."""
+    answers = {"topics": [{"name": f"t{number}", "partitions": []} for number in range(300)]}
+    asked = [
+        exchange("Metadata", 3, 12, request={}, response=answers, response_bytes=size, start_ns=at(number * every_s))
+        for number in range(count)
+    ]
+    assert codes(*asked) == expected
+    assert all("300 topics" in one.title for one in findings(*asked) if one.code == "metadata_load")
+
+
 def test_many_clients_that_ask_each_second_ask_often_together() -> None:
     """Four of them do so 4 times a second, eight 8 times."""
     asked = [

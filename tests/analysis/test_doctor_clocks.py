@@ -6,7 +6,7 @@ import pytest
 
 from kwiresniff.analysis.doctor.troubles import record_clocks
 from kwiresniff.model import Exchange
-from tests.support.exchanges import START_NS, exchange
+from tests.support.exchanges import START_NS, connection, exchange, fetched
 from tests.support.incidents import SECOND, codes, findings
 
 START_MS = START_NS // 1_000_000
@@ -43,6 +43,41 @@ def test_a_clock_that_is_not_that_of_the_others_is_told(ages_s: list[float], tol
     found = findings(*wrote("sensor", ages_s), *wrote("till", [0.01] * 30))
     assert [one.severity for one in found if one.code == "clock_skew"] == ["warning"] * bool(told)
     assert all(told in one.title and "till 10.0.0.5" in one.title for one in found if one.code == "clock_skew")
+
+
+def given(broker: str, ages_s: list[float], behind: int = 0) -> list[Exchange]:
+    """A batch every quarter of a second, from a broker, of records that are so old; ``behind`` follow in the log."""
+    found = []
+    for number, age_s in enumerate(ages_s):
+        at_ms = START_MS + number * 250
+        batch = {
+            "magic": 2, "records_count": 1, "size_bytes": 100, "base_offset": number, "last_offset_delta": 0,
+            "base_timestamp": at_ms - round(age_s * 1_000), "max_timestamp": at_ms - round(age_s * 1_000),
+        }  # fmt: skip
+        on = connection(int(broker[-1]), "10.0.0.5:5", f"{broker}:9092")
+        high = number + 1 + behind
+        found.append(
+            fetched([batch], topic="readings", offset=number, high_watermark=high, start_ns=at_ms * 1_000_000, on=on)
+        )
+    return found
+
+
+def test_a_broker_whose_clock_is_wrong_gives_its_records_another_time_than_the_others() -> None:
+    """Where these have the right time, producers too, and the consumer is at the end of the log."""
+    one, other, third = "10.0.0.1", "10.0.0.2", "10.0.0.3"
+    right = [*wrote("till", [0.01] * 30), *given(other, [0.02] * 30)]
+    for age_s, told in ((-90, "90 s ahead"), (47, "47 s behind")):
+        found = [one for one in findings(*right, *given(one, [age_s] * 30)) if one.code == "broker_clock"]
+        assert [(each.severity, each.subject) for each in found] == [("warning", f"{one}:9092")]
+        assert told in found[0].title and f"those from {other}:9092 the right one" in found[0].title
+    for events in (
+        [*right, *given(one, [47] * 30, behind=9)],  # it lags
+        [*right, *given(one, [-90] * 10)],  # few
+        given(one, [-90] * 30),  # nothing to compare with
+        [*right, *given(one, [-90] * 30), *given(third, [-90] * 30)],
+        [*wrote("sensor", [-90] * 30), *right, *given(one, [-90] * 30)],  # a producer's clock
+    ):
+        assert "broker_clock" not in dict(codes(*events))
 
 
 def test_records_that_are_refused_for_their_age_are_an_error_of_their_producer() -> None:

@@ -99,6 +99,35 @@ def test_a_consumer_is_not_stuck(events: list[Event]) -> None:
 # -- not polling ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        pytest.param([commit(at, 4) for at in range(1, 8)], "orders-0 at 4", id="the same offset"),
+        pytest.param([commit(at, at) for at in range(1, 8)], "", id="offsets that go on"),
+        pytest.param([commit(at, 4) for at in range(1, 4)], "", id="three times"),
+        pytest.param([one for at in range(1, 8) for one in (commit(at, 4), fetch(at, 0, 0))], "", id="it fetches"),
+    ],
+)
+def test_a_member_that_commits_the_same_again_and_fetches_nothing_polls_in_vain(
+    events: list[Event], expected: str
+) -> None:
+    """It was given ten records, and its heartbeats go on."""
+    found = findings(fetch(0, 0), *events, *(beat(at) for at in (9, 12, 15)))
+    told = [one for one in found if one.code == "polls_in_vain"]
+    assert [one.severity for one in told] == ["warning"] * bool(expected)
+    assert all(expected in one.title for one in told)
+
+
+def test_a_member_that_polls_in_vain_until_it_leaves_is_told() -> None:
+    """One that leaves because it does not poll is not."""
+    left = exchange("LeaveGroup", 13, 4, request={"group_id": "reports"}, response={}, start_ns=START_NS + 16 * SECOND)
+    beats = [beat(at) for at in (9, 12, 15)]
+    assert "polls_in_vain" in [
+        code for code, _ in codes(fetch(0, 0), *(commit(at, 4) for at in range(1, 8)), *beats, left)
+    ]
+    assert codes(fetch(0, 0), *beats, left) == []
+
+
 def test_heartbeats_without_a_fetch_are_told_with_their_time() -> None:
     """Until the next fetch, or to the last heartbeat."""
     first, *beats = fetch(0, 0), *(beat(at) for at in (3, 6, 9, 12, 15))

@@ -243,6 +243,11 @@ def test_members_without_partitions_are_counted() -> None:
             id="a member of Kafka Streams, which may have standby tasks",
         ),
         pytest.param([assigned("a", 0, [0]), assigned("b", 0, None)], id="one that was just assigned nothing"),
+        pytest.param([assigned("a", 0, [0]), assigned("b", 0, None), beat("b", 4)], id="one without work for a moment"),
+        pytest.param(
+            [assigned("a", 0, [0]), assigned("b", 0, None), assigned("b", 1, [1], "of the assignor"), beat("b", 12)],
+            id="one that got partitions with data that is not read",
+        ),
         pytest.param(
             [assigned("a", 0, [0, 1, 2]), assigned("b", 0, None), beat("b", 12)],
             id="one to whom partitions are handed over step by step",
@@ -328,12 +333,68 @@ def test_who_commits_and_reads_nothing_is_no_consumer() -> None:
     assert "committed_early" not in [code for code, _ in codes(commit("ops", 2, 500, 0), offsets("a", 3, 500))]
 
 
+def test_who_is_removed_before_it_commits_does_not_forget_to_commit() -> None:
+    """Its session ends while it works on the records that it is given each time."""
+    removed = [
+        exchange(
+            "Heartbeat", 12, 4, client_id="export", request={"group_id": GROUP, "member_id": f"export-{at_s}"},
+            response={}, errors=[("error_code", 25, "UNKNOWN_MEMBER_ID", False)], outcome="error",
+            start_ns=at(at_s + 15),
+        )
+        for at_s in (0, 20)
+    ]  # fmt: skip
+    starts = [join("export", 0), *run(0, 0, 30), removed[0], join("export", 16), *run(20, 0, 40)]
+    (found,) = [one for one in findings(*starts, removed[1]) if one.code in ("member_removed", "no_committed_offsets")]
+    assert (found.code, found.severity) == ("member_removed", "error")
+    assert "70 were given for 40 different ones" in found.title
+    assert ("no_committed_offsets", "error") in codes(*starts)
+
+
 @pytest.mark.parametrize("bound", ["MAX_READ", "MAX_EARLY"])
 def test_positions_that_are_remembered_are_bounded(bound: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Partitions beyond the limits are not followed."""
     monkeypatch.setattr(early_commits, bound, 0)
     events = [join("a", 0), fetch("a", 1, codec="none"), commit("a", 2, 15, 0), offsets("b", 6, 15)]
     assert "committed_early" not in [code for code, _ in codes(*events)]
+
+
+def one_by_one(commits: list[int], **more: Any) -> list[Event]:
+    """A member is given a record each second, and commits an offset after each."""
+    events: list[Event] = [join("a", 0)]
+    for number, offset in enumerate(commits):
+        events += [fetch("a", 1 + number, number, codec="none", records=1), commit("a", 1.5 + number, offset, 0)]
+    return events
+
+
+SHORT = one_by_one(list(range(12)))
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        pytest.param([*SHORT, offsets("a", 20, 11)], [("commits_last_record", "warning", 12)], id="started from there"),
+        pytest.param(SHORT, [("commits_last_record", "info", 12)], id="not started since"),
+        pytest.param(one_by_one(list(range(9))), [], id="a few"),
+        pytest.param(one_by_one([number + 1 for number in range(12)]), [], id="behind the last record"),
+        pytest.param(one_by_one([*range(11), 12]), [], id="behind the last record at the end"),
+        pytest.param(one_by_one([9, 2, 8, 3, 12, 5, 14, 4, 15, 7]), [("commits_go_back", "warning", 5)], id="lower"),
+        pytest.param(one_by_one([9, 2, 8, 3, 12, 5, 14, 4]), [], id="lower four times"),
+    ],
+)
+def test_offsets_that_are_no_ends_of_work_are_told(events: list[Event], expected: list[tuple[str, str, int]]) -> None:
+    """The last record itself, again and again, or less than before."""
+    codes = ("commits_last_record", "commits_go_back")
+    assert [(one.code, one.severity, one.count) for one in findings(*events) if one.code in codes] == expected
+
+
+def test_who_reads_again_commits_lower_offsets() -> None:
+    """Its application seeks."""
+    events: list[Event] = [join("a", 0)]
+    for number in range(10):
+        offset = 20 * (number % 2)
+        ask = fetched([], offset=offset, client_id="a", start_ns=at(1 + number))
+        events += [fetch("a", 1 + number, 0, codec="none", records=40), ask, commit("a", 1.5 + number, offset + 5, 0)]
+    assert "commits_go_back" not in [code for code, _ in codes(*events)]
 
 
 # -- members that are away ---------------------------------------------------------------------------------------------

@@ -87,6 +87,25 @@ def test_a_coordinator_that_cannot_store_a_commit_is_there() -> None:
     assert "__consumer_offsets" in found.remedy and "in sync" in found.remedy
 
 
+def test_a_coordinator_that_goes_on_storing_nothing_is_an_error() -> None:
+    """That it is found each time is no comfort; what it has stored meanwhile is."""
+    unstored: dict[str, Any] = {"errors": AWAY, "outcome": "error", "request": {"group_id": "reports"}, "response": {}}
+    events: list[Event] = []
+    for number in range(12):
+        ns = START_NS + number * 5 * SECOND
+        events.append(exchange("FindCoordinator", 10, 4, request={}, response={}, start_ns=ns))
+        events.append(exchange("SyncGroup", 14, 5, start_ns=ns + SECOND, **unstored))
+    without_3 = {"error_code": 0, "partition_index": 0, "leader_id": 1, "replica_nodes": [1, 3], "isr_nodes": [1]}
+    gone = metadata(HOST)
+    assert gone.response is not None and gone.response.body is not None
+    gone.response.body["topics"][0]["partitions"] = [without_3]
+    found = [one for one in findings(gone, *events) if one.code == "coordinator_not_available"]
+    assert [one.severity for one in found] == ["error"]
+    assert any("replicas that are not in sync" in detail and "node 3" in detail for detail in found[0].details)
+    stored = exchange("SyncGroup", 14, 5, request={}, response={}, start_ns=START_NS + 61 * SECOND)
+    assert codes(*events, stored) == [("coordinator_not_available", "warning")]
+
+
 def test_a_coordinator_that_is_never_found_is_told_even_when_the_capture_is_short() -> None:
     """One refusal is a warning; refusals that go on are an error."""
     assert codes(*searches(*range(0, 3 * SECOND, SECOND // 5), errors=AWAY)) == [
@@ -170,11 +189,11 @@ def test_a_session_that_has_expired_is_the_reason_for_being_sent_away() -> None:
     for event in closed_session(50_000):
         doctor.add(event)
     (found,) = doctor.findings()
-    assert found.code == "closed_by_broker" and "session" in found.title and "connections.max.reauth.ms" in found.remedy
+    assert found.code == "session_expired" and "session" in found.title and "connections.max.reauth.ms" in found.remedy
     later = Doctor()
     for event in closed_session(3_600_000):
         later.add(event)
-    assert "session" not in later.findings()[0].title
+    assert later.findings()[0].code == "closed_by_broker" and "session" not in later.findings()[0].title
 
 
 def test_few_large_requests_with_all_partitions_show_a_hot_one_too() -> None:
@@ -290,7 +309,7 @@ def test_connections_that_are_reset_when_used_again_were_forgotten_on_the_way() 
         for event in [*used_again(7 * SECOND, 1, **more), *used_again(5 * SECOND, 2, **more)]:
             doctor.add(event)
         (found,) = doctor.findings()
-        assert (found.code, found.severity) == ("closed_by_broker", "warning")
+        assert (found.code, found.severity) == ("closed_by_broker" if more else "idle_forgotten", "warning")
         titles.append(found.title)
     assert "are reset when they are used again after 4 s or more without traffic, twice" in titles[0]
     assert all("closed the connection after Metadata v12 twice" in title for title in titles[1:])

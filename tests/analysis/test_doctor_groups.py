@@ -109,8 +109,10 @@ def test_a_member_that_joins_its_own_generation_again_and_again_goes_round_in_a_
 
 
 @pytest.mark.parametrize("members", [1, 3])
-def test_members_that_are_restarted_once_are_no_more_than_a_deployment(members: int) -> None:
-    """Each comes and goes twice, by the end of the capture; a third time is churn."""
+@pytest.mark.parametrize("late", [False, True])
+def test_members_that_are_restarted_once_are_no_more_than_a_deployment(members: int, late: bool) -> None:
+    """Each comes and goes twice, by the end of the capture; a third time is churn. A commit for a generation that has
+    just ended is none."""
     events: list[Event] = []
     for number in range(3 * members):
         at, client, member = START_NS + number * 20 * SECOND, f"c{number % members}", f"m-{number}"
@@ -125,7 +127,13 @@ def test_members_that_are_restarted_once_are_no_more_than_a_deployment(members: 
         events.append(
             exchange("LeaveGroup", 13, 4, request=left, response={}, start_ns=at + 9 * SECOND, client_id=client)
         )
-    (once,), (twice,) = findings(*events[: 6 * members]), findings(*events)
+    if late:
+        asked = {"group_id": "g", "member_id": "m-0", "topics": [{"name": "parcels", "partitions": []}]}
+        errors = [("topics[0].partitions[0].error_code", 22, "ILLEGAL_GENERATION", False)]
+        behind = exchange("OffsetCommit", 8, 8, request=asked, response={}, errors=errors, client_id="c0",
+                          outcome="error", start_ns=START_NS + 8 * SECOND)  # fmt: skip
+        events.insert(2, behind)
+    (once, *_), (twice, *_) = findings(*events[: 6 * members + late]), findings(*events)
     assert (once.code, once.severity) == ("rebalances", "info")
     assert (twice.code, twice.severity) == ("rebalances", "warning")
     assert members == 1 or "as its members are restarted" in once.title

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kwiresniff.analysis.doctor.troubles import patience
 from kwiresniff.model import Connection, Event, Problem, Unacknowledged
 from tests.support.exchanges import START_NS, exchange
 from tests.support.incidents import BROKER, CLIENT, SECOND, closed, codes, findings, lost
@@ -213,6 +214,28 @@ def test_full_segments_that_never_arrive_are_a_narrow_path() -> None:
     assert codes(stuck(1, 0, again=2), stuck(2, 3, again=2)) == []
 
 
+def forgotten(number: int, opened_s: int, idle_s: int) -> list[Event]:
+    """A connection that is answered once, and whose next request, so much later, never arrives."""
+    lost_ns = START_NS + (opened_s + idle_s) * SECOND
+    on = stuck(number, opened_s, size=200)
+    on.unacknowledged = Unacknowledged(0, 200, 5, 10 * number, lost_ns)
+    on.closed_ns = lost_ns + 8 * SECOND
+    answered = exchange("Produce", 0, 9, request={}, response={}, start_ns=START_NS + opened_s * SECOND, on=on)
+    return [answered, lost(on, "Produce", 0, 9, start_ns=lost_ns), on]
+
+
+def test_what_is_lost_after_silence_was_forgotten_on_the_way() -> None:
+    """Of two connections, the later of which had worked when the first was lost already; never of one in use."""
+    (found,) = findings(*forgotten(1, 0, 6), *forgotten(2, 20, 7))
+    assert (found.code, found.severity, found.subject) == ("idle_forgotten", "error", f"10.0.0.5 to {BROKER}")
+    assert "after 5 s or more without traffic is lost" in found.title and "twice" in found.title
+    assert ("idle_forgotten", "error") not in codes(*forgotten(1, 0, 6))
+    busy = codes(*forgotten(1, 0, 6), *forgotten(2, 20, 7), *forgotten(3, 40, 0))
+    assert ("data_lost", "error") in busy and ("idle_forgotten", "error") not in busy
+    at_once = codes(*forgotten(1, 0, 20), *forgotten(2, 1, 19))
+    assert ("idle_forgotten", "error") not in at_once, "all were open when the path broke"
+
+
 def unfinished(number: int, opened_s: int, *, largest: int = 880, present: int = 71) -> tuple[Problem, Connection]:
     """A connection on which an answer of 65,610 bytes began a second after it was opened on, and its client left 9 s
     after that."""
@@ -262,3 +285,36 @@ def test_packets_lost_all_the_time_show_on_short_connections(
 ) -> None:
     """Three in a hundred, and ten at least."""
     assert codes(closed(1, "client", packets=[packets - 50, 50], retransmits=[again - back, back])) == expected
+
+
+def broken_off(number: int, size: int = 3_000_000, waited_ns: int = 20_000_000, by: str = "client") -> list[Event]:
+    """An answer that has begun half a second after the connection was opened, which ends a while later."""
+    begun_ns = START_NS + number * SECOND
+    details = {"connection": number, "size_bytes": size, "present_bytes": 15_000}
+    problem = Problem("incomplete_response", "cut off", packet=10 * number, timestamp_ns=begun_ns, details=details)
+    return [problem, closed(number, by, number * SECOND + waited_ns)]
+
+
+@pytest.mark.parametrize(
+    ("endings", "is_told"),
+    [
+        pytest.param([broken_off(one) for one in (1, 2, 3)], True, id="three times"),
+        pytest.param([broken_off(one) for one in (1, 2)], False, id="twice"),
+        pytest.param([broken_off(one, one * 1_000_000) for one in (1, 2, 3)], False, id="of several sizes"),
+        pytest.param([broken_off(one, 5_000) for one in (1, 2, 3)], False, id="small"),
+        pytest.param([broken_off(one, waited_ns=2 * SECOND) for one in (1, 2, 3)], False, id="it waited for the rest"),
+        pytest.param([broken_off(one, by="broker") for one in (1, 2, 3)], False, id="closed by the broker"),
+    ],
+)
+def test_a_client_that_takes_no_answer_as_large_is_told(endings: list[list[Event]], is_told: bool) -> None:
+    """It closes the connection as soon as the answer has begun, again and again."""
+    found = findings(*[event for ending in endings for event in ending])
+    assert [(one.code, one.severity) for one in found] == [("answer_too_large", "error")] * is_told
+    for one in found:
+        assert (one.subject, one.numbers["size_bytes"], one.count) == ("billing-1 10.0.0.5", 3_000_000, 3)
+
+
+def test_clients_that_close_early_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond the limit no answer is remembered."""
+    monkeypatch.setattr(patience, "MAX_CONNECTIONS", 0)
+    assert findings(*[event for one in (1, 2, 3) for event in broken_off(one)]) == []

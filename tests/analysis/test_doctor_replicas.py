@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from kwiresniff.results.findings import Finding
-from tests.support.incidents import SECOND, findings, metadata, partition
+from tests.support.exchanges import connection
+from tests.support.incidents import CLIENT, SECOND, findings, metadata, partition, produce
 
 TWO = {1: "10.0.0.1", 2: "10.0.0.2"}
 
@@ -39,6 +40,48 @@ def test_a_node_that_is_there_and_lags_is_told_as_that() -> None:
     assert "are missing from the ISR, and in the list of brokers" in found.title
     assert "does not keep up" in found.remedy
     assert "if that one goes as well" in found.details[0]
+
+
+def test_a_node_that_is_cut_off_from_the_others_is_told_as_that() -> None:
+    """It is missing where others lead, and these where it leads, in one time; a node that only lags leads with all."""
+    others_lead, it_leads = [short(0, [1, 2]), short(1, [1, 2], 2)], [short(2, [3], 3), short(3, [3], 3)]
+    found = under_replicated(metadata(*others_lead, *it_leads))
+    assert found is not None and found.subject.startswith("node 3")
+    assert "node 3 (10.0.0.3:9092) and the others do not copy from each other" in found.title
+    assert "inter.broker.listener.name" in found.remedy and not any("reassignment" in one for one in found.details)
+    apart = "do not copy"
+    for seen in (others_lead, it_leads, [*others_lead, *it_leads, short(4, [1, 3])]):
+        found = under_replicated(metadata(*seen))
+        assert found is not None and apart not in found.title
+    found = under_replicated(metadata(*it_leads), metadata(*others_lead, at_ns=6 * SECOND))
+    assert found is not None and apart not in found.title, "one after the other, as in a restart of all"
+    found = under_replicated(metadata(*others_lead, *it_leads, hosts=TWO))
+    assert found is not None and apart not in found.title, "it is gone"
+
+
+def test_writes_that_are_refused_by_a_node_that_is_cut_off_name_it() -> None:
+    """None of the others left; the replicas are its symptom."""
+    answer = {"responses": [{"name": "orders", "partition_responses": [{"index": 2, "error_code": 19}]}]}
+    errors = [("responses[0].partition_responses[0].error_code", 19, "NOT_ENOUGH_REPLICAS", True)]
+    refused = produce(SECOND, index=2, response=answer, errors=errors, outcome="error")
+    (found,) = findings(metadata(short(0, [1, 2]), short(2, [3], 3)), refused)
+    assert found.code == "not_enough_replicas" and "node 3 (10.0.0.3:9092) and the others do not copy" in found.title
+    assert [one.code for one in found.symptoms] == ["under_replicated"]
+
+
+@pytest.mark.parametrize(("in_sync", "at_s", "named"), [([1, 3], 8, True), ([1], 8, False), ([1, 3], 60, False)])
+def test_writes_waited_for_the_replica_that_then_fell_out(in_sync: list[int], at_s: int, named: bool) -> None:
+    """It alone, and soon; which of two it was, nothing shows."""
+    whole = metadata(short(0, [1, 2, 3]), short(1, [3, 1, 2], 3))
+    waits = [
+        produce(SECOND, on=connection(4, f"{CLIENT}:4"), latency_ns=6 * SECOND, queued=0, held=0),
+        produce(SECOND, 1, on=connection(5, f"{CLIENT}:5", "10.0.0.3:9092"), latency_ns=6 * SECOND, queued=0, held=0),
+    ]
+    fell = metadata(short(0, in_sync), short(1, in_sync, 3), at_ns=at_s * SECOND)
+    (found,) = [one for one in findings(whole, *waits, fell) if one.code == "replica_wait"]
+    assert found.subject.startswith("node 2") == named
+    assert ("node 2 (10.0.0.2:9092) stopped copying" in found.title) == named
+    assert ([one.code for one in found.symptoms].count("under_replicated") == 1) == named
 
 
 def test_what_is_in_sync_again_is_no_finding() -> None:

@@ -102,6 +102,42 @@ def test_a_consumer_whose_offsets_are_out_of_range_does_not_seek() -> None:
     assert "reads_from_beginning" not in [code for code, _ in codes(*events)]
 
 
+def sought(number: int, begins: int, ends: int, *, committed: int | None = None, asks_end: bool = True) -> list[Event]:
+    """A start that asks where the log ends before its first fetch."""
+    join, *rest = run(number, begins, ends, committed=committed)
+    return [join, *([lists(number * 20 + 0.2, -1, begins)] if asks_end else []), *rest]
+
+
+@pytest.mark.parametrize(
+    ("events", "is_told"),
+    [
+        pytest.param([*run(0, 0, 30), *sought(1, 50, 60), *sought(2, 90, 99)], True, id="no OffsetFetch"),
+        pytest.param(
+            [*run(0, 0, 30), *sought(1, 50, 60, committed=30), *sought(2, 90, 99, committed=60)], True, id="a seek"
+        ),
+        pytest.param([*run(0, 0, 30), *sought(1, 50, 60), *run(2, 60, 70)], False, id="once"),
+        pytest.param([*run(0, 0, 30), *sought(1, 30, 60), *sought(2, 60, 70)], False, id="nothing between"),
+        pytest.param(
+            [*run(0, 0, 30), *sought(1, 50, 60, committed=50), *sought(2, 90, 99, committed=90)], False, id="set on"
+        ),
+        pytest.param(
+            [*run(0, 0, 30), *sought(1, 50, 60, committed=-1), *sought(2, 90, 99, committed=-1)], False, id="expired"
+        ),
+        pytest.param(
+            [*run(0, 0, 30), *sought(1, 50, 60, asks_end=False), *sought(2, 90, 99, asks_end=False)],
+            False,
+            id="unasked",
+        ),
+    ],
+)
+def test_a_consumer_that_begins_at_the_end_at_each_start_is_told(events: list[Event], is_told: bool) -> None:
+    """Not where its group has no offsets, or others than those that it committed."""
+    found = [one for one in findings(*events) if one.code == "seeks_to_end"]
+    assert bool(found) == is_told
+    for one in found:
+        assert (one.severity, one.numbers["records"], one.count) == ("warning", 20 + 30, 2)
+
+
 def fresh(number: int, begins: int, ends: int) -> list[Event]:
     """A start in a group of its own, at the end of the log."""
     group = f"mail-{number}"

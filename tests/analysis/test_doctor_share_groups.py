@@ -18,11 +18,11 @@ def topic(**part: Any) -> list[dict[str, Any]]:
     return [{"topic_id": "id-1", "partitions": [{"partition_index": 0, "error_code": 0, **part}]}]
 
 
-def acquired(at_s: float, deliveries: int, first: int = 7, last: int = 7) -> Exchange:
+def acquired(at_s: float, deliveries: int, first: int = 7, last: int = 7, member: str = "m") -> Exchange:
     """A member is given records, for two seconds."""
     records = [{"first_offset": first, "last_offset": last, "delivery_count": deliveries}]
     response = {"acquisition_lock_timeout_ms": 2_000, "responses": topic(acquired_records=records)}
-    request = {"group_id": "workers", "member_id": "m", "topics": []}
+    request = {"group_id": "workers", "member_id": member, "topics": []}
     return exchange("ShareFetch", 78, 1, request=request, response=response, start_ns=START_NS + round(at_s * SECOND))
 
 
@@ -58,6 +58,45 @@ def test_a_record_that_is_released_until_nobody_gets_it_is_told() -> None:
     assert codes(*events[:4]) == []
     (found,) = findings(*events, acknowledged(9, REJECT))
     assert "rejected 1 record" in found.title
+
+
+def ended(at_s: float) -> list[Exchange]:
+    """The member ends its share session."""
+    one = acquired(at_s, 1)
+    assert one.request is not None and one.response is not None
+    one.request.body = {"group_id": "workers", "member_id": "m", "share_session_epoch": -1, "topics": []}
+    one.response.body = {}
+    return [one]
+
+
+def test_records_that_nobody_got_after_the_end_of_the_lock_are_told() -> None:
+    """Their member asks for nothing, another one is given later records."""
+    others = [acquired(at_s, 1, 100 + at_s, 100 + at_s, member="n") for at_s in range(1, 13)]
+    (found,) = findings(acquired(0, 1, 0, 29), *others)
+    assert (found.code, found.numbers["records"], found.numbers["over"]) == ("share_lock_held", 30, False)
+    assert codes(acquired(0, 1, 0, 29), *others[:8]) == []
+
+
+@pytest.mark.parametrize(
+    ("events", "is_told"),
+    [
+        pytest.param([acquired(0, 1), acquired(2, 2, member="n")], True, id="from a member that is gone"),
+        pytest.param([acquired(0, 1), acquired(0.5, 2, member="n")], False, id="at once, as from one that left"),
+        pytest.param([acquired(0, 1), acknowledged(1), acquired(2, 2, member="n")], False, id="that were released"),
+        pytest.param([acquired(0, 1), acquired(1.8, 1, 20, 20), acquired(2, 2, member="n")], False, id="it goes on"),
+        pytest.param([acquired(0, 1), acquired(2, 2)], False, id="the same member"),
+        pytest.param([acquired(0, 1), *ended(1), acquired(12, 2, member="n")], False, id="its session was ended"),
+    ],
+)
+def test_records_that_a_lost_member_had_acquired_wait_for_the_end_of_the_lock(
+    events: list[Exchange], is_told: bool
+) -> None:
+    """Another member gets them two seconds later."""
+    told = findings(*events)
+    assert [(one.code, one.severity, one.subject) for one in told] == [
+        ("share_lock_held", "warning", "group workers")
+    ] * is_told
+    assert all(one.numbers["waited_ns"] == 2 * SECOND and "1 record of orders" in one.title for one in told)
 
 
 def test_what_is_beyond_a_limit_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -91,9 +91,21 @@ def test_without_its_producer_it_is_told_by_partition() -> None:
     assert transactions_told(*STUCK) == [("transaction_open", "warning")]
 
 
+def test_one_that_its_coordinator_ended_is_told_with_the_other_ids_of_its_client() -> None:
+    """Readers were held back all the time; a new transactional id does not end what the old one left open."""
+    asked = {"transactional_id": "pay-2", "transaction_timeout_ms": 60_000, "producer_id": -1}
+    again = transaction(3, "InitProducerId", 22, asked, {"producer_id": 10, "producer_epoch": 0})
+    (found,) = [one for one in findings(*begun(), again, *STUCK, fetched(14, 24, 24)) if one.code == "transaction_open"]
+    assert (found.severity, found.subject) == ("warning", "transactional id pay-1")
+    assert found.numbers["longest_ns"] == 13 * SECOND
+    assert found.details == ("its client has other transactional ids besides: pay-2",)
+    ended = transaction(13, "EndTxn", 26, {"producer_id": 9, "committed": True}, {"error_code": 0})
+    assert transactions_told(*begun(), *STUCK, ended, fetched(14, 24, 24)) == []
+
+
 @pytest.mark.parametrize("readers", [
     [*STUCK[:9]],  # not for long
-    [*STUCK, fetched(14, 24, 24)],  # it was ended
+    [*STUCK[:9], fetched(10, 24, 24)],  # it was ended
     [fetched(second, 5, 10 + second, isolation_level=0) for second in range(1, 14)],  # who reads everything
     [fetched(second, 5 + second, 10 + second) for second in range(1, 14)],  # others end one after the other
 ])  # fmt: skip
@@ -124,7 +136,7 @@ def metadata(at_s: float, leader: int, offline: list[int], brokers: list[int]) -
 
 @pytest.mark.parametrize(
     ("brokers", "words"),
-    [([1, 2], "a log directory of it failed"), ([2], "none of those can lead")],
+    [([1, 2], "a log directory of it failed"), ([2], "their only replica is on node 1")],
 )
 def test_a_partition_without_a_leader_says_whose_replicas_it_has(brokers: list[int], words: str) -> None:
     """A broker that is there has lost the directory; one that is not has to come back."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from kwiresniff.analysis import group_events, groups
 from kwiresniff.analysis.groups import GroupTimeline
 from kwiresniff.model import Exchange
+from kwiresniff.render.groups import GroupWriter
 from kwiresniff.results.groups import GroupEvent
 from tests.support.exchanges import START_NS, exchange
 
@@ -121,6 +123,22 @@ def test_a_static_member_is_the_same_under_a_new_member_id() -> None:
 
     first, second = timeline(sync("a", 0, 1), sync("b", 1))
     assert (first.details["added"], second.details["removed"]) == ({"orders": [0, 1]}, {"orders": [0]})
+
+
+def test_a_connect_worker_is_assigned_connectors_and_tasks() -> None:
+    """As Kafka names them, in the form of ``tests/codec/embedded/test_groups.py``; an unknown assignment is none."""
+    source, sink = {"connector": "source", "tasks": [-1]}, {"connector": "sink", "tasks": [0, 1]}
+    given: list[dict[str, Any]] = [
+        {"assignment": [source, sink]}, {"assignment": [sink], "revoked": [source]}, {"assignment": []}, {},
+    ]  # fmt: skip
+    told = []
+    for data in given:
+        asked = {"group_id": "connect", "member_id": "w", "generation_id": 1, "protocol_type": "connect"}
+        answer = {"assignment": b"..", "assignment_decoded": {"data": data} if data else None}
+        out = io.StringIO()
+        GroupWriter(out, None, False, []).write(timeline(exchange("SyncGroup", 14, 5, request=asked, response=answer)))
+        told.append(out.getvalue().partition("generation 1")[2].partition("packet")[0].strip())
+    assert told == ["source sink-0 sink-1", "sink-0 sink-1  - source", "nothing", "unknown"]
 
 
 def test_members_removed_by_an_admin_leave_one_by_one() -> None:

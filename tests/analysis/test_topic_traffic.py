@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter
 from pathlib import Path
 from random import Random
@@ -12,7 +11,7 @@ import pytest
 
 from kwiresniff.analysis import topic_table
 from kwiresniff.analysis.topic_parts import topic_of_path
-from kwiresniff.analysis.topic_state import MAX_SEQUENCES, ClientState, PartitionState
+from kwiresniff.analysis.topic_state import MAX_SEQUENCES, ClientState
 from kwiresniff.analysis.topic_traffic import TopicTraffic
 from kwiresniff.base.batch_layout import CODEC_NAMES
 from kwiresniff.base.needs import Needs
@@ -361,20 +360,6 @@ def test_more_fetch_sessions_than_are_remembered_are_counted_all_the_same(monkey
     assert sum(consumer.flow.requests for consumer in topic.consumers) == 1 + 3 * 3
 
 
-def test_clients_of_more_topics_than_are_found_quickly_are_the_same_clients(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three topics take turns on a connection that finds two: each has one producer, with all of its requests."""
-    monkeypatch.setattr("kwiresniff.analysis.topic_state.MAX_FOUND", 2)
-    traffic = TopicTraffic()
-    on = connection(1, "10.0.0.5:1")
-    for turn in range(9):
-        one = produce(turn, [batch(turn)], start_ns=START_NS + turn * MS, on=on)
-        assert one.request is not None and one.request.body is not None
-        one.request.body["topic_data"][0]["name"] = f"t{turn % 3}"
-        traffic.exchange(one)
-    found = {topic.name: [client.flow.requests for client in topic.producers] for topic in traffic.topics()}
-    assert {name: found[name] for name in ("t0", "t1", "t2")} == {"t0": [3], "t1": [3], "t2": [3]}
-
-
 def test_connections_whose_senders_share_a_place_are_told_apart() -> None:
     """The senders of so many connections are remembered; two take turns in one place."""
     ours, theirs = connection(1, "10.0.0.5:1"), connection(1 + topic_table.MAX_SENDERS, "10.0.0.6:1")
@@ -467,16 +452,6 @@ def test_a_connection_older_than_the_capture_makes_no_second_consumer() -> None:
     other.client_software = {"name": "librdkafka", "version": "2"}
     third = fetch(7, 10, [], on=other, start_ns=START_NS + 2 * MS)
     assert len(only(first, second, third).consumers) == 3  # whose it is, nobody knows
-
-
-def test_the_first_batch_that_is_awaited_is_found_as_bisection_finds_it() -> None:
-    """Among few and many, before the first one, between them and behind the last one."""
-    rng = Random("awaited")
-    for count in (0, 1, 2, 3, 50, 2_000):
-        partition = PartitionState()
-        partition.awaited = sorted(rng.sample(range(10 * count + 1), count))
-        for offset in [-1, *partition.awaited, *(rng.randrange(10 * count + 2) for _ in range(50)), 1 << 63]:
-            assert partition.first_awaited(offset) == bisect_left(partition.awaited, offset)
 
 
 def refused(code: int, name: str, batches: list[dict[str, Any]]) -> Exchange:

@@ -184,7 +184,7 @@ FIRST = {
         "broker_unreachable", "warning", ["10.9.0.1:9094", "refuses connections", "the capture does not show"],
     ),
     "idle-forgotten": (
-        "closed_by_broker", "warning",
+        "idle_forgotten", "warning",
         ["heartbeat 10.9.0.2", "10.9.0.1:9999", "are reset when they are used again", "4 s or more", "NAT, firewall"],
     ),
     "slow-reader": (

@@ -129,6 +129,40 @@ def test_all_processes_of_a_program_hash_with_one_key_and_those_of_another_with_
     assert not found[0] & found[1]
 
 
+PLUGIN = """
+import json
+from kwiresniff.plugins import DoesNotFit
+
+def decode(topic, part, data, headers):
+    if topic == "orders" and part == "value":
+        if b"ada" in data:
+            return {"customer": json.loads(data)["customer"].upper()}
+        raise DoesNotFit("order", "the customer is another")
+
+def register(hooks):
+    hooks.value_decoder(decode)
+    hooks.annotator(lambda exchange: "noted")
+    hooks.annotator(lambda exchange: 1 / 0, "broken")
+"""
+
+
+@pytest.mark.parametrize("redacted", [False, True])
+def test_plugins_are_asked_about_what_is_selected(redacted: bool, tmp_path: Path) -> None:
+    """The tree has what they decode, what does not fit, their notes, and what is wrong with them; with --redact
+    nothing that they see in plain.
+    """
+    path, plugin = str(CAPTURES / "first-look.pcap"), tmp_path / "mine.py"
+    plugin.write_text(PLUGIN)
+    options = ReadOptions(plugin=(str(plugin),), redact=redacted)
+    model, jobs = model_of((path,), options)
+    index_captures(model.take, *jobs.arguments)  # type: ignore[arg-type]
+    row = [model.index.apis[2 * row] for row in range(len(model.index))].index(PRODUCE)
+    details = model.details(row, whole=False)
+    tree = shown(details.rows) if details is not None else ""
+    for text in ('{"customer": "ADA"}', "names schema order and does not fit it", "noted", "ZeroDivisionError"):
+        assert (text in tree) is not redacted
+
+
 def test_saved_packets_are_those_that_read_writes(tmp_path: Path, kwiresniff: Run) -> None:
     """Byte by byte, for their owner alone, and counted alike."""
     path, out, wanted = RECORDINGS[0], tmp_path / "saved.pcapng", tmp_path / "read.pcapng"

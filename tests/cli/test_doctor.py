@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.capture_files import irc, save
 from tests.support.command import Run
 
 CAPTURES = Path(__file__).resolve().parents[2] / "captures"
@@ -73,9 +72,3 @@ def test_a_finding_names_evidence_and_remedy(kwiresniff: Run) -> None:
     assert "evidence packet 37" in done.out
     assert "remedy   Check user" in done.out
     assert done.err == "kwiresniff: 9 exchanges, findings: 1 error\n"
-
-
-def test_without_kafka_there_is_nothing_to_find(kwiresniff: Run, tmp_path: Path) -> None:
-    done = kwiresniff("doctor", save(tmp_path / "irc.pcap", irc()))
-    assert (done.code, done.out) == (0, "")
-    assert "no Kafka in it" in done.err

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from kwiresniff.schema import find_api
-from tests.support.capture_files import irc, save
 from tests.support.command import Run
 
 CAPTURES = Path(__file__).resolve().parents[2] / "captures"
@@ -87,12 +86,3 @@ def test_an_unknown_release_is_one_line(kwiresniff: Run) -> None:
     assert (done.code, done.out) == (2, "")
     assert "no Kafka release '9.9' is known; known are 0.8.2, " in done.err
     assert kwiresniff("audit", str(CAPTURES / "first-look.pcap")).code == 2
-
-
-def test_without_kafka_there_are_no_clients(kwiresniff: Run, tmp_path: Path) -> None:
-    capture = save(tmp_path / "irc.pcap", irc())
-    for command in (("clients",), ("audit", "--target", "4.0")):
-        done = kwiresniff(*command, capture)
-        assert (done.code, done.out) == (0, "")
-        assert "no Kafka in it" in done.err
-    assert kwiresniff("clients", "-o", "json", capture).out == "[]\n"

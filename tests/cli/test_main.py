@@ -40,6 +40,21 @@ def test_every_command_has_help(kwiresniff: Run, name: str) -> None:
     assert done.out.startswith(f"Usage: kwiresniff {name}")
 
 
+def test_every_command_has_help_without_any_extra() -> None:
+    """What an extra installs is imported where it is used."""
+    extras = "textual", "pyarrow", "pandas", "pyspark", "jinja2", "prometheus_client", "fastavro", "google.protobuf"
+    code = (
+        "import sys; from importlib import import_module; import click\n"
+        f"sys.modules.update(dict.fromkeys({extras!r}))\n"
+        f"for name in {list(COMMANDS)!r}:\n"
+        "    command = import_module('kwiresniff.cli.' + name).command\n"
+        "    print(command.get_help(click.Context(command, info_name=name)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.count("Usage: ") == len(COMMANDS)
+
+
 def test_the_version_is_the_package_s(kwiresniff: Run) -> None:
     build = "compiled" if COMPILED else "pure Python"
     assert kwiresniff("--version") == (0, f"kwiresniff {__version__} ({build})\n", "")

@@ -22,6 +22,7 @@ from pyarrow import parquet
 
 from kwiresniff import schema
 from kwiresniff.codec.batch_libraries import crc32c
+from kwiresniff.codec.primitives import write_varlong
 from kwiresniff.export.table_columns import READABLE
 from kwiresniff.model import Direction
 from kwiresniff.pipeline.batches import table_batches
@@ -29,7 +30,7 @@ from kwiresniff.pipeline.plan import WorkUnit, find_sources
 from kwiresniff.pipeline.unit_reader import Settings
 from tests.support.capture_files import save
 from tests.support.command import Run
-from tests.support.conversation import Wire, api_versions_v0, api_versions_v0_response, request, response
+from tests.support.conversation import Wire, exchange_frames, known_wire
 from tests.support.encoding import encoder
 from tests.support.secret_messages import body
 
@@ -47,24 +48,14 @@ COMPRESS: dict[int, Callable[[bytes], bytes]] = {
 METADATA_ID = "AAAAAAAAAAAAAAAAAAAAAQ"
 
 
-def varint(number: int) -> bytes:
-    """A zigzag varint (protocol guide, VARINT)."""
-    number = number << 1 if number >= 0 else (-number << 1) - 1
-    out = bytearray()
-    while number > 127:
-        out.append(number & 127 | 128)
-        number >>= 7
-    return bytes([*out, number])
-
-
 def blob(data: bytes) -> bytes:
-    return varint(len(data)) + data
+    return write_varlong(len(data)) + data
 
 
 def record(key: bytes, value: bytes) -> bytes:
     header = blob(f"h-{RECORD}".encode()) + blob(f"v-{RECORD}".encode())
-    content = b"\0" + varint(0) + varint(0) + blob(key) + blob(value) + varint(1) + header
-    return varint(len(content)) + content
+    content = b"\0" + write_varlong(0) + write_varlong(0) + blob(key) + blob(value) + write_varlong(1) + header
+    return write_varlong(len(content)) + content
 
 
 def batch(
@@ -139,28 +130,21 @@ class Talk:
     """Exchanges on a connection, each answered; ``frames`` are theirs, each with API, version and direction."""
 
     def __init__(self) -> None:
-        self.wire = Wire().open().up(api_versions_v0(1)).down(api_versions_v0_response(1))
+        self.wire = known_wire()
         self.number = 1
         self.frames: list[tuple[int, int, Direction, bytes]] = []
 
     def exchange(self, api_key: int, version: int, asked: bytes, answered: bytes) -> None:
         self.number += 1
-        up, down = framed(api_key, version, self.number, asked, answered)
+        up, down = exchange_frames(api_key, version, self.number, asked, answered)
         self.wire.up(up).down(down)
         self.frames += (api_key, version, "request", up), (api_key, version, "response", down)
 
     def forwarded(self, api_key: int, version: int, asked: bytes, answered: bytes) -> None:
         """The same, as a broker forwards it to the controller (KIP-590)."""
-        up, down = framed(api_key, version, self.number, asked, answered)
+        up, down = exchange_frames(api_key, version, self.number, asked, answered)
         outer = encoded(58, 0, "request", request_data=up[4:], client_host_address=b"\x7f\0\0\1")
         self.exchange(58, 0, outer, encoded(58, 0, "response", response_data=down[4:]))
-
-
-def framed(api_key: int, version: int, number: int, asked: bytes, answered: bytes) -> tuple[bytes, bytes]:
-    """A request and its response with their headers and lengths."""
-    flexible = [schema.message(api_key, version, way).flexible for way in ("request", "response")]
-    tags = [b"\0" if one else b"" for one in flexible]
-    return request(api_key, version, number, asked, tags=tags[0]), response(number, answered, tags=tags[1])
 
 
 def explaining() -> Iterator[tuple[int, int]]:
@@ -218,7 +202,7 @@ def records_capture(path: Path) -> str:
     for version in (3, 8, 11):  # the length of the client id goes on into the records
         talk.number += 1
         whole = encoded(0, version, "request", records=batch())
-        up, down = framed(0, version, talk.number, whole, encoded(0, version, "response"))
+        up, down = exchange_frames(0, version, talk.number, whole, encoded(0, version, "response"))
         length = up.index(RECORD.encode()) + len(RECORD) - 14
         talk.wire.up(up[:12] + pack(">h", length) + up[14:]).down(down)
     for topic, records in internal_sets():

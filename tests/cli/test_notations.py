@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import re
 import shutil
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -100,6 +102,7 @@ def signed(data: bytes) -> list[int]:
 def test_literals_are_read(data: bytes) -> None:
     """Python's by its own repr; Go's fmt prints %v and %#v so; Java's Arrays.toString and literals are signed."""
     hexes = [f"0x{one:02x}" for one in data]
+    escaped = "".join(f"\\x{one:02x}" for one in data)
     texts = [
         repr(data),
         repr(bytearray(data)),
@@ -115,7 +118,7 @@ def test_literals_are_read(data: bytes) -> None:
         f"<<{','.join(map(str, data))}>>",
         f"[{', '.join(f'{one}u8' for one in data)}]",
         f"byteArrayOf({', '.join(map(str, signed(data)))})",
-        "".join(f"\\x{one:02x}" for one in data),
+        escaped,
         '"' + '"\n"'.join(f"\\x{one:02X}" for one in data) + '"',
         "$'" + "".join(f"\\x{one:02x}" for one in data) + "'",
         '"' + "".join(f"\\{one:03o}" for one in data) + '"',
@@ -124,6 +127,22 @@ def test_literals_are_read(data: bytes) -> None:
         ", ".join(hexes),
         f"\\x{data.hex()}",
         f"X'{data.hex()}'",
+        f"[{', '.join(f'{one:02x}' for one in data)}]",
+        f"[{', '.join(f'{one:x}' for one in data)}]",
+        f"$1 ==> byte[{len(data)}] {{ {', '.join(map(str, signed(data)))} }}",
+        f"[sarama] 2024/11/25 14:00:01 bytes: [{' '.join(map(str, data))}]",
+        " ".join(map(str, signed(data))),
+        "".join(f"\\{one:03o}" for one in data),
+        f"printf '{escaped}' | nc broker 9092",
+        f"echo -en '{escaped}' > /dev/tcp/broker/9092",
+        f"###[ Raw ]###\n     load      = {data!r}",
+        f"bytes.fromhex('{data.hex()}')",
+        f"hextoraw('{data.hex()}')",
+        f"Buffer.from('{base64.b64encode(data).decode()}', 'base64')",
+        f"data:application/octet-stream;base64,{base64.b64encode(data).decode()}",
+        json.dumps({"level": "error", "logger": "kafka.network", "payload": base64.b64encode(data).decode()}),
+        json.dumps({"tcp.srcport": "40000", "tcp.payload": data.hex(":")}, indent=2),
+        f"java.nio.HeapByteBuffer[pos=0 lim={len(data)} cap={len(data)}] {data.hex()}",
     ]
     assert [text for text in texts if first(text) != data] == []
 
@@ -139,6 +158,38 @@ def test_wireshark_s_ways_to_copy_are_read() -> None:
             for at, row in rows
         )
         assert first(text) == FRAME
+
+
+def halves(row: bytes, between: str, width: int = 0) -> str:
+    """Hex of sixteen bytes with something between the halves, filled up with blanks."""
+    return f"{row[:8].hex(' ')}{between if len(row) > 8 else ' ' * len(between)}{row[8:].hex(' ')}".ljust(width)
+
+
+@pytest.mark.parametrize("data", ALL)
+def test_dumps_of_other_programs_are_read(data: bytes) -> None:
+    """Wireshark's "Follow Stream" as hex dump and as YAML, ``openssl s_client -debug`` (BIO_dump), ``curl --trace``,
+    ``ngrep -x``, ``strace -e write=all``, gdb's ``x/8xb``, PowerShell's Format-Hex, hexyl; and what mail and web pages
+    make of one."""
+    rows = [(at, data[at : at + 16]) for at in range(0, len(data), 16)]
+    shown = {at: "".join(chr(one) if 32 <= one < 127 else "." for one in row) for at, row in rows}
+    yaml = "\n".join(textwrap.wrap(base64.b64encode(data).decode(), 60))
+    dumps = {
+        "wireshark": [f"{at:08X}  {halves(row, '  ', 48)}  {shown[at][:8]} {shown[at][8:]}" for at, row in rows],
+        "yaml": ["packets:", "  - packet: 4", "    data: !!binary |", textwrap.indent(yaml, "      ")],
+        "openssl": [f"{at:04x} - {halves(row, '-', 49)}  {shown[at]}" for at, row in rows],
+        "curl": [f"{at:04x}: {row.hex(' '):47} {shown[at]}" for at, row in rows],
+        "ngrep": [f"  {halves(row, '    ', 53)}{shown[at]}" for at, row in rows],
+        "strace": [f" | {at:05x}  {halves(row, '  ', 50)}{shown[at]:16} |" for at, row in rows],
+        "gdb": [
+            f"0x55d0{at:08x} <buffer+{at}>:\t" + "\t".join(f"0x{one:02x}" for one in data[at : at + 8])
+            for at in range(0, len(data), 8)
+        ],
+        "powershell": [f"{at:016X} {row.hex(' ').upper():47} {shown[at]}" for at, row in rows],
+        "hexyl": [f"│{at:08x}│ {halves(row, ' ┊ ', 49)} │{shown[at][:8]:8}┊{shown[at][8:]:8}│" for at, row in rows],
+        "mail": [f"> {at:08x}: {row.hex(' ', -2):39}  {shown[at]}" for at, row in rows],
+        "page": [f"{at:08x}:\u00a0{row.hex(' ', -2):39}\u00a0\u00a0{shown[at]}" for at, row in rows],
+    }
+    assert [name for name, lines in dumps.items() if first("\n".join(lines)) != data] == []
 
 
 @pytest.mark.skipif(shutil.which("tcpdump") is None, reason="tcpdump is not installed")
@@ -219,6 +270,9 @@ def test_a_later_frame_cut_in_its_header(kwiresniff: Run, there: int, said: str)
         "[]",
         "0x",
         "acks=all",
+        "id AAAAAAAAAAAAAAAAAAAAAQ of the topic",
+        "commit 2ae524ed625438c5aabbccddeeff001122334455 of kafka",
+        "java.lang.IllegalStateException: org/apache/kafka/common/Foo",
     ],
 )
 def test_text_is_not_read_as_bytes(kwiresniff: Run, text: str, tmp_path: Path) -> None:

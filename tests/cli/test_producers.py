@@ -19,15 +19,9 @@ def test_the_table_has_a_line_for_each_transaction(kwiresniff: Run) -> None:
     assert "ended by payments-new 10.9.0.2" in rest[1]
 
 
-def test_json_and_json_lines_have_the_same_objects(kwiresniff: Run) -> None:
-    lines = [json.loads(line) for line in kwiresniff("producers", "-o", "jsonl", RECORDING).out.splitlines()]
-    assert json.loads(kwiresniff("producers", "-o", "json", RECORDING).out) == lines
-    (producer,) = lines
-    assert (producer["schema_version"], producer["kind"], producer["transactional_id"]) == (
-        1,
-        "producer",
-        "payments-tx",
-    )
+def test_json_tells_who_ended_a_transaction(kwiresniff: Run) -> None:
+    (producer,) = json.loads(kwiresniff("producers", "-o", "json", RECORDING).out)
+    assert (producer["kind"], producer["transactional_id"]) == ("producer", "payments-tx")
     assert producer["transaction_counts"] == {"fenced": 1, "committed": 1}
     assert producer["transactions"][0]["ended_by"] == producer["fenced"][0]["by_client"] == "payments-new 10.9.0.2"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kwiresniff.capture import open_captures
-from tests.support.capture_files import heartbeats, irc, metadata_v0, pcap, save
+from tests.support.capture_files import heartbeats, metadata_v0, pcap, save
 from tests.support.command import Run
 from tests.support.damages import snapped, thinned
 from tests.support.paths import CAPTURES
@@ -59,12 +59,6 @@ def test_a_filter_applies_before_counting(kwiresniff: Run, capture: str) -> None
 def test_topics_are_counted_by_name_with_a_filter_that_needs_bodies_too(kwiresniff: Run, capture: str) -> None:
     rows = json.loads(kwiresniff("stats", "-o", "json", "--by", "topic", "-Y", "topic == orders", capture).out)
     assert [(row["topic"], row["count"]) for row in rows] == [("orders", 1)]
-
-
-def test_nothing_kafka_has_no_table(kwiresniff: Run, tmp_path: Path) -> None:
-    done = kwiresniff("stats", save(tmp_path / "irc.pcap", irc()))
-    assert (done.code, done.out) == (0, "")
-    assert "no Kafka in it" in done.err
 
 
 def test_a_reader_that_leaves_a_long_table_early_is_no_error(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -62,5 +63,6 @@ def test_a_few_connections_that_lack_keys_are_named_and_all_are_counted(kwiresni
     """A key log of one client, and a capture of many."""
     other = CAPTURES / "keys" / "kcat-tls.log"
     done = kwiresniff("read", "-o", "summary", "--keylog", str(other), str(CAPTURES / "java-tls.pcap"))
-    assert done.err.count("the keys lack") == 5
+    told = re.findall(r"TLS of ([\d.]+:\d+) to ([\d.]+:9092) is not decrypted: the keys lack \w+ of client", done.err)
+    assert len(set(told)) == 5
     assert "8 TCP connections with TLS" in done.err

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kwiresniff import codec, schema
-from kwiresniff.analysis.body_entities import groups_of, partitions_of, topics_of, transactional_ids_of
+from kwiresniff.analysis.body_entities import names_of, partitions_of
 from kwiresniff.analysis.topic_parts import parts_of
 from kwiresniff.base.api_keys import FETCH, PRODUCE, SHARE_FETCH
 from kwiresniff.codec import digests
@@ -18,7 +18,7 @@ from kwiresniff.codec.digests import DigestReader
 from kwiresniff.codec.field_layout import MAX_ENTRIES
 from kwiresniff.digest import Digest
 from kwiresniff.errors import DecodeError
-from kwiresniff.model import Direction, Problem
+from kwiresniff.model import Body, Direction, Problem
 from kwiresniff.schema.index import Api
 from tests.support.encoding import encoder
 from tests.support.error_codes import error_codes
@@ -35,8 +35,14 @@ def reader() -> DigestReader:
     return DigestReader(INTERNAL_ID.__eq__)
 
 
+def names_in(body: Body) -> tuple[list[str], list[str], list[str]]:
+    """Topics, groups and transactional ids of a decoded body."""
+    found = names_of(body)
+    return list(found.topics), list(found.groups), list(found.transactional_ids)
+
+
 def named(digest: Digest) -> tuple[list[str], list[str], list[str]]:
-    """Topics, groups and transactional ids, each once."""
+    """Those of a digest, each once."""
     topics = [*(digest.topics or ()), *(digest.topic_ids or ())]
     lists = (topics, digest.groups or (), digest.transactional_ids or ())
     return tuple(list(dict.fromkeys(one)) for one in lists)  # type: ignore[return-value]
@@ -65,7 +71,7 @@ def test_it_names_what_the_decoded_body_names(api: Api, direction: Direction) ->
             raw = encoder(api.key, version, direction)(body)
             digest = read.digest(steps, b"head" + raw, 4)
             assert digest is not None, body
-            assert named(digest) == (topics_of(body), groups_of(body), transactional_ids_of(body)), body
+            assert named(digest) == names_in(body), body
             assert partitions(digest) == partitions_of(body), body
             assert digest.throttle_time_ms == body.get("throttle_time_ms", 0)
             assert digest.acks == body.get("acks", -1)
@@ -105,7 +111,7 @@ def test_there_is_none_of_a_body_of_which_something_has_to_be_told(api: Api) -> 
             if digest is not None:
                 body, _ = codec.decoder(api.key, version, "response", "headers")(data, 0, [])
                 assert error_codes(schema.message(api.key, version, "response"), body) == errors
-                assert named(digest) == (topics_of(body), groups_of(body), transactional_ids_of(body))
+                assert named(digest) == names_in(body)
 
 
 def test_tagged_fields_that_nobody_knows_are_passed_over() -> None:

@@ -43,12 +43,16 @@ def leaves(node: Node) -> list[Node]:
 
 
 @pytest.mark.parametrize(("definition", "raw", "body"), CASES)
-def test_plain_gives_the_body_back(definition: MessageVersion, raw: bytes, body: dict[str, Any]) -> None:
+def test_nodes_and_values_are_the_body_in_wire_order_wherever_it_stands(
+    definition: MessageVersion, raw: bytes, body: dict[str, Any]
+) -> None:
     dissected = dissect(definition, raw, 0)
-    assert dissected.problems == []
-    assert dissected.end == len(raw)
-    assert plain(dissected.root) == body
-    assert list(plain(dissected.root)) == list(body)
+    assert (dissected.problems, dissected.end) == ([], len(raw))
+    decoded, end = message_decoder(definition)(b"head" + raw + b"tail", 4, [])
+    assert end == 4 + len(raw)
+    for found in (plain(dissected.root), decoded):
+        assert found == body
+        assert list(found) == list(body)
 
 
 def test_every_field_lies_where_its_bytes_are() -> None:
@@ -92,6 +96,9 @@ def test_a_message_cut_at_any_byte_keeps_what_was_read_and_says_where_it_stopped
     whole = dissect(definition, raw, 0)
     places = {(leaf.name, leaf.offset, leaf.length): leaf.value for leaf in leaves(whole.root)}
     for cut in range(len(raw)):
+        with pytest.raises(DecodeError) as caught:
+            message_decoder(definition)(raw[:cut], 0, [])
+        assert caught.value.code in ("truncated", "bad_array_count")
         dissected = dissect(definition, raw[:cut], 0)
         (problem,) = dissected.problems
         assert problem.code in ("truncated", "bad_array_count")
@@ -145,12 +152,29 @@ def test_invalid_utf8_is_a_problem_and_the_walk_goes_on() -> None:
         ("invalid_utf8", 3, "name")
     ]
     assert at(dissected.root, "name").problem
+    with pytest.raises(DecodeError) as caught:
+        message_decoder(definition)(b"\0\x03a\xc3\x28\x07", 0, [])
+    assert caught.value.code == "invalid_utf8"
 
 
 @pytest.mark.parametrize(
     ("definition", "raw", "code", "path"),
     [
-        (message(array("a", "INT32")), "7fffffff 00", "bad_array_count", "a"),
+        *(
+            (message(array("a", type), flexible=flexible), raw, "bad_array_count", "a")
+            for type in ("INT32", "STRING", "UUID", "FLOAT64")
+            for flexible, raw in ((False, "7fffffff 00"), (True, "ffffffff07 00"))
+        ),
+        (message(array("a", "STRING", nullable=True)), "fffffffe 00", "bad_array_count", "a"),
+        (message(array("a", "INT8"), flexible=True), "00 00", "bad_length", "a"),
+        (message(field("a", "STRING")), "ffff", "bad_length", "a"),
+        (message(field("a", "STRING")), "0005 c3", "truncated", "a"),
+        (message(field("a", "NULLABLE_STRING")), "fffe", "bad_length", "a"),
+        (message(field("a", "BYTES")), "ffffffff", "bad_length", "a"),
+        (message(field("a", "NULLABLE_BYTES")), "80000000", "bad_length", "a"),
+        (message(field("a", "COMPACT_STRING"), flexible=True), "ffffffff0f 00", "truncated", "a"),
+        (message(field("a", "COMPACT_STRING"), flexible=True), "ffffffff1f", "bad_varint", "a"),
+        (message(field("a", "INT32", tag=0), flexible=True), "01 00 05 0000000000", "bad_tag_size", "a"),
         (message(array("a", "INT32")), "fffffffe 00", "bad_array_count", "a"),
         (message(array("a", "STRING")), "00000002 0001 61 fffe", "bad_length", "a[1]"),
         (message(field("a", "BYTES")), "7fffffff 00", "truncated", "a"),
@@ -162,9 +186,14 @@ def test_invalid_utf8_is_a_problem_and_the_walk_goes_on() -> None:
         (message(field("a", "STRUCT"), flexible=True), "01 05 7f", "truncated", "a._tagged_fields"),
     ],
 )
-def test_hostile_bytes_are_told_by_code_and_path(definition: MessageVersion, raw: str, code: str, path: str) -> None:
+def test_hostile_bytes_are_told_by_code_and_path_and_refused_by_the_decoder(
+    definition: MessageVersion, raw: str, code: str, path: str
+) -> None:
     (problem,) = dissect(definition, bytes.fromhex(raw), 0).problems
     assert (problem.code, problem.path) == (code, path)
+    with pytest.raises(DecodeError) as caught:
+        message_decoder(definition)(bytes.fromhex(raw), 0, [])
+    assert caught.value.code == code
 
 
 def test_a_message_of_too_many_fields_is_cut_off_counted_and_still_read_to_its_end(

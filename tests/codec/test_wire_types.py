@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kwiresniff.base.known_ids import ZERO_UUID
-from kwiresniff.schema.wire_types import FIXED, INTEGER_RANGES, LEAF_TYPES, WIRE_TYPES
+from kwiresniff.schema.wire_types import FIXED, INTEGER_RANGES, WIRE_TYPES
 from tests.support import made_up_types
 from tests.support.encoding.primitives import uuid_bytes
 
@@ -72,12 +72,6 @@ def test_sizes_and_ranges_are_those_of_the_protocol_guide() -> None:
 def test_the_code_of_a_type_has_its_size() -> None:
     for wire_type in WIRE_TYPES:
         assert struct.calcsize(f">{wire_type.layout.code}") == wire_type.layout.size
-
-
-def test_the_names_of_leaves_are_those_of_the_protocol_guide() -> None:
-    """Record sets have no name of their own for null."""
-    sized = ["STRING", "NULLABLE_STRING", "BYTES", "NULLABLE_BYTES", "RECORDS"]
-    assert {*FIXED, *sized, *(f"COMPACT_{name}" for name in sized)} == LEAF_TYPES
 
 
 def test_no_id_is_the_uuid_of_zeros() -> None:

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 from kwiresniff.base.packet_references import PACKET_BITS
 from kwiresniff.export.json_objects import connection_json, exchange_json, problem_json, stat_json
 from kwiresniff.model import Message, Problem
 from kwiresniff.results.stats import LatencySummary, StatRow
 from tests.support.exchanges import START_NS, connection, exchange
-
-
-def test_an_exchange_has_the_promised_members_in_the_promised_order() -> None:
-    made = exchange_json(exchange(request={"replica_id": -1}, response={"throttle_time_ms": 0}))
-    assert list(made) == [
-        "schema_version", "kind", "connection", "client", "broker", "api_key", "api", "api_version", "correlation_id",
-        "client_id", "outcome", "latency_ns", "timing", "request", "response", "errors", "problems",
-    ]  # fmt: skip
-    assert list(made["request"]) == [
-        "time", "timestamp_ns", "first_packet", "last_packet", "size_bytes", "header_version", "body",
-    ]  # fmt: skip
 
 
 def test_what_a_proxy_tells_stands_behind_the_ends_of_the_connection() -> None:
@@ -32,8 +23,9 @@ def test_what_a_proxy_tells_stands_behind_the_ends_of_the_connection() -> None:
 
 
 def test_an_exchange_says_who_asked_what_and_how_long_it_took() -> None:
+    """Members stand in this order."""
     made = exchange_json(exchange(request={"replica_id": -1}, response={"throttle_time_ms": 0}))
-    assert made == {
+    promised = {
         "schema_version": 1,
         "kind": "exchange",
         "connection": 1,
@@ -75,6 +67,7 @@ def test_an_exchange_says_who_asked_what_and_how_long_it_took() -> None:
         "errors": [],
         "problems": [],
     }
+    assert json.dumps(made) == json.dumps(promised)
 
 
 def test_an_unanswered_request_has_no_response_and_no_latency() -> None:

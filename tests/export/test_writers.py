@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import io
 import json
@@ -17,7 +16,6 @@ import pytest
 import zstandard
 
 from kwiresniff.errors import ExportError
-from kwiresniff.export.flat import COLUMNS
 from kwiresniff.export.output import Output
 from kwiresniff.export.parquet import ROW_GROUP_BYTES, ROW_GROUP_ROWS
 from kwiresniff.export.writers import WRITERS, JsonArrayWriter, format_of
@@ -71,32 +69,6 @@ def test_a_large_file_survives_zstd(tmp_path: Path) -> None:
     assert [json.loads(line)["correlation_id"] for line in plain.splitlines()] == list(range(8_000))
     assert len(plain) > 3 << 20
     assert len(packed) < len(plain) / 10
-
-
-def test_csv_has_one_row_per_exchange_and_empty_fields_for_what_is_not_there(tmp_path: Path) -> None:
-    with write(tmp_path / "out.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == 2
-    assert list(rows[0]) == [name for name, _ in COLUMNS]
-    assert rows[0]["errors"] == "UNKNOWN_TOPIC_OR_PARTITION"
-    assert rows[0]["latency_ns"] == "1000000"
-    assert rows[0]["request_time"] == "2023-11-14T22:13:20.000000000Z"
-    assert (rows[1]["client_id"], rows[1]["latency_ns"], rows[1]["response_size_bytes"]) == ("", "", "")
-
-
-def test_csv_keeps_names_with_commas_quotes_and_newlines_in_one_field(tmp_path: Path) -> None:
-    odd = 'a,"b"\nc'
-    with write(tmp_path / "out.csv", [exchange(client_id=odd)]).open(newline="") as file:
-        assert [row["client_id"] for row in csv.DictReader(file)] == [odd]
-
-
-def test_parquet_has_typed_columns_and_the_bodies_as_json(tmp_path: Path) -> None:
-    table = pyarrow.parquet.read_table(write(tmp_path / "out.parquet"))
-    assert table.num_rows == 2
-    assert str(table.schema.field("latency_ns").type) == "int64"
-    assert table["latency_ns"].to_pylist() == [1_000_000, None]
-    assert table["client_id"].to_pylist() == ["billing-1", None]
-    assert json.loads(table["request_body"][0].as_py()) == {"a": {"base64": "/w=="}}
 
 
 def test_parquet_row_groups_are_bounded(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from tests.fuzz.targets import TARGETS, Target
 from tests.support.sample import sampled, slow_if
 
 #: Inputs tried on each target. A connection takes some milliseconds, a message a tenth of one.
-INPUTS = {"analysis": 60, "connection": 60, "capture": 60, "index": 60, "message": 1_500}
+INPUTS = {"analysis": 60, "connection": 60, "capture": 60, "index": 60, "message": 1_500, "records": 4_000}
 OTHERS = 400
 
 

@@ -66,9 +66,13 @@ def legs(seqs: bool = True) -> tuple[Connection, Connection]:
     )
 
 
-def through_proxy(count: int, outer: Connection, inner: Connection) -> list[Event]:
-    """So many exchanges on both legs, as they are complete."""
-    both = [(asked(inner, at, 10 * at + 1, 2), asked(outer, at, 10 * at, 4)) for at in range(count)]
+def through_proxy(
+    count: int, outer: Connection, inner: Connection, *, first: int = 0, late_ms: float = 0
+) -> list[Event]:
+    """So many exchanges on both legs, as they are complete; the clock at the inner leg is late."""
+    both = [
+        (asked(inner, at, 10 * at + 1 - late_ms, 2), asked(outer, at, 10 * at, 4)) for at in range(first, first + count)
+    ]
     return [one for pair in both for one in pair]
 
 
@@ -96,7 +100,7 @@ def test_a_translated_connection_is_known_without_its_handshake() -> None:
     outer = connection(1, "10.0.0.5:40001", "10.96.0.1:9092", None)
     other = connection(3, "10.0.0.6:40001", "10.96.0.1:9092", None)
     events = [asked(inner, 7, 1), asked(outer, 7, 0.99, 1.02), asked(other, 7, 0.99, 1.02, seq=0x1234_5678)]
-    assert numbers(passed(*events)) == [2, 3]
+    assert numbers(passed(*events, inner, outer, other)) == [2, 3]
 
 
 def test_a_view_that_begins_later_is_known_by_a_later_exchange() -> None:
@@ -122,6 +126,36 @@ def test_the_legs_of_a_proxy_are_known_without_their_handshakes() -> None:
     """By exchange after exchange, wherever the capture begins."""
     outer, inner = legs(seqs=False)
     assert numbers(passed(*through_proxy(5, outer, inner))) == [2] * 5
+
+
+@pytest.mark.parametrize(
+    ("client", "late_ms"),
+    [
+        pytest.param("10.0.0.77:55001", 0, id="with addresses of its own on either side"),
+        pytest.param("10.0.0.5:40001", 0, id="that keeps the addresses of its clients"),
+        pytest.param("10.0.0.50:55001", 25, id="by a clock that is late"),
+        pytest.param("10.0.0.50:55001", -25, id="by a clock that is fast"),
+    ],
+)
+def test_the_legs_of_a_proxy_count_once_where_less_speaks_for_it(client: str, late_ms: float) -> None:
+    """After ten exchanges, or as many as there are of both from their beginning to their end; not after fewer."""
+    for count in (2, 3, 9, 12):
+        outer, _ = legs()
+        inner = connection(2, client, "10.0.0.1:9092", (0x7000_0003, 0x7000_0004))
+        outer.first_ns -= MS
+        inner.first_ns -= round(late_ms * MS)
+        events = through_proxy(count, outer, inner, late_ms=late_ms)
+        found = numbers(passed(*events, inner, outer))
+        is_one = count > 2 or late_ms != 0  # few are enough where the hosts of both legs meet
+        assert found == ([2] * count if is_one else [2, 2, 1, 1])
+        assert (outer.copy_of, outer.via) == ((2, "proxy") if is_one else (None, ""))
+
+
+def test_a_client_of_two_clusters_is_no_proxy() -> None:
+    """It sends the same to both at once, from one host; what lies within the other is no leg of it."""
+    one = connection(1, "10.0.0.5:40001", "10.0.0.50:9092", (0x7000_0001, 0x7000_0002))
+    two = connection(2, "10.0.0.5:40002", "10.0.0.1:9092", (0x7000_0003, 0x7000_0004))
+    assert numbers(passed(*through_proxy(20, one, two), one, two)) == [2, 1] * 20
 
 
 def test_clients_that_send_the_same_are_no_views_of_one() -> None:
@@ -253,7 +287,7 @@ def test_no_more_connections_are_compared_than_there_is_room_for() -> None:
     for at in range(pairs):
         outer = connection(2 * at + 1, f"10.0.0.5:{at}", f"10.1.{at >> 8}.{at & 255}:9092", (1 << 30, at))
         inner = connection(2 * at + 2, f"10.1.{at >> 8}.{at & 255}:55001", "10.0.0.1:9092", (1 << 29, at))
-        give_to(sink, *through_proxy(1, outer, inner))
+        give_to(sink, *through_proxy(1, outer, inner, first=at))
     given = numbers(through.take())
     assert len(sink._watched) == copies.MAX_WATCHED
     assert sorted(one for one in given if one % 2) == [2 * at + 1 for at in range(10)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import shutil
 import struct
 import subprocess
@@ -22,9 +23,10 @@ from kwiresniff.packets.anonymous.pseudonyms import PUBLIC_WORDS
 from kwiresniff.packets.anonymous.rebuilding import rebuilt
 from kwiresniff.packets.source import Source, segments_of
 from kwiresniff.session import Analyzer
-from tests.support import capture_files, packet_builder, wrapped_recording
+from tests.support import capture_files, packet_builder, proxies, wrapped_recording
 from tests.support.command import Run
-from tests.support.conversation import Wire, request, response, string
+from tests.support.conversation import Wire, heartbeat, heartbeat_response, request, response, string
+from tests.support.damages import snapped
 from tests.support.events import analyze_with
 from tests.support.paths import CAPTURES
 from tests.support.sample import one_in
@@ -188,6 +190,42 @@ def test_what_cannot_be_read_is_zeros(kwiresniff: Run, tmp_path: Path) -> None:
     for word in (b"orders", b"behind", b"private", b"somebody", b"c-1"):
         assert word in Path(source).read_bytes()
         assert word not in data
+
+
+@pytest.mark.parametrize("name", ["java-produce.pcap", "old-sasl-plain.pcap"])
+@pytest.mark.parametrize("snap_length", [96, 128, 200])
+def test_messages_that_are_cut_keep_their_front(name: str, snap_length: int, kwiresniff: Run, tmp_path: Path) -> None:
+    """A request of which the end was not captured has its answer, and a Produce its acks. All cuts inside of texts."""
+    source, out = tmp_path / "in.pcap", tmp_path / "out.pcapng"
+    segments = list(open_captures([str(CAPTURES / name)]))
+    for more in (0, 1, 2, 3):
+        source.write_bytes(capture_files.pcap(snapped(segments, snap_length + more)))
+        assert kwiresniff("read", "-q", "-w", str(out), "--anonymise", str(source)).code == 0
+        before = exchanges(source)
+        assert [(one.api, one.outcome) for one in exchanges(out)] == [(one.api, one.outcome) for one in before]
+        data = out.read_bytes()
+        secret = {text for one in exchanges(CAPTURES / name) for text in texts(one)}
+        told = {text for text in secret if text in data and text in source.read_bytes()}
+        assert {text for text in told if text.decode("utf-8", "replace") not in PUBLIC_WORDS} == set()
+
+
+@pytest.mark.parametrize("name", proxies.recorded())
+def test_what_proxies_say_becomes_what_nobody_says(name: str, kwiresniff: Run, tmp_path: Path) -> None:
+    """Preambles as real proxies and their clients have sent them: what follows is found, and names are not."""
+    wire = Wire().open()
+    said = proxies.recorded()[name]
+    for side, data in said:
+        wire.send(side, data)
+    wire.up(heartbeat(1)).down(heartbeat_response(1)).up(heartbeat(2)).down(heartbeat_response(2)).close()
+    source, out = capture_files.save(tmp_path / "in.pcap", wire), tmp_path / "out.pcapng"
+    assert kwiresniff("read", "-q", "-w", str(out), "--anonymise", source).code == 0
+    before, after = exchanges(Path(source)), exchanges(out)
+    assert [facts(one) for one in after] == [facts(one) for one in before]
+    for one, other in zip(before, after, strict=True):
+        assert (one.connection.proxied or {}).get("by") == (other.connection.proxied or {}).get("by")
+    written = b"".join(record.data for record, _ in segments_of(Source([str(out)])))
+    for word in re.findall(rb"[\w.-]{4,}", b" ".join(data for _, data in said)):
+        assert word in (b"PROXY", b"CONNECT", b"HTTP", b"QUIT") or word not in written
 
 
 def test_nothing_of_a_tunnel_is_left(kwiresniff: Run, tmp_path: Path) -> None:

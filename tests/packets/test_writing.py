@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from kwiresniff.export.json_objects import exchange_json
 from kwiresniff.model import Connection, Exchange
 from kwiresniff.packets import Context, Selection, Source, write_packets
 from kwiresniff.session import Analyzer
+from tests.support import capture_files, copies
 from tests.support.command import Run
 from tests.support.events import analyze_with
 from tests.support.paths import CAPTURES
@@ -121,6 +123,18 @@ def test_wireshark_shows_what_each_exchange_was(kwiresniff: Run, tmp_path: Path)
         "takes",
     ]
     assert tshark(out, "-Y", 'frame.comment contains "MESSAGE_TOO_LARGE"', "-T", "fields", "-e", "frame.time_epoch")
+
+
+@pytest.mark.parametrize("doubling", ["DNAT", "proxied"])
+def test_comments_have_the_findings_of_the_doctor(doubling: str, kwiresniff: Run, tmp_path: Path) -> None:
+    """Where each connection is in the capture twice, which the doctor counts once: no records are lost by that."""
+    capture, out = tmp_path / "twice.pcap", tmp_path / "out.pcapng"
+    segments = list(open_captures([str(CAPTURES / "java-produce.pcap")]))
+    capture.write_bytes(capture_files.pcap(copies.DOUBLINGS[doubling](segments)))
+    found = json.loads(kwiresniff("doctor", "-o", "json", str(capture)).out)
+    kwiresniff("read", "-q", "-w", str(out), str(capture))
+    told = set(re.findall(r"finding: \w+ (\w+)", out.read_bytes().decode("latin-1")))
+    assert told == {code for one in found for code in (one["code"], *(sub["code"] for sub in one["symptoms"]))}
 
 
 def test_packets_keep_their_bytes_times_and_interfaces(kwiresniff: Run, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kwiresniff import codec, schema
-from kwiresniff.analysis.body_entities import groups_of, partitions_of, session_topics, topics_of, transactional_ids_of
+from kwiresniff.analysis.body_entities import names_of, partitions_of, session_topics
 from kwiresniff.base.needs import Needs
 from kwiresniff.capture import open_captures
 from kwiresniff.codec.digests import DigestReader
@@ -28,9 +28,14 @@ from tests.support.sample import mostly_slow, sampled
 
 def walked(bodies: list[Any], topic_name: Any) -> list[list[Any]]:
     """What a walk through every body finds."""
-    found: list[list[Any]] = [[name for body in bodies for name in topics_of(body, topic_name)]]
-    found += [[value for body in bodies for value in find(body)] for find in (partitions_of, groups_of)]
-    found.append([value for body in bodies for value in transactional_ids_of(body)])
+    names = [names_of(body, topic_name) for body in bodies]
+    partitions = [number for body in bodies for number in partitions_of(body)]
+    found: tuple[list[Any], ...] = (
+        [name for one in names for name in one.topics],
+        partitions,
+        [name for one in names for name in one.groups],
+        [name for one in names for name in one.transactional_ids],
+    )
     return [list(dict.fromkeys(values)) for values in found]
 
 

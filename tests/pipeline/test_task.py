@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -191,6 +192,13 @@ def test_rows_have_the_cluster_and_its_brokers_have_their_time(store: OutputStor
     epoch = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
     first, last = (epoch + datetime.timedelta(microseconds=segments[at][1] // 1000) for at in (0, -1))
     assert all(first <= begin <= end <= last for begin, end in times)
+
+
+def test_what_a_filter_leaves_out_says_whose_rows_are(store: OutputStore) -> None:
+    """Metadata, which names the cluster, is not among the rows."""
+    run_unit(unit_of(CAPTURES / "first-look.pcap"), replace(SETTINGS, where="api == Produce"), WRITABLE, store.out)
+    assert {row["api"] for row in read(store, "exchanges")} == {"Produce"}
+    assert {row["cluster"] for row in read(store, "topics")} == {"a3dpcmVzbmlmZi1kZW1vMQ"}
 
 
 def test_a_unit_done_twice_leaves_everything_once(store: OutputStore) -> None:

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from kwiresniff.plugins import Decoded, Hooks, Plugin, PluginOptions, Plugins
-from kwiresniff.plugins.isolated import IsolatedDecoder
 from kwiresniff.plugins.loading import load_plugins
 from tests.support.command import Done
 from tests.support.exchanges import exchange
@@ -243,11 +242,82 @@ def test_an_isolated_decoder_that_crashes_or_hangs_is_ended_and_started_again(
     plugins.close()
 
 
-def test_a_process_that_cannot_be_started_fails_like_any_other(tmp_path: Path) -> None:
-    """The file of the plugin is gone."""
-    decoder = IsolatedDecoder(Plugin("gone", "", ("file", str(tmp_path / "gone.py"))), 0)
-    with pytest.raises(Exception, match="its process ended with code 1"):
-        decoder("t", "value", b"x", [])
+CLUSTERS = """
+class Decoder:
+    names = {}
+    def learn(self, topic, key, value):
+        self.names[self.node] = value.decode()
+    def enter(self, node, scope):
+        self.node, self.scope = node, scope
+    def __call__(self, topic, part, data, headers):
+        if data == b"crash":
+            __import__("os")._exit(7)
+        return [name for node, name in self.names.items() if self.scope(node) == self.scope(self.node)]
+
+def register(hooks):
+    hooks.value_decoder(Decoder(), isolated=ISOLATED)
+"""
+
+
+@pytest.mark.parametrize("isolated", [True, False])
+def test_an_isolated_decoder_is_told_the_clusters_like_any_other(isolated: bool, tmp_path: Path) -> None:
+    """As they are known when it asks, and with what it has learned, also when it is started again."""
+    plugins = loaded(tmp_path, CLUSTERS.replace("ISOLATED", str(isolated)))
+    scopes = {0: 0, 1: 1, 2: 2}
+    for node, name in enumerate((b"a", b"b", b"c")):
+        plugins.enter(node, scopes.__getitem__)
+        plugins.learn("_schemas", b"k", name)
+
+    def found(node: int) -> Any:
+        plugins.enter(node, scopes.__getitem__)
+        return plugins.decode("t", "value", b"x", [])
+
+    assert [found(node) for node in scopes] == [("mine", ["a"]), ("mine", ["b"]), ("mine", ["c"])]
+    scopes[2] = 0  # two brokers turn out to be of one cluster
+    assert [found(node) for node in scopes] == [("mine", ["a", "c"]), ("mine", ["b"]), ("mine", ["a", "c"])]
+    if isolated:
+        assert plugins.decode("t", "value", b"crash", []) is None
+        assert [found(node) for node in (1, 2)] == [("mine", ["b"]), ("mine", ["a", "c"])]
+        assert ["code 7" in problem.message for problem in plugins.take_problems()] == [True]
+    plugins.close()
+    assert plugins.take_problems() == []
+
+
+LATER = "import sys\nif 'kwiresniff.plugins.worker' in sys.modules: {}\n"
+
+
+@pytest.mark.parametrize(
+    ("there", "why"),
+    [
+        (
+            "import no_such_library",
+            "its process says: plugin {}/mine.py cannot be loaded: ModuleNotFoundError: No module",
+        ),
+        ("__import__('os')._exit(3)", "its process ended with code 3"),
+    ],
+)
+def test_a_plugin_that_its_process_does_not_load_is_switched_off_at_once(there: str, why: str, tmp_path: Path) -> None:
+    """In one line, which says why; the next time would be no better."""
+    code = LATER.format(there) + "def register(hooks): hooks.value_decoder(lambda *_: 1, 'd', isolated=True)\n"
+    plugins = loaded(tmp_path, code)
+    for _ in range(3):
+        assert plugins.decode("t", "value", b"x", []) is None
+    (problem,) = plugins.take_problems()
+    assert problem.code == "plugin_disabled"
+    assert problem.message.startswith(f"plugin mine: value decoder d is switched off: {why.format(tmp_path)}")
+
+
+def test_a_python_that_may_not_be_run_is_named_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``sniff`` has given up root, and Python lies below a folder of root's."""
+    plugins = loaded(tmp_path, "def register(hooks): hooks.value_decoder(lambda *_: 1, 'd', isolated=True)\n")
+    python = tmp_path / "python"
+    python.write_text("")
+    python.chmod(0o600)
+    monkeypatch.setattr("sys.executable", str(python))
+    assert plugins.decode("t", "value", b"x", []) is None
+    (problem,) = plugins.take_problems()
+    assert problem.message.startswith("plugin mine: value decoder d is switched off: the user ")
+    assert f"may not use {python}; -Z USER names one who may" in problem.message
 
 
 def test_an_isolated_decoder_has_the_options_of_the_others(tmp_path: Path) -> None:

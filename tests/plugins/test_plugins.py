@@ -17,8 +17,10 @@ from kwiresniff.errors import PluginError
 from kwiresniff.model import Problem
 from kwiresniff.plugins import MAX_FAILURES, MAX_JSON_VALUES, Hooks, Plugin, Plugins
 from kwiresniff.plugins.loading import load_plugins
+from tests.support.command import Done
 from tests.support.exchanges import exchange
 from tests.support.package import HOME
+from tests.support.paths import CAPTURES
 
 
 def loaded(register: Callable[[Hooks], Any]) -> Plugins:
@@ -329,3 +331,31 @@ def test_python_m_takes_no_plugin_from_the_current_folder(tmp_path: Path) -> Non
     given["PYTHONPATH"] = str(HOME)
     done = subprocess.run(arguments, cwd=tmp_path, env=given, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == []
+
+
+def test_what_plugins_print_is_no_output(tmp_path: Path, kwiresniff: Callable[..., Done]) -> None:
+    """Whoever reads the output gets what it would be without them; the words are on stderr."""
+    plugin = tmp_path / "chatty.py"
+    plugin.write_text(
+        "print('loaded')\n"
+        "def register(hooks):\n"
+        "    hooks.value_decoder(lambda *_: print('decoding'))\n"
+        "    hooks.annotator(lambda exchange: print('annotating'))\n"
+    )
+    capture = str(CAPTURES / "first-look.pcap")
+    done = kwiresniff("read", "-o", "jsonl", "--plugin", str(plugin), capture)
+    assert done.out == kwiresniff("read", "-o", "jsonl", capture).out
+    assert {"loaded", "decoding", "annotating"} <= set(done.err.split())
+
+
+def test_a_library_that_may_not_be_read_any_more_is_told_from_one_that_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``sniff`` has given up root, and the libraries lie below a folder of root's."""
+    plugin = tmp_path / "mine.py"
+    plugin.write_text("import no_such_library\n")
+    with pytest.raises(PluginError, match=r"No module named 'no_such_library'\Z"):
+        load_plugins([str(plugin)])
+    monkeypatch.setattr("sys.prefix", str(tmp_path / "gone"))
+    with pytest.raises(PluginError, match=r"'no_such_library'; the user .* may not use .*gone; -Z USER"):
+        load_plugins([str(plugin)])

@@ -18,7 +18,7 @@ from kwiresniff.render.tree import TreeWriter
 from kwiresniff.render.tree_row import Row
 from kwiresniff.session import Analyzer
 from kwiresniff.session.annotation import dissect_message
-from tests.support.conversation import Wire, heartbeat, heartbeat_response, request, response
+from tests.support.conversation import Wire, exchange_frames, heartbeat, heartbeat_response, request, response
 from tests.support.encoding import encoder
 from tests.support.events import analyze_with
 from tests.support.random_bodies import drawable_body
@@ -130,11 +130,9 @@ def test_what_is_withheld_in_rows_is_what_is_withheld_in_nodes(
             definition = schema.message(api_key, version, which)
             body = with_configs(drawable_body(definition, rng), rng)
             frames.append(encoder(api_key, version, which)(body))
-        tags = [b"\0" if is_tagged else b"" for is_tagged in (
-            schema.request_header_version(api_key, version) > 1, schema.response_header_version(api_key, version) > 0
-        )]  # fmt: skip
         wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1))
-        wire.up(request(api_key, version, 2, frames[0], "c", tags[0])).down(response(2, frames[1], tags[1]))
+        asked, answered = exchange_frames(api_key, version, 2, frames[0], frames[1])
+        wire.up(asked).down(answered)
         is_valued, drawn, nodes = drawn_twice(wire, show_secrets)
         assert drawn == nodes
         written += is_valued[direction == "response"]

@@ -13,7 +13,7 @@ from kwiresniff.schema.apis import data_index, read_data
 from kwiresniff.schema.definition import Field
 from kwiresniff.schema.enums import enums
 from kwiresniff.schema.errorcodes import error_codes
-from kwiresniff.schema.registry import data_names, definitions
+from kwiresniff.schema.registry import definitions
 
 OFFICIAL = Path(__file__).parent / "data" / "enums.txt"
 
@@ -125,7 +125,7 @@ def test_every_place_in_the_table_is_a_field_that_holds_numbers() -> None:
 
 
 def all_fields() -> Iterator[tuple[str, str]]:
-    files = [*schema.API_NAMES.values(), *(data_index().files[name] for name in data_names()), "headers"]
+    files = [*schema.API_NAMES.values(), *data_index().files.values(), "headers"]
     for file in files:
         for message in definitions(file):
             owners = {"*", message.name, f"{message.name}.{message.kind}"}

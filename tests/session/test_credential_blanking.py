@@ -11,12 +11,19 @@ import pytest
 from kwiresniff.model import Connection, Exchange, Segment
 from kwiresniff.session import Analyzer
 from kwiresniff.session.checkpoint import dump, load
-from tests.support.conversation import Wire, api_versions_v0, api_versions_v0_response, request, response, string
+from tests.support.conversation import (
+    Wire,
+    api_versions_v0,
+    api_versions_v0_response,
+    known_wire,
+    request,
+    response,
+    string,
+)
 from tests.support.events import finish, process
 from tests.support.secret_messages import (
     CONNECT_CONFIGS,
     SECRET,
-    conversation,
     exchanges,
     record_batch,
     sasl_exchanges,
@@ -152,7 +159,7 @@ def whole_and_cut(wire: Wire, way: int, frame: bytes) -> None:
 def test_a_message_with_credentials_is_saved_without_them_wherever_it_is_cut() -> None:
     """Both directions of every message that holds any, whole and in part."""
     for asked, answered in exchanges():
-        wire = conversation()
+        wire = known_wire()
         whole_and_cut(wire, 0, asked)
         whole_and_cut(wire, 1, answered)
 
@@ -170,7 +177,7 @@ def test_a_request_with_credentials_is_not_saved_before_its_connection_is_known(
     requests = [asked for asked, _ in exchanges()] + [asked for _, asked, _ in sasl_exchanges()]
     for asked in requests:
         (segment,) = Wire().up(asked).segments
-        lossy = conversation()
+        lossy = known_wire()
         lossy.send(0, b"?" * 40, drop=True)
         lossy.send(0, asked)
         for some in ([segment], [parts(segment, len(asked) - 1)[0]], lossy.segments):

@@ -73,13 +73,6 @@ def test_a_size_that_no_broker_takes_is_weak_evidence(size: int) -> None:
     assert [one.code for one in problems(found)] == ["not_kafka"]
 
 
-def test_mqtt_is_not_kafka() -> None:
-    """Its length and name read as a size, an API key and a version; its client id is a client id."""
-    connect = b"\x10\x15\0\x04MQTT\x04\x02\0\x3c\0\x09client-12"
-    (problem,) = events(Wire(broker_port=1883).open().up(connect).down(b"\x20\x02\0\0").close())
-    assert (problem.code, problem.details["protocol"]) == ("not_kafka", "mqtt")  # type: ignore[union-attr, index]
-
-
 def test_a_large_first_request_without_a_client_id_is_found() -> None:
     """In packets as networks cut them, longer than what is kept to judge it."""
     body = pack(">hii", 1, 1000, 1) + string("orders") + pack(">iii", 1, 0, 100_000) + b"\7" * 100_000
@@ -155,13 +148,6 @@ def test_zeros_are_not_believed_though_they_answer_each_other() -> None:
     """A frame of zeros names an API, a version and an empty client id."""
     zeros = pack(">i", 20) + b"\0" * 20
     assert exchanges(events(Wire().up(zeros).down(zeros).up(zeros).down(zeros))) == []
-
-
-def test_named_broker_ports_make_weak_evidence_enough() -> None:
-    """``--port`` says what goes there."""
-    ask = request(3, 0, 5, pack(">i", 0), None)
-    assert summaries(exchanges(events(Wire(broker_port=9).up(ask), ports=[9]))) == [("Metadata", 5, "unanswered")]
-    assert exchanges(events(Wire(broker_port=9).up(ask))) == []
 
 
 # -- verdicts ----------------------------------------------------------------------------------------------------------

@@ -11,12 +11,12 @@ from kwiresniff.session.in_flight import MAX_IN_FLIGHT
 from tests.support.conversation import (
     HEARTBEAT_BODY,
     Wire,
-    api_versions_v0,
     api_versions_v0_response,
     events,
     exchanges,
     heartbeat,
     heartbeat_response,
+    known_wire,
     problems,
     request,
     response,
@@ -112,14 +112,6 @@ def test_api_versions_of_an_unknown_version_is_answered_in_version_0() -> None:
     assert exchange.connection.client_software == {"name": "java", "version": "1.2.3"}
 
 
-def test_trailing_bytes_are_a_warning_and_cost_no_pair() -> None:
-    """Old librdkafka sends four extra bytes after ApiVersions v0."""
-    wire = Wire().open().up(request(18, 0, 1, b"\0\0\0\0")).down(api_versions_v0_response(1))
-    (exchange,) = exchanges(events(wire))
-    assert exchange.outcome == "ok"
-    assert [problem.code for problem in exchange.problems] == ["trailing_bytes"]
-
-
 def test_a_request_whose_body_does_not_decode_is_still_paired_and_timed() -> None:
     """The header is enough."""
     wire = Wire().open().up(request(12, 0, 4, b"\x00\xffgarbage")).down(heartbeat_response(4))
@@ -131,7 +123,7 @@ def test_a_request_whose_body_does_not_decode_is_still_paired_and_timed() -> Non
 
 def test_an_unknown_api_is_named_by_its_key_and_paired() -> None:
     """Nothing is decoded, everything is timed."""
-    wire = Wire().open().up(api_versions_v0(1)).down(api_versions_v0_response(1))
+    wire = known_wire()
     wire.up(request(9999, 1, 2, b"??")).down(response(2, b"!!"))
     _, exchange = exchanges(events(wire))
     assert (exchange.api_key, exchange.outcome) == (9999, "undecoded")
@@ -159,14 +151,6 @@ def test_requests_that_nobody_answers_come_in_the_order_of_their_times_at_the_en
     found = events(one, other)
     assert [exchange.correlation_id for exchange in exchanges(found)] == [1, 2, 3]
     assert [isinstance(event, Exchange) for event in found] == [True] * 3 + [False] * 2
-
-
-def test_requests_without_response_are_unanswered_and_responses_without_request_are_told() -> None:
-    """Both kinds are exchanges with one side."""
-    wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(9)).close()
-    orphan, waiting = exchanges(events(wire))
-    assert (orphan.outcome, orphan.correlation_id, orphan.request) == ("request_missing", 9, None)
-    assert (waiting.outcome, waiting.response) == ("unanswered", None)
 
 
 def test_a_lost_request_costs_only_its_own_exchange() -> None:

@@ -19,21 +19,22 @@ from kwiresniff.base.needs import Needs
 from kwiresniff.export.json_objects import event_json
 from kwiresniff.model import Direction, Event, Exchange
 from kwiresniff.render.tree import TreeWriter
-from kwiresniff.schema.types import WireField
 from kwiresniff.session import Analyzer
 from kwiresniff.session.annotation import dissect_message
 from kwiresniff.session.peek import SECRET_REQUESTS
 from kwiresniff.session.secrets import may_hide
-from tests.support.conversation import Wire, api_versions_v0, api_versions_v0_response, request, response
+from tests.support.conversation import exchange_frames, known_wire, request
 from tests.support.encoding import encoder
 from tests.support.events import analyze_with
 from tests.support.sample import sampled
+from tests.support.secret_messages import encoded
 
 SECRET = "abcdefghijklmnopqrstuvwxyz0123"
 PIECES = [SECRET[at : at + 6] for at in range(len(SECRET) - 5)]
 PIECES_IN_HEX = [piece.encode().hex(" ") for piece in PIECES]
 NAME = "ssl.keystore.password"
-SECRET_FIELDS = {"auth_bytes", "hmac", "salt", "salted_password"}
+SECRETS = dict.fromkeys(("auth_bytes", "hmac", "salt", "salted_password"), SECRET.encode())
+FIELDS: dict[str, Any] = {"value": SECRET, "name": NAME, "key": NAME, **SECRETS}
 #: Lengths and counts become these, and what they were with these added.
 VALUES, STEPS = (1, 20), (9,)
 
@@ -44,34 +45,14 @@ CARRIERS: list[tuple[int, Direction]] = [
 ]  # fmt: skip
 
 
-def body(fields: tuple[WireField, ...]) -> dict[str, Any]:
-    return {field.name: value(field) for field in fields if field.tag is None}
-
-
-def value(field: WireField) -> Any:
-    if field.array:
-        return [body(field.fields)] if field.type == "STRUCT" else []
-    if field.type == "STRUCT":
-        return body(field.fields)
-    if field.name in SECRET_FIELDS:
-        return SECRET.encode()
-    if "STRING" in field.type:
-        return SECRET if field.name == "value" else NAME if field.name in ("name", "key") else "plain"
-    if field.type == "UUID":
-        return "AAAAAAAAAAAAAAAAAAAAAA"
-    return b"plain" if "BYTES" in field.type else False if field.type == "BOOLEAN" else 0
-
-
 def frame(api_key: int, version: int, direction: Direction) -> bytes:
-    said = encoder(api_key, version, direction)(body(schema.message(api_key, version, direction).fields))
-    if direction == "request":
-        return request(api_key, version, 7, said, tags=b"\0" * (schema.request_header_version(api_key, version) - 1))
-    return response(7, said, tags=b"\0" * schema.response_header_version(api_key, version))
+    said = encoded(api_key, version, direction, **FIELDS)
+    return exchange_frames(api_key, version, 7, said, said)[direction == "response"]
 
 
 def outputs(api_key: int, version: int, direction: Direction, said: bytes) -> Iterator[str]:
     """All that is told of a connection on which the frame is said."""
-    wire = Wire().open().up(api_versions_v0(1)).down(api_versions_v0_response(1))
+    wire = known_wire()
     if direction == "request":
         wire.up(said)
     else:
@@ -142,7 +123,7 @@ def test_a_client_id_that_runs_into_a_token_is_not_taken() -> None:
 def test_what_only_the_capture_cut_off_is_told_as_far_as_it_is_there() -> None:
     """A snap length moves nothing: names before the cut are those that were written."""
     said = frame(44, 1, "request")
-    wire = Wire().open().up(api_versions_v0(1)).down(api_versions_v0_response(1))
+    wire = known_wire()
     wire.up(said, missing=len(SECRET) // 2)
     text = "".join(repr(event_json(event)) for event in analyze_with(Analyzer("records"), wire.segments))
     assert NAME in text

@@ -6,9 +6,9 @@ import random
 
 import pytest
 
-from kwiresniff.model import Connection, Event, Exchange
+from kwiresniff.model import Connection, Event, Exchange, Problem
 from kwiresniff.session import Analyzer
-from tests.support.conversation import Wire, events, problems
+from tests.support.conversation import Wire, events
 from tests.support.other_protocols import CONVERSATIONS, Said
 from tests.support.sample import sampled
 
@@ -20,6 +20,7 @@ MORE_PACKETS = {"numbers of 16 bits": 30}
 NAMED = {
     "HTTP/1.1": "http", "HTTP/2": "http", "gRPC": "http", "etcd": "http", "WebSocket": "http",
     "Kubernetes watch": "http", "MQTT 3.1.1": "mqtt", "MQTT 5": "mqtt", "AMQP 0-9-1": "amqp", "AMQP 1.0": "amqp",
+    "RabbitMQ streams": "rabbitmq stream",
     "STOMP": "stomp", "NATS": "nats", "Pulsar": "pulsar", "RocketMQ": "rocketmq", "Redis RESP2": "redis",
     "Redis RESP3": "redis", "PostgreSQL": "postgresql", "PostgreSQL asking for TLS": "postgresql", "MySQL": "mysql",
     "MS-TDS": "tds", "MongoDB": "mongodb", "Cassandra CQL": "cassandra", "ZooKeeper": "zookeeper",
@@ -59,8 +60,8 @@ def test_it_is_told_from_kafka_by_its_first_packets(name: str) -> None:
         for segment in wire.segments[: 3 + MORE_PACKETS.get(name, FEW_PACKETS)]:
             analyzer.segment(*segment)
         assert all(analyzer.non_kafka.knows(flow, 0) for flow in wire.flows), port
-        (problem,) = problems(events(wire))
-        assert problem.code == "not_kafka" and problem.details is not None
+        (problem,) = events(wire)
+        assert isinstance(problem, Problem) and problem.code == "not_kafka" and problem.details is not None
         assert problem.details["protocol"] in ([NAMED[name]] if name in NAMED else ["unknown", "text"]), port
 
 

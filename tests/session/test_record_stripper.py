@@ -22,15 +22,7 @@ from kwiresniff.session import Analyzer, record_stripper
 from kwiresniff.session.checkpoint import StateError, dump
 from kwiresniff.session.record_stripper import RecordStripper
 from kwiresniff.stream import frame_reader
-from tests.support.conversation import (
-    Wire,
-    api_versions_v0,
-    api_versions_v0_response,
-    events,
-    exchanges,
-    request,
-    response,
-)
+from tests.support.conversation import Wire, events, exchanges, known_wire, request, response
 from tests.support.events import analyze_with
 from tests.support.kafka_vectors import entries
 from tests.support.sample import sampled, slow_if
@@ -190,7 +182,7 @@ def fetch_v4(records: bytes, error_code: int = 0, topic: bytes = b"orders") -> b
 
 def conversation(answer: bytes, step: int, *, lost: int = -1) -> Wire:
     """A Fetch v4 answered in segments of ``step`` bytes; segment number ``lost`` is not in the capture."""
-    wire = Wire().open().up(api_versions_v0(1)).down(api_versions_v0_response(1))
+    wire = known_wire()
     wire.up(request(FETCH, 4, 2, bytes(25)))
     data = response(2, answer)
     for number, at in enumerate(range(0, len(data), step)):

@@ -11,12 +11,11 @@ from kwiresniff.model import ACK, FIN
 from kwiresniff.session.apis import known_versions
 from kwiresniff.session.sasl_opaque import OpaqueTokens, is_request, token_mechanism
 from tests.support.conversation import (
-    Wire,
     api_versions_v0,
-    api_versions_v0_response,
     events,
     exchanges,
     heartbeat,
+    known_wire,
     problems,
     request,
     response,
@@ -70,7 +69,7 @@ def test_first_tokens_are_known_by_their_content() -> None:
 @pytest.mark.parametrize(("version", "wanted"), [(None, "SaslHandshake"), (1, "SaslAuthenticate")])
 def test_a_token_where_a_request_has_to_come_is_told_as_that(mechanism: str, version: int | None, wanted: str) -> None:
     """KIP-152: without a handshake, or after SaslHandshake v1, a token without a header is no request of any API."""
-    wire = Wire().open().up(api_versions_v0(1)).down(api_versions_v0_response(1))
+    wire = known_wire()
     if version is not None:
         wire.up(request(17, version, 2, string(mechanism))).down(response(2, pack(">hi", 0, 0)))
     token = TOKENS[mechanism]

@@ -96,6 +96,18 @@ def test_what_kafka_types_as_anything_else_is_shown() -> None:
         "cardPin",
         "session.id",
         "SESSION_ID",
+        "s3.sse.customer.key",
+        "keyfile",
+        "gcp.bigquery.keyfile",
+        "cipher_data_keys",
+        "datadog.app.key",
+        "ocp-apim-subscription-key",
+        "pagerduty.integration.key",
+        "function.key",
+        "ldap.bindpw",
+        "kinesis.creds",
+        "gitlab.pat",
+        "privKey",
         "custom.pass.ssl.client.auth",
     ],
 )
@@ -125,6 +137,9 @@ def test_these_names_are_those_of_secrets(name: str) -> None:
         "obsession.identifier",
         "salted.hash.buckets",
         "keyboard.access.log",
+        "file.name.pattern",
+        "map.key.converter",
+        "incredible.mode",
         "",
         None,
         b"\xff",
@@ -133,6 +148,24 @@ def test_these_names_are_those_of_secrets(name: str) -> None:
 def test_these_are_not(name: Any) -> None:
     """What only sounds like a secret, and Kafka types as something else."""
     assert not is_secret_name(name)
+
+
+#: Tokens by the forms that their issuers publish for scanners of secrets; made up of letters in a row.
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+ISSUED = [
+    f"cflt{LETTERS[:58]}+/",
+    f"ghp_{LETTERS[:36]}",
+    f"github_pat_{LETTERS[:22]}_{LETTERS[:59]}",
+    f"glpat-{LETTERS[:20]}",
+    f"xoxb-0123-0123-{LETTERS[:24]}",
+    f"sk_live_{LETTERS[:24]}",
+    f"AIza{LETTERS[:35]}",
+    f"hvs.{LETTERS[:24]}",
+    f"dapi{'0123456789abcdef' * 2}",
+    f"npm_{LETTERS[:36]}",
+    f"glsa_{LETTERS[:32]}_01234567",
+    f"SG.{LETTERS[:22]}.{LETTERS[:43]}",
+]
 
 
 @pytest.mark.parametrize(
@@ -158,6 +191,12 @@ def test_these_are_not(name: Any) -> None:
         "https://hooks.slack.com/services/T0123/B0123/abcdefgh",
         "https://discord.com/api/webhooks/0123/abcdefgh",
         "https://example.webhook.office.com/webhookb2/abcdefgh",
+        "https://hooks.slack.com/triggers/T0123/0123/abcdefgh",
+        "https://api.telegram.org/bot0123:abcdefgh/sendMessage",
+        "jdbc:oracle:oci:scott/tiger@orcl",
+        "Accept:*/*,Authorization:Api-Token dt0c01.abcdefgh",
+        "PuTTY-User-Key-File-3: ssh-ed25519",
+        *ISSUED,
     ],
 )
 def test_a_value_that_shows_a_secret_is_one_under_any_name(value: str) -> None:
@@ -171,6 +210,8 @@ def test_a_value_that_shows_a_secret_is_one_under_any_name(value: str) -> None:
         "https://registry:8081/subjects?page=1",
         "jdbc:postgresql://db:5432/x?user=${file:/etc/db:user}&password=${file:/etc/db:password}&ssl=true",
         "0:1,0:2",
+        "com.example.SG.transforms.first.and.second",
+        "dapi-topic,npm_events,hvs.records",
     ],
 )
 def test_a_value_with_no_credential_in_it_is_shown_under_an_ordinary_name(value: str) -> None:
@@ -188,7 +229,7 @@ def test_a_reference_to_a_secret_is_shown_under_the_name_of_a_secret(value: str)
 
 def test_a_long_value_is_searched_once() -> None:
     """Text that nearly is a secret, again and again: a search without bounds takes minutes."""
-    for text in ("password", "://a:", "${a:", ":thin:/", "eyJ", "basic "):
+    for text in ("password", "://a:", "${a:", ":thin:/", "eyJ", "basic ", "SG.", "gh", "xoxb-", "cflt"):
         is_secret_config("custom.options", text * 20_000)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from kwiresniff.model import DECRYPTED, Connection, Event
 from kwiresniff.session.tls_names import cipher_suite_name
+from kwiresniff.session.tls_suites import suite_of
 from tests.support.conversation import Wire, events, exchanges, heartbeat, heartbeat_response, problems
 from tests.support.tls_conversation import TlsTalk
 
@@ -218,6 +219,31 @@ def test_suites_go_by_their_registered_names() -> None:
     known = {number: name for number in range(0x10000) if (name := cipher_suite_name(number))[:2] != "0x"}
     assert len(known.keys() & names.keys()) >= 30
     assert all(names.get(number, name) == name for number, name in known.items())
+
+
+def test_every_suite_that_java_17_supports_is_decrypted() -> None:
+    """As SSLContext.getDefault().getSupportedSSLParameters() lists them, so any that a broker may offer."""
+    shared = (
+        "AES_128_CBC_SHA",
+        "AES_256_CBC_SHA",
+        "AES_128_CBC_SHA256",
+        "AES_128_GCM_SHA256",
+        "AES_256_GCM_SHA384",
+    )
+    java = {"TLS_AES_256_GCM_SHA384", "TLS_AES_128_GCM_SHA256", "TLS_CHACHA20_POLY1305_SHA256"}
+    java |= {
+        f"TLS_{exchange}_WITH_{cipher}"
+        for exchange, more in (
+            ("RSA", ("AES_256_CBC_SHA256",)),
+            ("DHE_DSS", ("AES_256_CBC_SHA256",)),
+            ("DHE_RSA", ("AES_256_CBC_SHA256", "CHACHA20_POLY1305_SHA256")),
+            ("ECDHE_RSA", ("AES_256_CBC_SHA384", "CHACHA20_POLY1305_SHA256")),
+            ("ECDHE_ECDSA", ("AES_256_CBC_SHA384", "CHACHA20_POLY1305_SHA256")),
+        )
+        for cipher in (*shared, *more)
+    }
+    assert len(java) == 36
+    assert java <= {cipher_suite_name(number) for number in range(0x10000) if suite_of(number) is not None}
 
 
 def decrypted(talk: TlsTalk, said: list[tuple[int, bytes]]) -> Wire:

@@ -89,6 +89,42 @@ def test_retransmissions_at_two_points_stay_retransmissions() -> None:
     assert (connection.is_twice, connection.retransmits) == (True, [2, 0])
 
 
+@pytest.mark.parametrize("later_ms", [150, 400, 2_000])
+def test_what_comes_again_after_it_was_acknowledged_is_a_copy(later_ms: int) -> None:
+    """The clock of a second capture point is ahead by more than any timeout: nothing was sent again."""
+    wire = Wire().open()
+    for number in range(10):
+        wire.up(heartbeat(number)).down(heartbeat_response(number))
+    seen = at(wire.segments, 0, 0.1, 0.2, *[100 * number + late for number in range(1, 11) for late in (0, 3)])
+    _, connection = analyzed([*seen, *[(one[0], one[1] + later_ms * MS, *one[2:]) for one in seen]])
+    assert (connection.is_twice, connection.retransmits, connection.syn_retransmits) == (True, [0, 0], 0)
+    assert connection.bytes == [10 * len(heartbeat(1)), 10 * len(heartbeat_response(1))]
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_second_point_may_have_one_direction_alone(side: int) -> None:
+    """The other direction is counted as it is, what was sent again there, too."""
+    wire = Wire().open()
+    for number in range(10):
+        wire.up(heartbeat(number)).down(heartbeat_response(number))
+    seen = at(wire.segments, 0, 0.1, 0.2, *[300 * number + late for number in range(1, 11) for late in (0, 3)])
+    again = [(0, one[1] + 2 * MS, *one[2:]) for one in seen[3 + side :: 2]]
+    lost = seen[4 - side + 6]
+    _, connection = analyzed([*seen, *again, (0, lost[1] + 250 * MS, *lost[2:])])
+    assert connection.is_twice
+    assert (connection.retransmits[side], connection.retransmits[1 - side]) == (0, 1)
+    sizes = [10 * len(heartbeat(1)), 10 * len(heartbeat_response(1))]
+    assert connection.bytes[side] == sizes[side]
+
+
+def test_a_syn_that_is_sent_again_after_a_second_is_no_copy() -> None:
+    """The first one was lost behind the capture point: what follows is seen once."""
+    wire = Wire().open().up(heartbeat(1)).down(heartbeat_response(1))
+    seen = at(wire.segments, 0, 1_050, 1_051, 1_060, 1_070)
+    _, connection = analyzed([*seen, (9, START_NS + 1_000 * MS, *seen[0][2:])])
+    assert (connection.is_twice, connection.retransmits, connection.syn_retransmits) == (False, [1, 0], 1)
+
+
 def test_the_requests_that_a_copy_is_compared_with_are_bounded() -> None:
     """Of more requests in flight the oldest keep the times of the first point."""
     wire = Wire().open()

@@ -202,6 +202,17 @@ def test_names_of_topics_out_of_reach_are_read_as_root_like_keys(start: Start, t
 
 
 @pytest.mark.capturing
+def test_schemas_out_of_reach_are_read_as_root_too(start: Start, folder: Path) -> None:
+    """A folder that may be listed and not entered is out of reach."""
+    schemas = folder / "schemas"
+    schemas.mkdir()
+    schemas.chmod(0o744)
+    sniffer = start("sniff", "-i", "lo", "--duration", "1", "--schemas", str(schemas))
+    assert sniffer.end() == 0
+    assert sniffer.err[0] == f"kwiresniff: goes on as root: nobody may not read {schemas}; -Z USER names another user"
+
+
+@pytest.mark.capturing
 def test_somebody_chosen_by_name_has_to_reach_the_files(start: Start, tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
     kept = tmp_path / "kept.pcap"

@@ -114,10 +114,7 @@ def test_a_file_is_proposed_that_the_user_can_write_who_it_has_become(folder: Pa
 @pytest.mark.capturing
 def test_without_the_extra_it_prints_lines_and_says_what_would_show_more(tmp_path: Path) -> None:
     """One line on stderr; the packages of the screen are nowhere."""
-    (tmp_path / "sitecustomize.py").write_text(
-        "import importlib.util\nfound = importlib.util.find_spec\n"
-        "importlib.util.find_spec = lambda name, *more: None if name == 'textual' else found(name, *more)\n"
-    )
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['textual'] = None\n")
     with listener() as server:
         arguments = ("sniff", "-i", "lo", "--port", str(server.getsockname()[1]), "-Z", "root", "-o", "stats")
         process, terminal = started(*arguments, PYTHONPATH=str(tmp_path))

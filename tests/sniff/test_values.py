@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -65,3 +67,24 @@ def test_values_are_decoded_as_they_pass(start: Start, tmp_path: Path) -> None:
         assert sniffer.interrupt() == wanted.interrupt() == 130, sniffer.err
     assert values(objects(sniffer.out)) == sorted(total)
     assert [one["api"] for one in objects(wanted.out)] == ["Produce", "Fetch"]
+
+
+@pytest.mark.slow
+@pytest.mark.capturing
+def test_nobody_decodes_values_by_libraries_that_only_root_may_read(start: Start) -> None:
+    """Python and the libraries of the formats may lie below /root; all that is needed later is loaded before."""
+    with listener() as server, tempfile.TemporaryDirectory() as name:
+        shutil.copytree(SCHEMAS, f"{name}/schemas")
+        Path(name).chmod(0o755)
+        rules = ("packed=msgpack", "concise=cbor", "bare=avro:reading.avsc", "auto")
+        options = ["--schemas", f"{name}/schemas", *(word for rule in rules for word in ("--value-format", rule))]
+        expected = values(objects(read(*options, SERDES)))
+        sniffer = start("sniff", "-i", "lo", "--port", str(server.getsockname()[1]), "-o", "jsonl", *options)
+        capturing(sniffer)
+        assert not any("goes on as root" in line for line in sniffer.err)
+        for one in conversations(SERDES):
+            say(server, one)
+        sniffer.wait_for(lambda: len(values(objects(list(sniffer.out)))) >= len(expected))
+        assert sniffer.interrupt() == 130, sniffer.err
+    assert values(objects(sniffer.out)) == expected
+    assert {json.loads(one)["format"] for one in expected} > {"avro", "protobuf", "json-schema", "msgpack", "cbor"}

@@ -11,6 +11,7 @@ import cramjam
 
 from kwiresniff.codec.batch_libraries import crc32c
 from kwiresniff.codec.compression import GZIP, LZ4, SNAPPY, ZSTD
+from kwiresniff.codec.primitives import write_varlong
 from tests.support.conversation import Wire, request, response, string
 from tests.support.encoding import compress, encode_batch
 
@@ -33,18 +34,8 @@ def packed(codec: int, raw: bytes) -> bytes:
 
 def record(value: bytes = b"", headers: int = 0) -> bytes:
     """A record with a value and so many headers, each of an empty key and a null value."""
-    rest = b"\0\0\0\1" + varint(len(value)) + value + varint(headers) + b"\0\1" * headers
-    return varint(len(rest)) + rest
-
-
-def varint(number: int) -> bytes:
-    """Zigzag, of a number that is not negative."""
-    number *= 2
-    out = bytearray()
-    while number > 127:
-        out.append(number & 127 | 128)
-        number >>= 7
-    return bytes([*out, number])
+    rest = b"\0\0\0\1" + write_varlong(len(value)) + value + write_varlong(headers) + b"\0\1" * headers
+    return write_varlong(len(rest)) + rest
 
 
 def message_set(codec: int, inner: bytes) -> bytes:

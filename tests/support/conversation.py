@@ -5,6 +5,7 @@ from __future__ import annotations
 from struct import pack
 from typing import Self
 
+from kwiresniff import schema
 from kwiresniff.base.needs import Needs
 from kwiresniff.model import ACK, FIN, RST, SYN, Event, Exchange, Problem, Segment
 from kwiresniff.session import Analyzer
@@ -28,6 +29,15 @@ def response(correlation_id: int, body: bytes = b"", tags: bytes = b"") -> bytes
     """A response frame with its length; ``tags`` is the tagged-field section of a header v1."""
     payload = pack(">i", correlation_id) + tags + body
     return pack(">i", len(payload)) + payload
+
+
+def exchange_frames(
+    api_key: int, version: int, correlation_id: int, asked: bytes = b"", answered: bytes = b"", client: str = "c-1"
+) -> tuple[bytes, bytes]:
+    """A request and its response, with the headers that the version has and no tags in them."""
+    tags = schema.request_header_version(api_key, version) - 1, schema.response_header_version(api_key, version)
+    first = request(api_key, version, correlation_id, asked, client, b"\0" * tags[0])
+    return first, response(correlation_id, answered, b"\0" * tags[1])
 
 
 def api_versions_v0(correlation_id: int) -> bytes:
@@ -101,6 +111,12 @@ class Wire:
     def reset(self) -> Self:
         self.send(1, flags=RST)
         return self
+
+
+def known_wire(client_port: int = 40_000) -> Wire:
+    """A connection whose protocol is known: ApiVersions and its answer."""
+    wire = Wire(client_port=client_port).open()
+    return wire.up(api_versions_v0(1)).down(api_versions_v0_response(1))
 
 
 def events(*wires: Wire, **options: object) -> list[Event]:

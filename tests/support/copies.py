@@ -60,6 +60,17 @@ def mirrored(segments: Segments) -> list[Segment]:
     return _merged(segments, [(one[0], one[1] + 20_000, *one[2:]) for one in segments])
 
 
+def mirrored_late(segments: Segments) -> list[Segment]:
+    """Each packet again 200 ms later, by a clock that is ahead."""
+    return _merged(segments, [(one[0], one[1] + 200_000_000, *one[2:]) for one in segments])
+
+
+def requests_again(segments: Segments) -> list[Segment]:
+    """What clients send again 1 ms later: the other capture point sees one direction."""
+    clients = from_clients(segments)
+    return _merged(segments, [(one[0], one[1] + 1_000_000, *one[2:]) for one in segments if one[2] in clients])
+
+
 def two_points(apart_ns: int) -> Doubling:
     """Captures of client and broker, merged, so far from each other."""
     return lambda segments: _merged(_before(segments, apart_ns, lambda flow, _: flow), segments)
@@ -87,8 +98,9 @@ def snat(segments: Segments) -> list[Segment]:
     return _merged(_before(segments, NAT_NS, flow_of), segments)
 
 
-def proxied(segments: Segments) -> list[Segment]:
-    """Each host of clients is that of a proxy for clients elsewhere: sequence numbers and segments of its own."""
+def proxied(segments: Segments, late_ns: int = 0, *, apart: bool = False) -> list[Segment]:
+    """Each host of clients is that of a proxy for clients elsewhere: sequence numbers and segments of its own. Its
+    clock may be late, the address at which it is dialled another one (``apart``)."""
     clients = from_clients(segments)
     view: list[Segment] = []
     for packet, ns, flow, seq, ack, flags, buffer, start, end, missing in segments:
@@ -97,10 +109,11 @@ def proxied(segments: Segments) -> list[Segment]:
         size = len(there) // 2 - 2
         host, broker = there[:size], there[size : 2 * size] + there[-2:]
         port = (15_000 + crc32(broker) % 1_000).to_bytes(2, "big")
-        leg = _address(size, 3, crc32(host) % 250) + host + there[-4:-2] + port
+        dialled = _address(size, 4, crc32(host) % 250) if apart else host
+        leg = _address(size, 3, crc32(host) % 250) + dialled + there[-4:-2] + port
         numbers = crc32(there), crc32(there[::-1])
         ours, theirs = numbers if to_broker else numbers[::-1]
-        ns += -PROXY_NS if to_broker else PROXY_NS
+        ns += (-PROXY_NS if to_broker else PROXY_NS) - late_ns
         seq, ack = (seq + ours) & 0xFFFFFFFF, (ack + theirs) & 0xFFFFFFFF
         cut = MAX_SEGMENT_BYTES if not missing else end - start
         first = True
@@ -116,6 +129,8 @@ def proxied(segments: Segments) -> list[Segment]:
 #: What adds another view, by its name.
 DOUBLINGS: dict[str, Doubling] = {
     "mirrored": mirrored,
+    "mirrored 200 ms later": mirrored_late,
+    "requests again": requests_again,
     "DNAT": dnat,
     "SNAT": snat,
     "proxied": proxied,

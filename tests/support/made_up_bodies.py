@@ -5,39 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from kwiresniff import schema
+from kwiresniff.codec.field_layout import default_value
 from kwiresniff.model import Body, Exchange
 from kwiresniff.session import TopicNameTable
-from tests.support.conversation import (
-    Wire,
-    api_versions_v0,
-    api_versions_v0_response,
-    events,
-    exchanges,
-    request,
-    response,
-)
+from tests.support.conversation import events, exchange_frames, exchanges, known_wire
 from tests.support.encoding import encoder
-
-
-def default(field: schema.WireField) -> Any:
-    if field.array:
-        return None if field.nullable else []
-    if field.type == "STRUCT":
-        return None if field.nullable else body_of(field.fields)
-    if field.default is not None:
-        return field.default
-    if field.nullable or "NULLABLE" in field.type:
-        return None
-    if field.type.endswith("STRING"):
-        return ""
-    if field.type.endswith(("BYTES", "RECORDS")):
-        return b""
-    return "A" * 22 if field.type == "UUID" else 0
 
 
 def body_of(fields: tuple[schema.WireField, ...], **values: Any) -> Body:
     """A structure with these values and otherwise nothing in it."""
-    return {field.name: values.get(field.name, default(field)) for field in fields}
+    return {field.name: values[field.name] if field.name in values else default_value(field) for field in fields}
 
 
 def inner(fields: tuple[schema.WireField, ...], name: str) -> tuple[schema.WireField, ...]:
@@ -48,11 +25,10 @@ def conversation(
     api_key: int, version: int, asked: Body, answered: Body, *, show_secrets: bool = False
 ) -> tuple[Exchange, TopicNameTable]:
     """One exchange as the analyzer gives it, after one that makes the connection known."""
-    tags = b"\0" if schema.request_header_version(api_key, version) == 2 else b""
-    response_tags = b"\0" if schema.response_header_version(api_key, version) == 1 else b""
-    wire = Wire().open().up(api_versions_v0(1)).down(api_versions_v0_response(1))
-    wire.up(request(api_key, version, 2, encoder(api_key, version, "request")(asked), tags=tags))
-    wire.down(response(2, encoder(api_key, version, "response")(answered), tags=response_tags))
+    wire = known_wire()
+    bodies = encoder(api_key, version, "request")(asked), encoder(api_key, version, "response")(answered)
+    first, second = exchange_frames(api_key, version, 2, *bodies)
+    wire.up(first).down(second)
     return exchanges(events(wire, depth="records", show_secrets=show_secrets))[1], TopicNameTable()
 
 

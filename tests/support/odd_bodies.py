@@ -11,7 +11,7 @@ from kwiresniff import schema
 from kwiresniff.model import Direction
 from kwiresniff.schema.types import WireField
 from kwiresniff.schema.wire_types import INTEGER_RANGES
-from tests.support.conversation import Wire, api_versions_v0, api_versions_v0_response, request, response
+from tests.support.conversation import Wire, exchange_frames, known_wire
 from tests.support.encoding import encoder
 
 #: Stands in a body for an odd text, of as many bytes.
@@ -81,9 +81,8 @@ def exchange(
     asked, answered = asked.replace(MARK.encode(), odd), answered.replace(MARK.encode(), odd)
     if damage:
         asked, answered = damaged(asked, rng), damaged(answered, rng)
-    tags = b"\0" * (schema.request_header_version(api_key, version) - 1)
-    first = request(api_key, version, correlation_id, asked, MARK, tags).replace(MARK.encode(), odd)
-    return first, response(correlation_id, answered, b"\0" * schema.response_header_version(api_key, version))
+    first, second = exchange_frames(api_key, version, correlation_id, asked, answered, MARK)
+    return first.replace(MARK.encode(), odd), second
 
 
 def conversations(seed: str, *, damage: bool = False) -> Iterator[Wire]:
@@ -91,7 +90,7 @@ def conversations(seed: str, *, damage: bool = False) -> Iterator[Wire]:
     rng = Random(seed)
     for number, api in enumerate(schema.apis()):
         low, high = schema.version_range(api.key)
-        wire = Wire(client_port=20_000 + number).open().up(api_versions_v0(1)).down(api_versions_v0_response(1))
+        wire = known_wire(20_000 + number)
         for version in range(low, high + 1):
             asked, answered = exchange(api.key, version, 10 + version, rng, damage=damage)
             wire.up(asked).down(answered)
@@ -101,7 +100,7 @@ def conversations(seed: str, *, damage: bool = False) -> Iterator[Wire]:
 def refusals(seed: str, code: int) -> Wire:
     """A conversation of one exchange in each API, in which every error field of the response has this code."""
     rng = Random(seed)
-    wire = Wire().open().up(api_versions_v0(1)).down(api_versions_v0_response(1))
+    wire = known_wire()
     for correlation_id, api in enumerate(schema.apis(), 10):
         version = rng.randint(*schema.version_range(api.key))
         asked, answered = exchange(api.key, version, correlation_id, rng, damage=False, errors=(code,))

@@ -1,21 +1,19 @@
 """Messages with a marked value wherever a credential can stand, and records of Kafka Connect's config topic.
 
-Bodies are encoded by Kafka's definitions, batches laid out by hand (protocol guide, Record Batch).
+Bodies and batches are encoded by Kafka's definitions.
 """
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Iterator
-from struct import pack
 from typing import Any
 
 from kwiresniff import schema
-from kwiresniff.codec.batch_libraries import crc32c
+from kwiresniff.base.batch_layout import CODEC_NAMES
 from kwiresniff.model import Direction
 from kwiresniff.schema.types import WireField
-from tests.support.conversation import Wire, api_versions_v0, api_versions_v0_response, request, response
-from tests.support.encoding import encoder
+from tests.support.conversation import exchange_frames
+from tests.support.encoding import encode_batch, encoder
 
 SECRET = b"ZjSECRETjZ"
 #: The value of a record of Connect's config topic, without the spaces that its converter leaves out.
@@ -25,23 +23,10 @@ _CONFIG = "ssl.keystore.password"
 _APIS = (19, 32, 33, 38, 39, 40, 41, 44, 51)
 
 
-def varint(number: int) -> bytes:
-    """A zigzag varint (protocol guide, VARINT)."""
-    number = number << 1 if number >= 0 else (-number << 1) - 1
-    out = bytearray()
-    while number > 127:
-        out.append(number & 127 | 128)
-        number >>= 7
-    return bytes([*out, number])
-
-
 def record_batch(key: bytes, value: bytes, *, codec: int = 0) -> bytes:
     """A batch of one record, without compression or with gzip (1)."""
-    content = b"\0\0\0" + b"".join(varint(len(part)) + part for part in (key, value)) + b"\0"
-    records = varint(len(content)) + content
-    front = pack(">hiqqqhii", codec, 0, 1700000000000, 1700000000000, -1, -1, -1, 1)
-    checked = front + (gzip.compress(records) if codec else records)
-    return pack(">qiibI", 0, len(checked) + 9, 0, 2, crc32c()(checked)) + checked
+    record = {"offset": 0, "timestamp": 1700000000000, "key": key, "value": value}
+    return encode_batch({"records": [record], "compression": CODEC_NAMES[codec]})
 
 
 def body(fields: tuple[WireField, ...], given: dict[str, Any]) -> dict[str, Any]:
@@ -84,10 +69,8 @@ def exchanges() -> Iterator[tuple[bytes, bytes]]:
 
 def frames(api_key: int, version: int, given: dict[str, Any], correlation_id: int = 9) -> tuple[bytes, bytes]:
     """A request and its response with these values of fields."""
-    tags = [b"\0" if schema.message(api_key, version, way).flexible else b"" for way in ("request", "response")]
-    asked = request(api_key, version, correlation_id, encoded(api_key, version, "request", **given), tags=tags[0])
-    answered = response(correlation_id, encoded(api_key, version, "response", **given), tags=tags[1])
-    return asked, answered
+    asked, answered = (encoded(api_key, version, way, **given) for way in ("request", "response"))
+    return exchange_frames(api_key, version, correlation_id, asked, answered)
 
 
 def sasl_exchanges() -> Iterator[tuple[str, bytes, bytes]]:
@@ -101,8 +84,3 @@ def sasl_exchanges() -> Iterator[tuple[str, bytes, bytes]]:
     ):
         asked, _ = frames(36, 1, {"auth_bytes": token})
         yield mechanism, asked, frames(36, 1, {"auth_bytes": SECRET})[1]
-
-
-def conversation() -> Wire:
-    """A connection whose protocol is known: ApiVersions and its answer."""
-    return Wire().open().up(api_versions_v0(1)).down(api_versions_v0_response(1))

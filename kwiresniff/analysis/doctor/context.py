@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sized
-from typing import Any
+from typing import Any, TypeAlias
 
 from kwiresniff.analysis.doctor.cluster import Cluster
 from kwiresniff.analysis.doctor.commits import MAX_COMMITTED, Committed, PartitionOfClient
+from kwiresniff.analysis.doctor.copying import Copying, Place
 from kwiresniff.analysis.doctor.evidence import Case, Tally, clipped, is_cut, is_replica, new_budget
 from kwiresniff.analysis.doctor.replica_table import ReplicaTable
 from kwiresniff.analysis.doctor.subjects import Subjects, Value
@@ -21,6 +23,9 @@ from kwiresniff.model import Body, Exchange, Message, TopicNames
 MAX_CUT = 20_000
 #: So many gaps in what brokers sent, for each missing response, may have hidden it.
 GAPS = 10
+
+#: A partition of a Produce: the name of its topic, what was sent, and what was answered.
+Written: TypeAlias = tuple[str, PartitionDigest, PartitionDigest | None]
 
 
 class Context:
@@ -40,8 +45,11 @@ class Context:
         self.existing: dict[tuple[str, str], int] = {} if beside is None else beside.existing
         #: The last exchange and the last fetch of clients, by node of ``clusters``, address and client.
         self.visits: dict[tuple[int, str, str], list[int]] = {} if beside is None else beside.visits
-        #: Connections of clients in all clusters: begin, end, broker and first packet of each.
-        self.stays: dict[str, list[tuple[int, int, str, int]]] = {} if beside is None else beside.stays
+        #: What programs of all clusters read: times and sums of records, by client or host and topic.
+        self.sources: dict[str, dict[Place, deque[tuple[int, int]]]] = {} if beside is None else beside.sources
+        #: How many records they wrote, by client or host and topic, and beside each topic that they read.
+        self.written_records: dict[tuple[str, Place], int] = {} if beside is None else beside.written_records
+        self.copying: dict[tuple[str, Place, Place], Copying] = {} if beside is None else beside.copying
         self.replicas = ReplicaTable(self.budget)
         self.commits: Subjects[PartitionOfClient, Committed] = Subjects(self.budget, Committed, 3, MAX_COMMITTED)
         #: Error codes that observers judge.
@@ -56,8 +64,15 @@ class Context:
         self.gaps = 0
         self.begin_ns = 0
         self.end_ns = 0
+        # Observers ask for those of the same exchange one after the other.
         self._fetch: Exchange | None = None
         self._brought: list[tuple[str, PartitionDigest]] = []
+        self._produce: Exchange | None = None
+        self._written: list[Written] = []
+        self._before: Message | None = None
+        self._parts_before: list[tuple[str, PartitionDigest]] = []
+        self._last: Message | None = None
+        self._last_parts: list[tuple[str, PartitionDigest]] = []
 
     def is_lossy(self, count: int) -> bool:
         """Whether the capture has so many gaps that the missing responses may be in them."""
@@ -86,16 +101,31 @@ class Context:
 
     def brought(self, fetch: Exchange) -> list[tuple[str, PartitionDigest]]:
         """The partitions of which a fetch brought a consumer batches, each with the name of its topic; none for a
-        follower's. Observers ask for those of the same fetch one after the other.
+        follower's.
         """
         if fetch is not self._fetch:
             parts = [] if is_replica(fetch) else self.parts(fetch.response)
             self._fetch, self._brought = fetch, [one for one in parts if one[1].batches]
         return self._brought
 
+    def written(self, produce: Exchange) -> list[Written]:
+        """The partitions of a Produce request, each with the name of its topic and what was answered of it."""
+        if produce is not self._produce:
+            answers = {(name, part.index): part for name, part in self.parts(produce.response)}
+            sent = self.parts(produce.request)
+            self._produce, self._written = produce, [(name, one, answers.get((name, one.index))) for name, one in sent]
+        return self._written
+
     def parts(self, message: Message | None) -> list[tuple[str, PartitionDigest]]:
         """The partitions that a message is about, each with the name of its topic."""
-        return self._named(message_parts(message))
+        if message is None:
+            return []
+        if message is self._before:
+            return self._parts_before
+        if message is not self._last:
+            self._before, self._parts_before = self._last, self._last_parts
+            self._last, self._last_parts = message, self._named(message_parts(message))
+        return self._last_parts
 
     def parts_in(self, body: Body) -> list[tuple[str, PartitionDigest]]:
         """The partitions in a body, each with the name of its topic."""

@@ -46,6 +46,7 @@ class Doctors:
         address = ""
         if isinstance(event, Connection):
             address = event.broker
+            self._first.add_anywhere(event)
         elif isinstance(event, ConnectionAttempt):
             address = event.server
         elif isinstance(event, Problem) and event.details is not None:

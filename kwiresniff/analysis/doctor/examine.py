@@ -15,7 +15,7 @@ from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import Endings
 from kwiresniff.analysis.doctor.judgement import Judgement, judged
 from kwiresniff.analysis.doctor.observation import Observation
-from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.observer import SLOW_NS, Observer
 from kwiresniff.analysis.late_names import renamer
 from kwiresniff.base.api_keys import API_VERSIONS, FETCH, METADATA, PRODUCE
 from kwiresniff.base.needs import Needs
@@ -64,14 +64,14 @@ class Doctor:
         #: By hook, the methods of the observers that override it.
         self._takers_of: dict[str, list[Callable[[Any], None]]] = {
             hook: [getattr(one, hook) for one in observers if getattr(type(one), hook) is not getattr(Observer, hook)]
-            for hook in ("failure", "connection", "ending", "attempt", "problem")
+            for hook in ("slow", "failure", "connection", "connection_anywhere", "ending", "attempt", "problem")
         }
         #: By API; APIs that no observer names, of which an attacker can invent 65,536, are ``_others``.
         self._takers = {
-            api_key: [one.exchange for one in observers if one.apis is None or api_key in one.apis]
+            api_key: [one for one in observers if one.apis is None or api_key in one.apis]
             for api_key in frozenset[int]().union(*(one.apis for one in observers if one.apis is not None))
         }
-        self._others = [one.exchange for one in observers if one.apis is None]
+        self._others = [one for one in observers if one.apis is None]
 
     def add(self, event: Event) -> None:
         """Takes in an exchange, an ended connection, an attempt at one, or a problem."""
@@ -88,6 +88,10 @@ class Doctor:
         elif isinstance(event, Problem):
             self.context.gaps += self._endings.mark_gap(event)
             self._give("problem", event)
+
+    def add_anywhere(self, connection: Connection) -> None:
+        """Takes in an ended connection in whatever cluster, beside what ``add`` is given."""
+        self._give("connection_anywhere", connection)
 
     def _give(self, hook: str, event: object) -> None:
         for take in self._takers_of[hook]:
@@ -110,8 +114,10 @@ class Doctor:
             context.cluster.answered(exchange, response.first_ns)
         if api_key in (METADATA, API_VERSIONS) or (exchange.errors and api_key in (PRODUCE, FETCH)):
             context.cluster.learn(exchange)
-        for take_exchange in self._takers.get(api_key, self._others):
-            take_exchange(exchange)
+        for observer in self._takers.get(api_key, self._others):
+            observer.exchange(exchange)
+        if _took_ns(exchange) >= SLOW_NS:
+            self._give("slow", exchange)
         if exchange.errors or exchange.problems:
             self._give("failure", exchange)
         if exchange.outcome == "unanswered":
@@ -128,6 +134,15 @@ class Doctor:
         rename = renamer(self.context.topic_name)
         observations = [_renamed(one, rename) for observer in self._observers for one in observer.observations()]
         return judged(self._causes, observations)
+
+
+def _took_ns(exchange: Exchange) -> int:
+    """The time from the first byte of an exchange to its last, as far as it was seen."""
+    request, response = exchange.request, exchange.response
+    if request is None or response is None:
+        one = request or response
+        return one.last_ns - one.first_ns if one is not None else 0
+    return max(request.last_ns, response.last_ns) - min(request.first_ns, response.first_ns)
 
 
 def _renamed(one: Observation, rename: Callable[[Any], Any]) -> Observation:

@@ -224,8 +224,9 @@ def _nearness(cause: Finding, symptom: Finding) -> tuple[int, int, int]:
 
 
 def _is_failure(symptom: Finding) -> bool:
-    """Whether a request failed; a broker that was stopped refuses connections without more harm."""
-    return symptom.severity == "error" and symptom.code != "broker_unreachable"
+    """Whether a request failed; a broker that was stopped refuses connections without more harm, and what was in flight
+    behind a refused batch is sent again with it."""
+    return symptom.severity == "error" and symptom.code not in ("broker_unreachable", "out_of_order_sequence_number")
 
 
 class _Causes:

@@ -6,7 +6,7 @@ Observations give facts and their harm; reasons and remedies are for causes (``c
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from mypy_extensions import mypyc_attr
 
@@ -16,14 +16,18 @@ from kwiresniff.analysis.doctor.evidence import Case
 from kwiresniff.analysis.doctor.observation import HARMLESS, Harm, Observation, observation_of
 from kwiresniff.model import Connection, ConnectionAttempt, Exchange, Problem
 
+#: What is slow, to observers of it: a second.
+SLOW_NS: Final = 1_000_000_000
+
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Observer:
     """Base of the doctor's observers.
 
-    ``exchange`` is called with exchanges of ``apis`` (None: of all), ``failure`` with those of any API that have an
-    error, a problem or no answer. ``judges`` names error codes that a cause of its observations explains, and that need
-    no finding of their own. ``kinds`` are those of its observations.
+    ``exchange`` is called with exchanges of ``apis`` (None: of all), ``slow`` with those of any API that took
+    ``SLOW_NS`` or more, ``failure`` with those of any API that have an error, a problem or no answer. ``judges`` names
+    error codes that a cause of its observations explains, and that need no finding of their own. ``kinds`` are those of
+    its observations.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ()
@@ -36,11 +40,17 @@ class Observer:
     def exchange(self, exchange: Exchange) -> None:
         """An exchange of one of its APIs."""
 
+    def slow(self, exchange: Exchange) -> None:
+        """An exchange that took ``SLOW_NS`` or more, from its first byte to its last."""
+
     def failure(self, exchange: Exchange) -> None:
         """An exchange with an error code, with a problem in its bytes, or without an answer."""
 
     def connection(self, connection: Connection) -> None:
         """A connection that has ended."""
+
+    def connection_anywhere(self, connection: Connection) -> None:
+        """A connection in any cluster that has ended, which observers of the first cluster's examination are given."""
 
     def ending(self, ending: Ending) -> None:
         """A connection that has ended with requests that were not answered."""

@@ -13,6 +13,8 @@ from kwiresniff.model import Body
 MAX_PARTITIONS = 20_000
 #: Clusters whose brokers are remembered.
 MAX_CLUSTERS = 100
+#: Answers within such a time tell of the same state.
+TOGETHER_NS = 5_000_000_000
 
 
 class Replicas(NamedTuple):
@@ -72,6 +74,22 @@ class ReplicaTable:
     def brokers(self, cluster: str) -> tuple[frozenset[int], int]:
         """The nodes in the newest list of a cluster's brokers, and its time; none and 0 where there was no list."""
         return self._brokers.get(cluster, (frozenset(), 0))
+
+    def cut_off(self, cluster: str) -> list[int]:
+        """The nodes in the list of brokers that neither copy from others nor are copied from, by the newest answers.
+
+        They are missing from the ISR where others lead, and the others where they lead; no other pair of leader and
+        follower is apart. Of two nodes it is both.
+        """
+        short = [one for name, _, _, one in self if name == cluster and one.short_since is not None and one.leader >= 0]
+        newest_ns = max((one.ns for one in short), default=0)
+        new = [one for one in short if one.ns >= newest_ns - TOGETHER_NS]
+        pairs = {(one.leader, node) for one in new for node in one.all if node not in one.in_sync}
+        present, _ = self.brokers(cluster)
+        if not pairs or any(not present.issuperset(pair) for pair in pairs):
+            return []
+        leaders, followers = ({pair[place] for pair in pairs} for place in (0, 1))
+        return sorted(node for node in leaders & followers if all(node in pair for pair in pairs))
 
     def __iter__(self) -> Iterator[tuple[str, str, int, Replicas]]:
         return ((*key, known) for key, known in self._replicas.items())

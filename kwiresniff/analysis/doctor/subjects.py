@@ -26,12 +26,14 @@ class Subjects(dict[Subject, Value]):
 
     def of(self, subject: Subject) -> Value | None:
         """The value of a subject, made if need be; None where there is no room for it."""
-        found = self.get(subject)
-        if found is None:
-            names: tuple[str | int, ...] = (subject,) if isinstance(subject, str) else subject
-            size = self._size + text_bytes(*(name for name in names if isinstance(name, str)))
-            most = MAX_SUBJECTS if self._most is None else self._most
-            if len(self) >= most or not self._budget.admit(size):
-                return None
-            found = self[subject] = self._make()
-        return found
+        try:
+            return self[subject]
+        except KeyError:
+            pass
+        names: tuple[str | int, ...] = (subject,) if isinstance(subject, str) else subject
+        size = self._size + text_bytes(*(name for name in names if isinstance(name, str)))
+        most = MAX_SUBJECTS if self._most is None else self._most
+        if len(self) >= most or not self._budget.admit(size):
+            return None
+        made = self[subject] = self._make()
+        return made

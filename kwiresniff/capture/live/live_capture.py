@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from kwiresniff.base.address_names import AddressNames
 from kwiresniff.base.fastint import u16, u32
 from kwiresniff.base.tls_secrets import TlsSecrets
-from kwiresniff.capture.choices import choices_of
+from kwiresniff.capture.decode_as import tables_of
 from kwiresniff.capture.file_problems import SnapReporter
 from kwiresniff.capture.keylog import KeyLog
 from kwiresniff.capture.link_layer import ETHERNET
@@ -97,7 +97,7 @@ class LiveCapture:
 
     def __iter__(self) -> Iterator[Segment]:
         options = self._options
-        decoder = LayerDecoder(self.other_packets, choices_of(options.decode_as))
+        decoder = LayerDecoder(self.other_packets, tables_of(options.decode_as))
         snap = SnapReporter(", ".join(options.interfaces), self.problems.append)
         now = time.monotonic()
         if options.duration_ns is not None:

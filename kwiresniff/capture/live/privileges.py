@@ -124,9 +124,10 @@ def _refused(identity: Identity, error: OSError) -> CaptureError:
 def _out_of_reach(identity: Identity, read: Sequence[str], write: Sequence[str], rotates: bool) -> str:
     for path in read:
         there = os.path.exists(path)
+        reading = os.R_OK | os.X_OK if os.path.isdir(path) else os.R_OK
         # Whoever will write it will hardly write it for everybody.
         foreseen = _may(_folder(path), os.X_OK) and (identity.chosen or identity.name != NOBODY)
-        if not (_may(path, os.R_OK) if there else foreseen):
+        if not (_may(path, reading) if there else foreseen):
             return f"may not read {path}"
     for path in write:
         there = os.path.exists(path)

@@ -1,7 +1,8 @@
 """Frames without what they say of anybody: pseudonyms for texts and ids, zeros for bytes, nothing in records.
 
 Numbers stay: versions, partitions, offsets, times, sizes, error codes. A message that does not read as its definition
-says keeps the numbers of its header alone: nobody knows what the rest of it is. Bytes behind a message are zeros.
+says, as far as it was captured, keeps the numbers of its header alone: nobody knows what the rest of it is. Bytes
+behind a message are zeros.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from kwiresniff.codec.node_view import NodeView
 from kwiresniff.model import Direction, Dissection, Exchange, Message, Node
 from kwiresniff.packets.anonymous.pseudonyms import Pseudonyms
 from kwiresniff.packets.anonymous.record_sets import without_content
+from kwiresniff.session.secrets import is_sound
 
 #: Bytes of a header that are numbers: API, version and correlation id; in a response the correlation id alone.
 _NUMBERS: Final[dict[str, int]] = {"request": 8, "response": 4}
@@ -111,8 +113,9 @@ def _parts(exchange: Exchange, which: Direction, message: Message, frame: bytes)
     if message.version < 0:
         return
     definition = schema.message(exchange.api_key, message.version, which)
-    body = dissect(definition, frame, message.body_offset, records=False, missing=message.size_bytes - len(frame))
-    if body.is_whole and all(problem.code == _TRAILING for problem in body.problems):
+    missing = message.size_bytes - len(frame)
+    body = dissect(definition, frame, message.body_offset, records=False, missing=missing)
+    if body.is_whole and (is_sound(body.problems, missing) or {one.code for one in body.problems} == {_TRAILING}):
         opener = OPENERS.get((exchange.api_key, which))
         if opener is not None:  # what cannot be opened stays bytes
             opener(NodeView(body.root, []), exchange, _no_name)

@@ -73,6 +73,11 @@ class FrameSpool:
         self._file.write(data)
         self._size += len(data)
 
+    def add_preamble(self, connection: int, from_client: bool, start: int, data: bytes) -> None:
+        """Keeps what a proxy, or its client, says from a sequence number on."""
+        if data:
+            self._put(connection, from_client, start, data)
+
     def add_tokens(self, connection: int, from_client: bool, start: int, end: int) -> None:
         """Keeps a token without a header, as bytes 0xff between two sequence numbers: zeros read as a request."""
         size = ((end - start) & SEQ_MASK) - _LENGTH_BYTES

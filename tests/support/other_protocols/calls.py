@@ -6,6 +6,7 @@ import json
 from random import Random
 from struct import pack
 
+from tests.support.encoding.primitives import write_uvarint
 from tests.support.other_protocols.making import (
     CLIENT,
     SERVER,
@@ -16,7 +17,6 @@ from tests.support.other_protocols.making import (
     protobuf,
     s16,
     s32,
-    varint,
     word,
 )
 
@@ -102,8 +102,8 @@ def _hadoop(rng: Random) -> Said:
     for number in range(2 * TURNS):
         header = protobuf((1, 2), (2, 0), (3, number), (4, rng.randbytes(16)))
         call = protobuf((1, b"getFileInfo"), (2, b"ClientProtocol"), (3, 1))
-        said.append((CLIENT, framed(varint(len(header)) + header + varint(len(call)) + call)))
-        said.append((SERVER, framed(varint(len(header)) + header + word(rng))))
+        said.append((CLIENT, framed(write_uvarint(len(header)) + header + write_uvarint(len(call)) + call)))
+        said.append((SERVER, framed(write_uvarint(len(header)) + header + word(rng))))
     return said
 
 

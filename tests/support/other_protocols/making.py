@@ -6,6 +6,8 @@ from collections.abc import Callable
 from random import Random
 from struct import pack
 
+from tests.support.encoding.primitives import write_uvarint
+
 CLIENT, SERVER = 0, 1
 #: (side, bytes): what one side sends before the other does.
 Said = list[tuple[int, bytes]]
@@ -44,20 +46,12 @@ def s32(text: bytes) -> bytes:
     return pack(">I", len(text)) + text
 
 
-def varint(value: int) -> bytes:
-    out = b""
-    while value >= 0x80:
-        out += bytes([value & 0x7F | 0x80])
-        value >>= 7
-    return out + bytes([value])
-
-
 def protobuf(*fields: tuple[int, int | bytes]) -> bytes:
     """Fields as (number, value): varints and bytes."""
     out = b""
     for number, value in fields:
         if isinstance(value, int):
-            out += varint(number << 3) + varint(value)
+            out += write_uvarint(number << 3) + write_uvarint(value)
         else:
-            out += varint(number << 3 | 2) + varint(len(value)) + value
+            out += write_uvarint(number << 3 | 2) + write_uvarint(len(value)) + value
     return out

@@ -6,6 +6,7 @@ import json
 from random import Random
 from struct import pack
 
+from tests.support.encoding.primitives import write_uvarint
 from tests.support.other_protocols.making import (
     CLIENT,
     SERVER,
@@ -16,13 +17,12 @@ from tests.support.other_protocols.making import (
     protobuf,
     s16,
     s32,
-    varint,
     word,
 )
 
 
 def _mqtt_packet(kind: int, body: bytes) -> bytes:
-    return bytes([kind]) + varint(len(body)) + body
+    return bytes([kind]) + write_uvarint(len(body)) + body
 
 
 def _mqtt(rng: Random, level: int) -> Said:
@@ -126,6 +126,32 @@ def _rocketmq(rng: Random) -> Said:
     for number in range(TURNS):
         said += [(CLIENT, command(105, number, 0, b"")), (SERVER, command(0, number, 1, b'{"brokerDatas":[]}'))]
         said.append((CLIENT, command(310, number, 0, word(rng) * 9)))
+    return said
+
+
+@conversation("RabbitMQ streams")
+def _rabbitmq_streams(rng: Random) -> Said:
+    """RabbitMQ's stream protocol (rabbitmq_stream/docs/PROTOCOL.adoc): length, key, version and correlation id are
+    where Kafka has them, and keys and versions are some that Kafka has, too; no client id follows.
+    """
+
+    def asked(key: int, number: int, body: bytes) -> tuple[int, bytes]:
+        return CLIENT, framed(pack(">HHI", key, 1, number) + body)
+
+    def answered(key: int, number: int, body: bytes = b"") -> tuple[int, bytes]:
+        return SERVER, framed(pack(">HHIH", key | 0x8000, 1, number, 1) + body)
+
+    properties = pack(">i", 2) + s16(b"product") + s16(b"RabbitMQ Stream") + s16(b"version") + s16(b"0.15.0")
+    tune = framed(pack(">HHII", 20, 1, 1 << 20, 60))
+    said = [asked(17, 0, properties), answered(17, 0, properties), asked(18, 1, b"")]
+    said += [answered(18, 1, pack(">i", 1) + s16(b"PLAIN")), asked(19, 2, s16(b"PLAIN") + s32(b"\0guest\0guest"))]
+    said += [answered(19, 2), (SERVER, tune), (CLIENT, tune), asked(21, 3, s16(b"/")), answered(21, 3, pack(">i", 0))]
+    said += [asked(1, 4, b"\0" + s16(b"") + s16(word(rng))), answered(1, 4)]
+    for number in range(TURNS):
+        published = pack(">HHBIq", 2, 1, 0, 1, number) + s32(b"\0Su\xa0\5hello")
+        said += [(CLIENT, framed(published)), (SERVER, framed(pack(">HHBIq", 3, 1, 0, 1, number)))]
+        if number % 4 == 0:
+            said += [asked(15, 5 + number, pack(">i", 1) + s16(word(rng))), answered(15, 5 + number, bytes(8))]
     return said
 
 

@@ -93,11 +93,10 @@ class AbortedReads(Observer):
             return
         self._has_written = True
         cluster_id = self.context.cluster.of(exchange.connection.broker)
-        counts = {(name, part.index): part.records for name, part in self.context.parts(exchange.request)}
-        for name, part in self.context.parts(exchange.response):
-            count = counts.get((name, part.index), 0)
-            if part.offset >= 0 and count and self.context.has_room(written, MAX_OPEN, entries=_RANGE_ENTRIES):
-                written.append(((cluster_id, name, part.index), (part.offset, part.offset + count)))
+        for name, part, answer in self.context.written(exchange):
+            offset, count = answer.offset if answer is not None else -1, part.records
+            if offset >= 0 and count and self.context.has_room(written, MAX_OPEN, entries=_RANGE_ENTRIES):
+                written.append(((cluster_id, name, part.index), (offset, offset + count)))
 
     def _read(self, exchange: Exchange) -> None:
         request = request_body(exchange)

@@ -65,8 +65,9 @@ class Addresses(Observer):
     Numbers of the first two: ``dialled``, ``advertised``, ``clients``, and ``how`` it shows, or for how long they were
     silent (``silent_ns``) and whether the capture has an only broker of several (``is_partial``); of the third:
     ``address``, ``refused``, ``unanswered``, ``hosts``, whether it ``is_back``, ``is_starting``, ``is_broker``,
-    whether one of the hosts ``works`` with other brokers, and the hosts that had a connection to it meanwhile
-    (``reached_by``).
+    whether one of the hosts ``works`` with other brokers, the hosts that had a connection to it meanwhile
+    (``reached_by``), and the addresses that answered on its port by the other version of IP, where none did by its own
+    (``other_family``).
     """
 
     kinds = ("advertised_not_reached", "left_bootstrap", "connections_failed")
@@ -242,10 +243,17 @@ class Addresses(Observer):
             "is_starting": self.context.cluster.last_answer_ns.get(server, 0) == 0 and not unanswered,
             "is_broker": is_broker,
             "works": any(host in hosts for host, _ in self._reached),
+            "other_family": self._of_other_family(server),
             "reached_by": self._reached_by(server, hosts, case.first_ns, case.last_ns),
         }
         about = [f"broker:{server}", *(f"host:{host}" for host in hosts)]
         return observation_of("connections_failed", case, about, numbers)
+
+    def _of_other_family(self, server: str) -> list[str]:
+        port, is_ipv6 = server.rpartition(":")[2], server.startswith("[")
+        alike = sorted({reached for _, reached in self._reached if reached.rpartition(":")[2] == port})
+        others = [reached for reached in alike if reached.startswith("[") != is_ipv6]
+        return others[:MAX_NAMES] if len(others) == len(alike) else []
 
     def _reached_by(self, server: str, hosts: list[str], first_ns: int, last_ns: int) -> list[str]:
         """The other hosts with a connection to a server for most of a time, or of that connection's, while it

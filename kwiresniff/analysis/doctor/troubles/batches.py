@@ -7,7 +7,7 @@ covers the records and their timestamps, not the offset (protocol guide, "Record
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Final, NamedTuple, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, client_of
@@ -18,7 +18,7 @@ from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import FETCH, PRODUCE
 from kwiresniff.base.batch_layout import CODEC_NAMES
 from kwiresniff.digest import PartitionDigest
-from kwiresniff.model import Connection, Exchange
+from kwiresniff.model import Connection, Exchange, Message
 
 #: Partitions by producer whose batches are remembered, and partitions whose readers and codecs are.
 MAX_PARTITIONS = 5_000
@@ -43,16 +43,20 @@ _Partition: TypeAlias = tuple[str, str, int]
 _Batch: TypeAlias = tuple[int, int, int]
 
 
-class _Sent(NamedTuple):
+class _Sent:
     """A batch sent once, when it was answered (0: it was not), and the offset that it got (-1: not known)."""
 
-    packet: int
-    first_ns: int
-    answered_ns: int
-    offset: int
-    refused: bool
-    broker: str
-    connection: int
+    __slots__ = ("answered_ns", "broker", "connection", "first_ns", "offset", "packet", "refused")
+
+    def __init__(self, exchange: Exchange, request: Message, answer: PartitionDigest | None) -> None:
+        response = exchange.response
+        self.packet = request.first_packet
+        self.first_ns = request.first_ns
+        self.answered_ns = response.first_ns if response is not None else 0
+        self.offset = answer.offset if answer is not None else -1
+        self.refused = answer is not None and answer.offset < 0
+        self.broker = exchange.connection.broker
+        self.connection = exchange.connection.id
 
 
 class ResentBatches(Observer):
@@ -88,29 +92,18 @@ class ResentBatches(Observer):
         if exchange.api_key == FETCH:
             self._fetch(exchange)
             return
-        request, response = exchange.request, exchange.response
+        request = exchange.request
         if request is None:
             return
-        parts = [one for one in self.context.parts(request) if not one[1].is_idempotent and one[1].crc >= 0]
-        answers = {(name, part.index): part for name, part in self.context.parts(response)} if parts else {}
-        for name, part in parts:
-            answer = answers.get((name, part.index))
-            sent = _Sent(
-                request.first_packet,
-                request.first_ns,
-                response.first_ns if response is not None else 0,
-                answer.offset if answer is not None else -1,
-                answer is not None and answer.offset < 0,
-                exchange.connection.broker,
-                exchange.connection.id,
-            )
-            self._closed.setdefault(exchange.connection.id, 0)
+        for name, part, answer in self.context.written(exchange):
+            if part.is_idempotent or part.crc < 0:
+                continue
+            sent = _Sent(exchange, request, answer)
+            self._closed.setdefault(sent.connection, 0)
             if len(self._closed) > MAX_CLOSED:
                 del self._closed[next(iter(self._closed))]
-            cluster_id = self.context.cluster.of(exchange.connection.broker)
-            self._add(
-                (client_of(exchange), cluster_id, name, part.index), (part.crc, part.all_bytes, part.records), sent
-            )
+            sender = client_of(exchange), self.context.cluster.of(sent.broker), name, part.index
+            self._add(sender, (part.crc, part.all_bytes, part.records), sent)
 
     def _add(self, sender: _Sender, batch: _Batch, sent: _Sent) -> None:
         recent = self._recent.of(sender)
@@ -249,11 +242,8 @@ class Recompression(Observer):
                 if produced:
                     self._compare(cluster_id, name, part, produced, exchange)
             return
-        parts = [one for one in self.context.parts(exchange.request) if one[1].batches and one[1].crc >= 0]
-        answers = {(name, part.index): part for name, part in self.context.parts(exchange.response)} if parts else {}
-        for name, part in parts:
-            answer = answers.get((name, part.index))
-            base = answer.offset if answer is not None else -1
+        for name, part, answer in self.context.written(exchange):
+            base = answer.offset if answer is not None and part.batches and part.crc >= 0 else -1
             ranges = self._produced.of((cluster_id, name, part.index)) if base >= 0 else None
             if ranges is not None:
                 ranges.append((base, base + part.records, _codec_of(part)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import ClassVar, Final
 
 from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
@@ -32,8 +32,8 @@ class ClusterChanges(Observer):
     clusters, or for which a consumer stands still.
     """
 
-    kinds = ("other_cluster",)
-    apis = frozenset({FETCH, HEARTBEAT, METADATA, CONSUMER_GROUP_HEARTBEAT})
+    kinds: ClassVar[tuple[str, ...]] = ("other_cluster",)
+    apis: ClassVar[frozenset[int] | None] = frozenset({FETCH, HEARTBEAT, METADATA, CONSUMER_GROUP_HEARTBEAT})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

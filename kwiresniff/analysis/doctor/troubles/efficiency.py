@@ -31,6 +31,8 @@ COMMITS_PER_SECOND: Final = 30.0
 PRODUCES: Final = 500
 PRODUCES_PER_SECOND: Final = 30.0
 FEW_RECORDS: Final = 2.0
+#: So many batches in a request are those of several partitions at its leader.
+FEW_BATCHES: Final = 3
 #: Requests of a client in a second that are many: with ``linger.ms`` of 5, the default, it sends no more.
 MANY_REQUESTS: Final = 200.0
 #: A client waits for each answer where it sends this part of its requests alone and waits for this part of its time;
@@ -55,9 +57,9 @@ class RequestSizes(Observer):
     """``commits``, ``produces``, ``empty_fetches``: how many of these a client sent, and what was in them;
     ``transactions``: how many it ended; ``old_messages``: records in the format before Kafka 0.11.
 
-    Numbers: ``records``, ``requests`` that wrote them, ``alone`` of them while no other was in flight, ``waited_ns``
-    for the answers to these and to EndTxn, ``fetches`` in all, ``longest_wait_ms`` as they ask, ``at_once`` where the
-    broker took less than half of that, ``groups``, ``topics``.
+    Numbers: ``records``, ``batches`` of them (0: not known), ``requests`` that wrote them, ``alone`` of them while no
+    other was in flight, ``waited_ns`` for the answers to these and to EndTxn, ``fetches`` in all, ``longest_wait_ms``
+    as they ask, ``at_once`` where the broker took less than half of that, ``groups``, ``topics``.
     """
 
     kinds: ClassVar[tuple[str, ...]] = (
@@ -68,7 +70,7 @@ class RequestSizes(Observer):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         #: By kind; also all ``fetches`` of each client, and its Produce requests that it sent ``alone``.
-        self._cases = {kind: context.tally() for kind in (*self.kinds, "fetches", "alone")}
+        self._cases = {kind: context.tally() for kind in (*self.kinds, "fetches", "alone", "batches")}
 
     def exchange(self, exchange: Exchange) -> None:
         request, response = exchange.request, exchange.response
@@ -102,6 +104,7 @@ class RequestSizes(Observer):
             return
         if has_batches:
             self._cases["produces"].case(client).add(packet, ns, records)
+            self._cases["batches"].case(client).count += digest.batches if digest is not None else 0
             alone, response = self._cases["alone"].case(client), exchange.response
             if response is not None:
                 if ns >= alone.last_ns:
@@ -138,8 +141,9 @@ class RequestSizes(Observer):
         if kind == "commits":
             return {"groups": case.noted("groups")}
         if kind == "produces":
-            alone = self._cases["alone"].case(client)
-            return {"records": case.total, "requests": case.count, "alone": alone.count, "waited_ns": alone.total}
+            alone, batches = self._cases["alone"].case(client), self._cases["batches"].case(client).count
+            sent = {"records": case.total, "batches": batches, "requests": case.count}
+            return {**sent, "alone": alone.count, "waited_ns": alone.total}
         if kind == "transactions":
             written = self._cases["produces"].known(client)
             waited_ns = case.total + self._cases["alone"].case(client).total
@@ -192,17 +196,26 @@ def single_commits(one: Observation, observed: Observed, context: Context) -> Ex
 @cause("small_batches", explains=("produces",))
 def small_batches(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`small_batches` (warning from 200 requests a second on, else info): fewer than 2 records in a request, over 500
-    requests and more, of which there are more than 30 a second.
+    requests and more, of which there are more than 30 a second; or as few in a batch, of which there are 3 and more in
+    a request: the records are spread over the partitions one by one.
     """
-    records, requests = one.numbers["records"], one.numbers["requests"]
-    rate = _per_second(requests, one)
+    records, requests, batches = one.numbers["records"], one.numbers["requests"], one.numbers["batches"]
+    is_spread = records / requests >= FEW_RECORDS and batches >= FEW_BATCHES * requests
+    what, sent = ("batch", batches) if is_spread else ("request", requests)
+    rate = _per_second(sent, one)
+    spread = f", {batches / requests:.0f} of them in a request: they are spread over the partitions one by one"
     return told(
         one,
-        f"sends {records / requests:.1f} records in a request: {records:,} records in {requests:,} requests",
-        "Raise linger.ms (5 to 20 ms) and batch.size: requests, not bytes, are what brokers run out of.",
-        severity="warning" if rate > MANY_REQUESTS else "info",
+        f"sends {records / sent:.1f} records in a {what}: {records:,} records in {sent:,} "
+        f"{f'batches{spread}' if is_spread else 'requests'}",
+        "Fill a batch before the next partition is taken: records without a key go by themselves to one partition at a "
+        "time (sticky, KIP-480 and KIP-794) unless a partitioner like round robin is set; with keys take fewer "
+        "partitions, or a longer linger.ms."
+        if is_spread
+        else "Raise linger.ms (5 to 20 ms) and batch.size: requests, not bytes, are what brokers run out of.",
+        severity="warning" if _per_second(requests, one) > MANY_REQUESTS else "info",
         rank=WASTE,
-        stands=requests >= PRODUCES and rate > PRODUCES_PER_SECOND and records / requests < FEW_RECORDS,
+        stands=sent >= PRODUCES and rate > PRODUCES_PER_SECOND and records / sent < FEW_RECORDS,
     )
 
 

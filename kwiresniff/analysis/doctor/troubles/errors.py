@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from kwiresniff.analysis.body_entities import message_groups, message_transactional_ids
 from kwiresniff.analysis.doctor.bodies import request_body, response_body
-from kwiresniff.analysis.doctor.cause import ERROR, Cause, Explanation, cause, told
+from kwiresniff.analysis.doctor.cause import ERROR, INCIDENT, Cause, Explanation, cause, told
 from kwiresniff.analysis.doctor.cluster import address_text
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.error_meanings import (
@@ -31,7 +31,17 @@ from kwiresniff.analysis.negotiation import ADMIN_APIS, COORDINATOR_CODES, is_st
 from kwiresniff.analysis.places import place_of
 from kwiresniff.analysis.record_counts import batches_in
 from kwiresniff.analysis.topic_parts import structs
-from kwiresniff.base.api_keys import CREATE_ACLS, DELETE_ACLS, FIND_COORDINATOR, INIT_PRODUCER_ID
+from kwiresniff.base.api_keys import (
+    ADD_PARTITIONS_TO_TXN,
+    CREATE_ACLS,
+    DELETE_ACLS,
+    END_TXN,
+    FIND_COORDINATOR,
+    INIT_PRODUCER_ID,
+    OFFSET_COMMIT,
+    SYNC_GROUP,
+    TXN_OFFSET_COMMIT,
+)
 from kwiresniff.base.field_values import field_text
 from kwiresniff.base.flows import host_of
 from kwiresniff.model import Body, Exchange
@@ -52,6 +62,10 @@ COORDINATOR_NS: Final = 10_000_000_000
 #: A coordinator that was asked for so often and so long, and never found.
 IN_VAIN: Final = 10
 IN_VAIN_NS: Final = 2_000_000_000
+#: APIs whose answers wait until the coordinator has stored what they bring.
+STORING: Final = frozenset({SYNC_GROUP, OFFSET_COMMIT, TXN_OFFSET_COMMIT, END_TXN, ADD_PARTITIONS_TO_TXN})
+#: Findings about a group that follow where its coordinator stores nothing.
+_UNSTORED: Final = ("rebalances", "group_deserted", "long_rebalance", "member_removed", "consumer_lag")
 #: Settings whose values brokers refuse, with the field of the request, by the code.
 _REFUSED: Final = {
     "INVALID_SESSION_TIMEOUT": ("session.timeout.ms", "session_timeout_ms"),
@@ -64,18 +78,22 @@ _RETRIABLE: Final = Meaning("info", "", "Clients retry this by themselves.")
 
 @dataclass(slots=True, eq=False)
 class _Search:
-    """A client's search for its coordinator, and its longest time without a pause."""
+    """A client's search for its coordinator, or for one that stores what it asks for (``storing``: the APIs that were
+    refused), and its longest time without a pause."""
 
     began_ns: int = 0
     last_ns: int = 0
     longest_ns: int = 0
     found: bool = False
+    storing: set[int] = field(default_factory=set)
 
-    def goes_on(self, ns: int) -> None:
-        """Adds another refusal at ``ns``; after a pause a new search begins."""
-        self.found = False
-        if ns - self.last_ns > FOUND_NS:
+    def goes_on(self, ns: int, api_key: int) -> None:
+        """Adds another refusal at ``ns``; after a pause, or an answer to what was refused, a new search begins."""
+        if api_key in STORING:
+            self.storing.add(api_key)
+        if (self.found if self.storing else ns - self.last_ns > FOUND_NS) or not self.began_ns:
             self.began_ns = ns
+        self.found = False
         self.last_ns = ns
         self.longest_ns = max(self.longest_ns, ns - self.began_ns)
 
@@ -87,12 +105,13 @@ class ErrorCodes(CountingObserver):
     timestamps, the ``former`` coordinators, ``values`` that were refused. Numbers: whether it is ``retriable``, the
     answer to an administrator (``is_admins``) or to a follower (``is_followers``), ``largest_bytes`` of a request,
     ``denied`` resources, who took the right away (``taken_away``), a sentence on a transaction that is ``overdue``; of
-    a coordinator the longest search (``searched_ns``, else None) and whether it was ``found``.
+    a coordinator the longest search (``searched_ns``, else None), whether it was ``found``, and whether there was one
+    that did not store what it was sent (``unstored``).
     """
 
     kinds = ("answered_with_error",)
     entities = ("client", "error")
-    apis = frozenset({FIND_COORDINATOR, INIT_PRODUCER_ID, CREATE_ACLS, DELETE_ACLS})
+    apis = frozenset({FIND_COORDINATOR, INIT_PRODUCER_ID, CREATE_ACLS, DELETE_ACLS, *STORING})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -128,7 +147,7 @@ class ErrorCodes(CountingObserver):
             client = client_of(exchange)
             for name in COORDINATOR_CODES:
                 search = self._searches.get((client, name))
-                if search is not None:
+                if search is not None and (not search.storing or exchange.api_key in search.storing):
                     search.found = True
 
     def _learn(self, exchange: Exchange) -> None:
@@ -178,7 +197,7 @@ class ErrorCodes(CountingObserver):
         if name == "COORDINATOR_NOT_AVAILABLE" and exchange.api_key == FIND_COORDINATOR and case.count == 1:
             case.note("former", self._former(case))
         if name in COORDINATOR_CODES and len(self._searches) < MAX_SUBJECTS:
-            self._searches.setdefault((client, name), _Search()).goes_on(ns)
+            self._searches.setdefault((client, name), _Search()).goes_on(ns, exchange.api_key)
         if is_replica(exchange):
             self._of_followers.add((client, name))
         self._of_admins[client, name] = exchange.api_key in ADMIN_APIS and case.count <= FEW
@@ -199,6 +218,7 @@ class ErrorCodes(CountingObserver):
                 taken_away=self._acls.about(denied, case.last_ns),
                 overdue=self.context.overdue.get(client, ""),
                 searched_ns=search.longest_ns if search is not None else None,
+                unstored=search is not None and bool(search.storing),
                 found=search is not None and search.found,
             )
 
@@ -303,6 +323,10 @@ def answered_with_error(one: Observation, observed: Observed, context: Context) 
     concerns = [*one.noted("apis"), *one.noted("concerns"), *(f"group {group}" for group in one.noted("groups"))]
     concerns += [f"transactional id {each}" for each in one.noted("transactions")]
     details = [*one.noted("skews")[:3], *one.noted("former"), *([overdue] if overdue else [])]
+    unstored = numbers["unstored"] and severity == "error"
+    groups = dict.fromkeys(_UNSTORED, scope_of("group", one.noted("groups"))) if unstored else {}
+    # Kafka's own topics have their replicas on the same brokers as others.
+    details += [each.sentence for each in observed.of("under_replicated")] if unstored else []
     client = scope_of("client", [name for each in (one, *missing) for name in each.named("client")])
     topics = {"unknown_topic_or_partition": scope_of("topic", one.noted("topics"))} if missing else {}
     return told(
@@ -311,10 +335,10 @@ def answered_with_error(one: Observation, observed: Observed, context: Context) 
         _ADMIN_REMEDY if is_admins and name not in MEANINGS else meaning.remedy,
         code=name.lower(),
         severity=severity,
-        rank=ERROR,
+        rank=INCIDENT if unstored else ERROR,
         numbers={"error": name, "concerns": concerns, **more},
         details=(*details, *broker_says(one.noted("messages"))),
-        explains=(dict.fromkeys(_searching(name), client) if severity == "error" else {}) | topics,
+        explains=(dict.fromkeys(_searching(name), client) if severity == "error" else {}) | topics | groups,
     )
 
 

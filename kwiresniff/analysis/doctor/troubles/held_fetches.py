@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
 
 from kwiresniff.analysis.doctor.cause import Explanation, cause, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, client_of
 from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, observation_of
-from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.observer import SLOW_NS, Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.wording import duration
 from kwiresniff.analysis.record_counts import batches_in, records_in
@@ -24,8 +23,6 @@ from kwiresniff.base.field_values import field_number
 from kwiresniff.base.time_units import MILLISECOND_NS
 from kwiresniff.model import Body, Exchange
 
-#: A wait twice as long as clients ask for by default (``fetch.max.wait.ms``).
-LONG_NS: Final = 1_000_000_000
 #: The default of ``fetch.min.bytes``: any record ends the wait.
 ANY_BYTES = 1
 #: Held fetches of a client whose records are looked at; the body of each is decoded.
@@ -53,17 +50,16 @@ class HeldFetches(Observer):
     """
 
     kinds = ("held_fetches",)
-    apis = frozenset({FETCH})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._clients: Subjects[str, _Held] = context.subjects(lambda: _Held(context.case()), 8)
 
-    def exchange(self, exchange: Exchange) -> None:
+    def slow(self, exchange: Exchange) -> None:
         request, response = exchange.request, exchange.response
-        if request is None or response is None or exchange.waiting != "long poll" or exchange.errors:
+        if exchange.api_key != FETCH or exchange.waiting != "long poll" or exchange.errors:
             return
-        if response.first_ns - request.last_ns < LONG_NS:
+        if request is None or response is None or response.first_ns - request.last_ns < SLOW_NS:
             return
         brought = self.context.brought(exchange)
         min_bytes = field_number((request.body or {}).get("min_bytes")) if brought else 0

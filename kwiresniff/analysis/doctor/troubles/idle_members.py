@@ -71,6 +71,8 @@ class IdleMembers(Observer):
         assigned = assignment_in(exchange.api_key, answer)
         partitions = None if assigned is None else partitions_of(assigned)
         member_id = clipped(field_text(answer.get("member_id")) or field_text(request.get("member_id")))
+        if partitions is None and exchange.api_key == SYNC_GROUP:  # what it has now is not known
+            self._groups.get(group_id, {}).pop(member_id, None)
         known = self._groups.get(group_id, {}).get(member_id)
         if known is None and partitions is not None:
             known = self._new(group_id, member_id, client_of(exchange))
@@ -92,7 +94,7 @@ class IdleMembers(Observer):
 
     def observations(self) -> Iterator[Observation]:
         for group_id, members in self._groups.items():
-            idle = [one for one in members.values() if one.idle_ns and not one.partitions]
+            idle = [one for one in members.values() if one.idle_ns >= LASTING_NS and not one.partitions]
             busy = [one for one in members.values() if one.partitions]
             if not idle or not busy:
                 continue
@@ -114,19 +116,19 @@ class IdleMembers(Observer):
 @cause("idle_members", "uneven_assignment", explains=("idle_members",))
 def too_many_members(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`idle_members` (info): a group has more members than partitions, and those without any have nothing to do. Seen
-    must be an assignment without partitions that lasts. Assignors that add data of their own (Kafka Streams: standby
-    tasks) are left out. They may be kept in reserve on purpose. `uneven_assignment` (warning where a member falls
-    behind meanwhile, which is a symptom, else info): there are partitions enough for all members for 5 s and more, and
-    some have none: the `range` assignor deals out each topic by itself, so that topics with fewer partitions than there
-    are members all go to the same ones. Seen must be that this is the group's assignor; members that subscribe to other
-    topics look the same.
+    must be an assignment without partitions that lasts for 5 s. Assignors that add data of their own (Kafka Streams:
+    standby tasks) are left out. They may be kept in reserve on purpose. `uneven_assignment` (warning where a member
+    falls behind meanwhile, which is a symptom, else info): there are partitions enough for all members for 5 s and
+    more, and some have none: the `range` assignor deals out each topic by itself, so that topics with fewer partitions
+    than there are members all go to the same ones. Seen must be that this is the group's assignor; members that
+    subscribe to other topics look the same.
     """
     numbers = one.numbers
     if numbers["members"] <= numbers["partitions"]:
         return _uneven(one, observed)
     return told(
         one,
-        f"{numbers['idle']} of {numbers['members']} members have nothing to do: there are "
+        f"{numbers['idle']} of {numbers['members']} members have nothing to do: the group has "
         f"{counted(numbers['partitions'], 'partition')} for them ({listed(one.named('client'))})",
         "More members than partitions add no speed, only rebalances and requests: run as many as there "
         "are partitions, or add partitions where more are needed.",

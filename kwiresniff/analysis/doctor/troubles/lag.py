@@ -20,7 +20,6 @@ from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.troubles.small_fetches import SingleRecords
 from kwiresniff.analysis.doctor.wording import duration
-from kwiresniff.analysis.places import place_of
 from kwiresniff.base.api_keys import FETCH, OFFSET_COMMIT
 from kwiresniff.digest import PartitionDigest
 from kwiresniff.model import Exchange
@@ -111,7 +110,7 @@ class Lags(Observer):
         response, connection = exchange.response, exchange.connection.id
         if response is None:
             return
-        packet, ns = place_of(exchange)
+        packet, ns = response.first_packet, response.first_ns
         last = self._looked.get(connection)
         if (last is None and len(self._looked) >= MAX_CONNECTIONS) or (last is not None and ns - last < EVERY_NS):
             return

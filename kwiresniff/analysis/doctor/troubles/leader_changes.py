@@ -65,6 +65,8 @@ def leader_change(one: Observation, observed: Observed, context: Context) -> Exp
             "broker_stalled": waiting if went else scope_of("broker", new),
             "broker_unreachable": scope_of("broker", [old] if old else []),
             "leader_not_available": topics,
+            # What failed at the old leader leaves a gap before what was in flight behind it.
+            "out_of_order_sequence_number": topics,
             **dict.fromkeys(("metadata_storm", "own_queue"), clients),
         },
     )

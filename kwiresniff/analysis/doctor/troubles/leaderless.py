@@ -112,6 +112,8 @@ def offline_partition(one: Observation, observed: Observed, context: Context) ->
     texts = listed([context.cluster.node_text(cluster_id, node) for node in nodes])
     if failed:
         why = f"their replicas on {texts} are offline though the broker is there: a log directory of it failed"
+    elif len(nodes) == 1:
+        why = f"their only replica is on {texts}, which is gone"
     elif nodes:
         why = f"their replicas are on {texts}, and none of those can lead"
     else:
@@ -120,7 +122,7 @@ def offline_partition(one: Observation, observed: Observed, context: Context) ->
         one,
         f"no leader{span(one.first_ns, one.last_ns)}, for {duration(numbers['lasted_ns'])} at least: {why}; "
         "nobody can write to them or read them",
-        LOG_DIRECTORY_FAILED if failed else _AWAY,
+        LOG_DIRECTORY_FAILED if failed else _ALONE if len(nodes) == 1 else _AWAY,
         subject=listed(numbers["partitions"]),
         numbers={
             "partitions": numbers["partitions"],
@@ -136,6 +138,11 @@ def offline_partition(one: Observation, observed: Observed, context: Context) ->
 LOG_DIRECTORY_FAILED: Final = (
     "Look at the broker's log for the log directory that it took offline (an I/O error, a full or unmounted disk), "
     "repair it and restart the broker. With one replica the records are on that disk only."
+)
+
+_ALONE: Final = (
+    "Bring that broker back: nobody else has the records. Each restart of it stops these topics: give them three "
+    "replicas (kafka-reassign-partitions; default.replication.factor for new ones)."
 )
 
 _AWAY: Final = (

@@ -19,6 +19,16 @@ LEAST_SILENT_NS: Final = 1_000_000_000
 AWAY_NS: Final = 30_000_000_000
 #: The last four digits of the ports that brokers listen on by convention: 9092 to 9099, 19092, 29092.
 USUAL_PORTS: Final = range(9092, 9100)
+_OLD_ADDRESS: Final = (
+    "Take the address out of bootstrap.servers, or out of the DNS name in there (see: dig NAME): clients that come to "
+    "it first wait until they give up (socket.connection.setup.timeout.ms), at each start. Or see why that broker is "
+    "down."
+)
+_FAMILIES: Final = (
+    "The brokers' names have addresses of IPv4 and IPv6 (A and AAAA records), and those of one lead nowhere from "
+    "there: mend the route, or take these out of DNS. Clients try them in turn, and wait for each "
+    "(socket.connection.setup.timeout.ms; librdkafka: broker.address.family=v4)."
+)
 #: Fewer attempts at an unknown server may be a former bootstrap address.
 FEW_ATTEMPTS: Final = 3
 
@@ -83,8 +93,10 @@ class WrongListener(Cause):
 def unreachable_broker(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`broker_unreachable` (error when it lasts 30 s, else warning; info when it starts or is soon back): a broker
     refuses connections, or does not answer SYNs; a server on a usual port (9092 to 9099, 19092, 29092) of which nothing
-    shows that it is a broker is told with that doubt, and as info where its clients work with others. Where another
-    host had a connection to it meanwhile, on which it answered, it is the way from those that had none.
+    shows that it is a broker is told with that doubt, and as info where its clients work with others and did not wait
+    for it 3 times. These have an old address in `bootstrap.servers`, or in DNS; where brokers answer on that port by
+    the other version of IP, their names have addresses of both, and one leads nowhere. Where another host had a
+    connection to it meanwhile, on which it answered, it is the way from those that had none.
     """
     numbers, lasted_ns = one.numbers, one.last_ns - one.first_ns
     server, is_broker, is_back = numbers["address"], numbers["is_broker"], numbers["is_back"]
@@ -93,8 +105,11 @@ def unreachable_broker(one: Observation, observed: Observed, context: Context) -
     how = "refuses connections" if numbers["refused"] >= numbers["unanswered"] else "does not answer SYNs"
     until = f", for {duration(lasted_ns)} at least" if lasted_ns >= 1_000_000 else ""
     calm = lasted_ns < AWAY_NS and (is_back or numbers["is_starting"])
+    families = numbers["other_family"] if not is_broker and not numbers["refused"] else []
+    works = not is_broker and (bool(families) or numbers["works"])
     if not is_broker:
-        calm = numbers["works"] or one.count < FEW_ATTEMPTS
+        waited = numbers["unanswered"] >= FEW_ATTEMPTS
+        calm = one.count < FEW_ATTEMPTS or (works and not waited)
     name, hosts, others = context.cluster.broker_text(server), numbers["hosts"], numbers["reached_by"]
     unread = {client for each in observed.of("partition_not_read") for client in each.named("client")}
     cut_off = [client for client in unread if client.rpartition(" ")[2] in hosts]
@@ -104,15 +119,19 @@ def unreachable_broker(one: Observation, observed: Observed, context: Context) -
     return told(
         one,
         f"{how}{span(one.first_ns, one.last_ns)}{', then is back' if is_back else until}"
-        f"{'' if is_broker else '; whether it is a broker, the capture does not show'}",
-        f"The broker is there: something between {listed(hosts)} and it drops or refuses what they send, or its "
+        f"{'' if is_broker else _unknown(families, works and not calm)}",
+        _FAMILIES
+        if families
+        else _OLD_ADDRESS
+        if works and not calm
+        else f"The broker is there: something between {listed(hosts)} and it drops or refuses what they send, or its "
         "answers: a firewall, a security group, a network policy, a route."
         if others
         else "Refused: no process listens there, the broker is down or starting. Not answered: the machine is down, or "
         "something drops packets on the way (firewall, security group, routing).",
         subject=f"{listed(hosts)} to {name}" if others else name,
-        severity="info" if calm else "error" if lasted_ns >= AWAY_NS else "warning",
-        rank=INCIDENT if others else SYMPTOM,
+        severity="info" if calm else "error" if lasted_ns >= AWAY_NS and not works else "warning",
+        rank=INCIDENT if others or (works and not calm) else SYMPTOM,
         numbers={
             "address": server,
             "refused": numbers["refused"],
@@ -122,6 +141,15 @@ def unreachable_broker(one: Observation, observed: Observed, context: Context) -
         },
         explains=symptoms("broker", [server], "connection_churn") | symptoms("client", cut_off, "partition_not_read"),
     )
+
+
+def _unknown(families: list[str], works: bool) -> str:
+    """What is said of a server of which nothing shows that it is a broker."""
+    if families:
+        return f"; by the other version of IP {listed(families)} {'answers' if len(families) == 1 else 'answer'}"
+    if works:
+        return "; it is none of the brokers that its clients work with, and they wait for it each time"
+    return "; whether it is a broker, the capture does not show"
 
 
 def _has_usual_port(server: str) -> bool:

@@ -12,7 +12,7 @@ from kwiresniff.analysis.doctor.evidence import Case, client_text
 from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, grouped, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
-from kwiresniff.analysis.doctor.wording import counted, duration, listed
+from kwiresniff.analysis.doctor.wording import counted, duration, listed, times
 from kwiresniff.base.flows import host_of
 from kwiresniff.model import Connection, Problem
 from kwiresniff.results.findings import scope_of
@@ -28,13 +28,15 @@ LATE_NS: Final = 5_000_000_000
 MANY_TIMES: Final = 3
 #: The smallest segment that a path may be too narrow for; IPv6 has 1,220 bytes at least (RFC 8200).
 LARGE_BYTES: Final = 1_000
+#: A connection without answers for so long was idle.
+IDLE_NS: Final = 1_000_000_000
 #: Findings that follow from lost data.
 _FOLLOW: Final = ("retransmits", "unanswered", "slow", "request_timeout", "broker_stalled")
 
 
 class _Stuck(NamedTuple):
     """A connection on which data was lost: the size of the data, its retransmissions, the bytes that are present, when
-    the connection was opened and since when its receiver waited."""
+    the connection was opened, since when its receiver waited, and how long before that the last answer had come."""
 
     opened_ns: int
     since_ns: int
@@ -43,6 +45,7 @@ class _Stuck(NamedTuple):
     present_bytes: int
     largest: int
     answered: bool
+    idle_ns: int
 
 
 class LostData(Observer):
@@ -52,8 +55,9 @@ class LostData(Observer):
     By client's host, broker and direction. The receiver acknowledged all that is in the capture, so the capture did not
     lose the rest. Numbers: ``connections``; ``size_bytes`` of the smallest piece that was lost; ``retransmits``;
     ``present_bytes`` of the messages at most; ``answered``: connections that were opened after the first loss and had
-    answers before theirs; the ``largest`` segment that arrived on these, and ``largest_before`` on the others. Each
-    costs a request and the time that was waited.
+    answers before theirs; the ``largest`` segment that arrived on these, and ``largest_before`` on the others; for how
+    long all of them had been idle at least when a client sent what was lost (``idle_ns``). Each costs a request and the
+    time that was waited.
     """
 
     kinds = ("data_lost",)
@@ -95,14 +99,15 @@ class LostData(Observer):
         if path is None:
             return
         case, stuck = path
-        waited_ns = max(over_ns - since_ns, 0)
+        waited_ns, answered_ns = max(over_ns - since_ns, 0), self.context.cluster.ended_answer_ns
         case.add(packet, since_ns, waited_ns, until_ns=over_ns)
         case.note("clients", [client_text(connection.client_id, connection.client)])
         if len(stuck) < MAX_STUCK:
             answered = min(connection.bytes) > 0
+            idle_ns = max(since_ns - answered_ns, 0) if answered_ns and side == 0 else 0
             # Retransmissions are seen on the sender's side, where nothing shows what arrives.
             largest, times = (0, again.retransmits) if again is not None else (connection.largest_segments[side], 0)
-            stuck.append(_Stuck(connection.first_ns, since_ns, size, times, present, largest, answered))
+            stuck.append(_Stuck(connection.first_ns, since_ns, size, times, present, largest, answered, idle_ns))
 
     def observations(self) -> Iterator[Observation]:
         for (host, broker, side), (case, stuck) in self._paths.items():
@@ -120,6 +125,7 @@ class LostData(Observer):
                 "largest": max((one.largest for one in later), default=0),
                 "largest_before": max((one.largest for one in before), default=0),
                 "longest_ns": case.most,
+                "idle_ns": min(one.idle_ns for one in stuck),
             }
             harm = Harm(requests_failed=case.count, seconds_down=case.total / 1e9)
             yield observation_of("data_lost", case, [f"host:{host}", f"broker:{broker}"], numbers, harm)
@@ -177,14 +183,7 @@ class NarrowPath(Cause):
             remedy="Something on the way takes smaller packets than the ends think (a tunnel, a VPN, an overlay "
             "network) and the ICMP message that says so is lost; or a filter drops large ones. Try: ping -M do -s "
             "1472. Let ICMP type 3 code 4 (IPv6: type 2) pass, or lower the MTU of the interfaces, or clamp the MSS.",
-            explained=(
-                *lost,
-                *(
-                    one
-                    for one in observed.about(scope_of("broker", brokers), "unanswered")
-                    if one.about & {client for each in lost for client in each.about if client.startswith("client:")}
-                ),
-            ),
+            explained=(*lost, *_unanswered(observed, lost)),
             supports=(
                 f"short messages went both ways on {counted(later, 'connection')} opened after the first loss",
                 "the receiver acknowledged what is there and nothing more: it is not the capture that lost the rest",
@@ -207,6 +206,65 @@ class NarrowPath(Cause):
         return self.context.cluster.last_answer_ns.get(broker, 0) > min(one.first_ns for one in lost)
 
 
+def _unanswered(observed: Observed, some: list[Observation]) -> list[Observation]:
+    """The requests without an answer of the clients, and at the brokers, that these are about."""
+    brokers = scope_of("broker", [broker for one in some for broker in one.named("broker")])
+    clients = scope_of("client", [client for one in some for client in one.named("client")])
+    return [one for one in observed.about(brokers, "unanswered") if one.about & clients]
+
+
+class IdleForgotten(Cause):
+    """`idle_forgotten` (error; warning where they are reset, which clients learn at once): connections work until they
+    are idle for some time, and what is sent on them afterwards is lost or answered with a reset. Something on the way
+    forgets them: NAT, a firewall, a load balancer. Seen must be two of them, all idle for a second or more before; of
+    what is lost also that one of these had been opened, and had worked, after another was lost already. Must not be
+    seen: data of the same host that is lost on a connection in use. A broker that closes what is idle sends a FIN,
+    which the capture has where the client is alive.
+    """
+
+    codes = ("idle_forgotten",)
+    explains = ("data_lost", "closed_by_broker", "unanswered")
+
+    def weigh(self, observed: Observed) -> Iterator[Explanation]:
+        resets = [one for one in observed.of("closed_by_broker") if one.numbers["idle_ns"]]
+        lost = [one for one in observed.of("data_lost") if one.numbers["direction"] == "request"]
+        for host, some in grouped([*lost, *resets], _host_of).items():
+            again = any(one.numbers.get("answered", 1) for one in some)
+            if sum(one.count for one in some) > 1 and again and all(one.numbers["idle_ns"] >= IDLE_NS for one in some):
+                yield self._explanation(host, some, observed)
+
+    def _explanation(self, host: str, some: list[Observation], observed: Observed) -> Explanation:
+        brokers, clients = ([name for one in some for name in one.named(kind)] for kind in ("broker", "client"))
+        brokers, clients = list(dict.fromkeys(brokers)), list(dict.fromkeys(clients))
+        names = [self.context.cluster.broker_text(broker) for broker in brokers]
+        idle_ns = min(one.numbers["idle_ns"] for one in some)
+        lost = [one for one in some if one.kind == "data_lost"]
+        longest_ns = max((one.numbers["longest_ns"] for one in lost), default=0)
+        what = "what is sent on connections" if lost else "connections are reset when they are used again"
+        then = f" is lost, without a word, for {duration(longest_ns)} at most" if lost else ""
+        return Explanation(
+            code="idle_forgotten",
+            subject=f"{host} to {listed(names)}",
+            title=f"{what} after {duration(idle_ns // IDLE_NS * IDLE_NS)} or more without traffic{then}, "
+            f"{times(sum(one.count for one in some))}, while new connections work",
+            remedy="Something on the way (NAT, firewall, load balancer, proxy) forgets connections that are idle for "
+            "so long: set connections.max.idle.ms of the client below that, let TCP send keep-alives "
+            "(socket.keepalive.enable), or raise the timeout there. Clients ask again on a new connection.",
+            explained=(*some, *_unanswered(observed, lost)),
+            supports=tuple(f"{counted(one.count, 'connection')}, {one.kind.replace('_', ' ')}" for one in some),
+            severity="error" if lost else "warning",
+            numbers={"idle_ns": idle_ns, "brokers": brokers, "clients": clients, "longest_ns": longest_ns},
+            explains=symptoms("host", [host], "retransmits")
+            | symptoms("broker", brokers, "request_timeout", "broker_stalled", "slow")
+            | symptoms("client", clients, "connection_churn", "metadata_storm", "own_queue"),
+        )
+
+
+def _host_of(one: Observation) -> str:
+    """The host of the client that an observation is about."""
+    return one.name("host") or one.name("client").rpartition(" ")[2]
+
+
 @cause("data_lost", explains=("data_lost",))
 def broken_path(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`data_lost` (error; warning where it is one connection): data is sent and TCP never acknowledges it, or an answer
@@ -220,7 +278,7 @@ def broken_path(one: Observation, observed: Observed, context: Context) -> Expla
     alive = context.cluster.last_answer_ns.get(broker, 0) > one.last_ns
     if times:
         title = (
-            f"what {ends[0]} sends does not arrive: sent again {times} times, it was never acknowledged, on "
+            f"what {ends[0]} sends is lost, or its acknowledgements are: sent again {times} times without one, on "
             f"{counted(one.count, 'connection')} for {longest} at most"
         )
     else:

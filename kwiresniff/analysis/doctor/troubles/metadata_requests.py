@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from kwiresniff.analysis.doctor.bodies import response_body
 from kwiresniff.analysis.doctor.cause import WASTE, Cause, Explanation, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, client_of
@@ -23,6 +24,11 @@ MAX_GAPS = 200
 MAX_CONNECTIONS = 1_000
 #: Fewer requests of a client are not judged.
 ENOUGH_REQUESTS = 20
+#: Answers so large and so many, for so long and one in so short a time, are a load by themselves; clients need what
+#: concerns their own topics, every 5 minutes (``metadata.max.age.ms``).
+LARGE_BYTES: Final = 10_000
+FEW_LARGE: Final = 10
+OFTEN_NS: Final = 5_000_000_000
 #: Intervals are the same up to this factor.
 ALIKE: Final = 1.25
 #: More Metadata requests of a client in a second are waste.
@@ -47,6 +53,13 @@ class _Client:
     after_failures: int = 0
     has_failed: bool = False
     answered: int = 0
+    size_bytes: int = 0
+    topics: int = 0
+
+    def is_load(self) -> bool:
+        """Whether it asks for large answers again and again."""
+        enough = self.answered >= FEW_LARGE and self.size_bytes >= LARGE_BYTES * self.answered
+        return enough and OFTEN_NS <= self.case.last_ns - self.case.first_ns <= OFTEN_NS * self.answered
 
     def interval_ns(self) -> int:
         """The median time between two requests, 0 where they are not regular."""
@@ -62,7 +75,8 @@ class _Client:
 class MetadataRequests(Observer):
     """``metadata_requests``: a client asks for Metadata again and again.
 
-    Numbers: ``per_second``, ``interval_ns`` where it is always about the same, ``connections``, how many were
+    Numbers: ``bytes`` of the answers and ``topics`` in one of them at most, where these are large; ``per_second``,
+    ``interval_ns`` where it is always about the same, ``connections``, how many were
     ``answered``, how many answers came ``with_errors`` and how many requests ``after_failures`` of others, with the
     names of both.
     """
@@ -91,7 +105,10 @@ class MetadataRequests(Observer):
             known.first_on += 1
             if self.context.has_room(known.connections, MAX_CONNECTIONS):
                 known.connections.add(number)
-        known.answered += exchange.response is not None
+        if exchange.response is not None:
+            known.answered += 1
+            known.size_bytes += exchange.response.size_bytes
+            known.topics = max(known.topics, len(response_body(exchange).get("topics") or ()))
         if exchange.errors:
             known.with_errors += 1
             known.case.note("errors", [name for _, _, name, _ in exchange.errors])
@@ -111,9 +128,11 @@ class MetadataRequests(Observer):
     def observations(self) -> Iterator[Observation]:
         for client, known in self._clients.items():
             case = known.case
-            if case.count < ENOUGH_REQUESTS:
+            if case.count < ENOUGH_REQUESTS and not known.is_load():
                 continue
             numbers = {
+                "bytes": known.size_bytes if known.is_load() else 0,
+                "topics": known.topics,
                 "per_second": round(case.count / case.seconds, 1),
                 "interval_ns": known.interval_ns(),
                 "connections": known.first_on,
@@ -132,9 +151,12 @@ class MetadataStorm(Cause):
     connections that stand with good answers it is `metadata.max.age.ms`; with errors in the answers a topic or a leader
     is missing; after failed requests they look for a leader or a coordinator; otherwise the application asks. What is
     asked on new connections each time is a symptom of those (`connection_churn`).
+
+    `metadata_load` (warning): a client asks more seldom, but more than once in 5 s, for answers of 10 kB and more: for
+    all topics, mostly. A program that shows or watches a cluster does so, and may mean to.
     """
 
-    codes = ("metadata_storm",)
+    codes = ("metadata_storm", "metadata_load")
     explains = ("metadata_requests",)
 
     def weigh(self, observed: Observed) -> Iterator[Explanation]:
@@ -144,10 +166,13 @@ class MetadataStorm(Cause):
             numbers = one.numbers
             few_connections = numbers["connections"] * 2 < one.count
             told = numbers["with_errors"] + numbers["after_failures"]
-            if numbers["interval_ns"] and few_connections and told * 10 < one.count:
+            is_often = numbers["per_second"] > METADATA_PER_SECOND or not numbers["bytes"]
+            if is_often and numbers["interval_ns"] and few_connections and told * 10 < one.count:
                 regular.append(one)
             elif numbers["per_second"] > METADATA_PER_SECOND and (few_connections or lasts(one)):
                 yield self._other(one, on_new=not few_connections)
+            elif numbers["bytes"]:
+                yield self._load(one)
         regular.sort(key=lambda one: int(one.numbers["interval_ns"]))
         while regular:
             limit_ns = regular[0].numbers["interval_ns"] * ALIKE
@@ -177,6 +202,21 @@ class MetadataStorm(Cause):
                 "subject_count": len(clients),
             },
             details=(f"clients: {listed(clients)}",) if many else (),
+            severity="warning",
+            rank=WASTE,
+        )
+
+    def _load(self, one: Observation) -> Explanation:
+        numbers = one.numbers
+        interval_ns = (one.last_ns - one.first_ns) // max(one.count - 1, 1)
+        return told(
+            one,
+            f"asks for metadata of {counted(numbers['topics'], 'topic')} every "
+            f"{duration(interval_ns)}: {one.count:,} answers of {numbers['bytes'] // one.count:,} bytes",
+            "Ask for the topics that it needs, and seldom: a list of all topics is made anew by the broker for each "
+            "request, and grows with topics, partitions and clients. Keep one client, and what was answered.",
+            code="metadata_load",
+            numbers={"bytes": numbers["bytes"], "topics": numbers["topics"]},
             severity="warning",
             rank=WASTE,
         )

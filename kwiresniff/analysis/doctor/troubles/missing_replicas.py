@@ -99,7 +99,8 @@ class MissingReplicas(Observer):
             "least": min(len(known.in_sync) for _, _, known in short),
             "leads": [list(one) for one in leads.items()],
         }
-        return observation_of("under_replicated", case, [f"node:{cluster_id}/{node}" for node in missing], numbers)
+        about = [f"node:{cluster_id}/{node}" for node in missing]
+        return observation_of("under_replicated", case, about, numbers, text=text)
 
     def _without_leadership(self, cluster_id: str, partitions: list[Replicas]) -> Iterator[Observation]:
         leads: dict[int, int] = {}
@@ -132,7 +133,8 @@ def under_replicated(one: Observation, observed: Observed, context: Context) -> 
 
     Seen must be Metadata or DescribeTopicPartitions; what is said is what the last answer on each partition said. A
     reassignment adds replicas that are not in sync yet and looks the same while it goes on: then the missing node is in
-    sync elsewhere, which is told as a doubt.
+    sync elsewhere, which is told as a doubt. A node in the list of brokers that is missing where others lead, while
+    these are missing where it leads, is cut off from them: it is the way between the brokers, and none of them failed.
     """
     cluster, numbers = context.cluster, one.numbers
     cluster_id = one.name("node").rpartition("/")[0]
@@ -143,8 +145,10 @@ def under_replicated(one: Observation, observed: Observed, context: Context) -> 
     if absent:
         names = listed([texts[node] for node in absent])
         parts.append(f"{names} {_is(absent)} missing from the ISR and from the list of brokers")
-    lagging = [node for node in missing if node not in absent]
-    if lagging:
+    lagging, apart = [node for node in missing if node not in absent], context.replicas.cut_off(cluster_id)
+    if apart:
+        parts.append(do_not_copy([texts.get(node, f"node {node}") for node in apart]))
+    elif lagging:
         names = listed([texts[node] for node in lagging])
         parts.append(f"{names} {_is(lagging)} missing from the ISR, and in the list of brokers")
     grave = not numbers["was_whole"] or one.last_ns - one.first_ns >= LAG_NS
@@ -163,9 +167,9 @@ def under_replicated(one: Observation, observed: Observed, context: Context) -> 
         one,
         f"{numbers['short']} of {counted(numbers['of'], 'partition')} {be} under-replicated"
         f"{span(one.first_ns, one.last_ns)}: {'; '.join(parts)}",
-        LOG_DIRECTORY_FAILED if failed else _ABSENT if absent else _LAGGING,
-        subject=listed([texts[node] for node in missing]),
-        doubt=_REASSIGNED if elsewhere and not absent and not failed else "",
+        LOG_DIRECTORY_FAILED if failed else _ABSENT if absent else CUT_OFF if apart else _LAGGING,
+        subject=listed([texts[node] for node in missing if node in apart or not apart]),
+        doubt=_REASSIGNED if elsewhere and not absent and not failed and not apart else "",
         numbers={
             "partitions": numbers["partitions"],
             "under_replicated": numbers["short"],
@@ -220,6 +224,12 @@ class UnevenLeaders(Cause):
         )
 
 
+def do_not_copy(nodes: list[str]) -> str:
+    """What is said of nodes that are cut off from other brokers."""
+    whom = listed(nodes) if len(nodes) > 1 else f"{nodes[0]} and the others"
+    return f"{whom} do not copy from each other, though all are in the list of brokers"
+
+
 def _is(nodes: list[int]) -> str:
     return "is" if len(nodes) == 1 else "are"
 
@@ -240,6 +250,12 @@ _ABSENT: Final = (
 _LAGGING: Final = (
     "The broker is there and does not keep up: see its replica fetchers in its log, its disk, its network and the "
     "quota of replication (kafka-topics --describe --under-replicated-partitions; replica.lag.time.max.ms)."
+)
+
+CUT_OFF: Final = (
+    "The brokers run, and clients may reach all of them: see the way between these brokers on the listener that they "
+    "copy by (inter.broker.listener.name): firewall, security group, route, MTU, its TLS or SASL; and the replica "
+    "fetchers in their logs."
 )
 
 _ELECT: Final = (

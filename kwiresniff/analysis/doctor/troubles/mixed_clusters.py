@@ -32,10 +32,15 @@ class MixedClusters(Observer):
 
     kinds = ("clusters_by_turns",)
 
-    def connection(self, connection: Connection) -> None:
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        #: Connections by client: begin, end, broker and first packet of each.
+        self._stays: dict[str, list[tuple[int, int, str, int]]] = {}
+
+    def connection_anywhere(self, connection: Connection) -> None:
         if connection.client_id is None or not connection.exchanges:
             return
-        client, stays = client_text(connection.client_id, connection.client), self.context.stays
+        client, stays = client_text(connection.client_id, connection.client), self._stays
         if client not in stays:
             if not self.context.has_room(stays, MAX_CLIENTS, client):
                 return
@@ -45,12 +50,9 @@ class MixedClusters(Observer):
             stays[client].append((connection.first_ns, end_ns, connection.broker, connection.first_packet))
 
     def observations(self) -> Iterator[Observation]:
-        """Of all clusters, by the first examination."""
-        if not self.context.is_first:
-            return
         clusters = self.context.clusters
         changed = {name for change in clusters.changes for name in (change.before, change.after)}
-        for client, connections in self.context.stays.items():
+        for client, connections in self._stays.items():
             turns: list[tuple[str, int, int, str]] = []
             case = self.context.case()
             for first_ns, end_ns, broker, packet in sorted(connections):

@@ -7,7 +7,7 @@ while the high watermark goes on. The producers' requests show which transaction
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from kwiresniff.analysis.body_entities import is_transactional
@@ -15,7 +15,7 @@ from kwiresniff.analysis.doctor.bodies import is_answered, request_body, respons
 from kwiresniff.analysis.doctor.cause import Explanation, cause, symptoms, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import Case, client_of, clipped
-from kwiresniff.analysis.doctor.observation import Observation, Observed, observation_of
+from kwiresniff.analysis.doctor.observation import HARMLESS, Harm, Observation, Observed, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.troubles.fencing import producer_of
@@ -42,12 +42,14 @@ _Partition = tuple[str, str, int]
 
 @dataclass(slots=True, eq=False)
 class _Stable:
-    """The last stable offset of a partition, since when it stands, and the high watermark."""
+    """The last stable offset of a partition, since when it stands, until when it stood (0: it does), and the high
+    watermark."""
 
     case: Case
     offset: int = -1
     since_ns: int = 0
     high_watermark: int = -1
+    until_ns: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -63,13 +65,14 @@ class _Open:
 
 
 class OpenTransactions(Observer):
-    """``transaction_open``: the last stable offset of partitions has stood still for 10 s at the end of the capture;
-    ``transactions_long``: a producer ended two or more transactions of 2 s or more, and consumers of these partitions
-    ask for committed records only.
+    """``transaction_open``: the last stable offset of partitions has stood still for 10 s at the end of the capture, or
+    stood as long because of a transaction that its producer never ended (``over``); ``transactions_long``: a producer
+    ended two or more transactions of 2 s or more, and consumers of these partitions ask for committed records only.
 
     Notes: ``clients`` that read there. Numbers: ``producer``, ``producer_id``, ``transactional_id``,
     ``transaction_timeout_ms`` and ``began_ns`` of the transaction, each None where not known; whether its producer
-    ``goes_on`` writing; ``partitions``, ``behind`` (with their offsets), ``longest_ns``.
+    ``goes_on`` writing; ``other_ids``, the transactional ids that its client has besides; ``partitions``, ``behind``
+    (with their offsets), ``longest_ns``.
     """
 
     kinds = ("transaction_open", "transactions_long")
@@ -80,6 +83,7 @@ class OpenTransactions(Observer):
         self._stable: Subjects[_Partition, _Stable] = context.subjects(
             lambda: _Stable(context.case()), 10, MAX_PARTITIONS
         )
+        self._over: dict[int, dict[_Partition, _Stable]] = {}  # by producer that never ended its transaction
         self._producers: dict[int, _Open] = {}
         self._read_ns = 0
         self._long = context.tally()
@@ -173,6 +177,8 @@ class OpenTransactions(Observer):
         if stable is None:
             return
         offset, high_watermark = part.get("last_stable_offset", -1), part.get("high_watermark", -1)
+        if offset > stable.offset and ns - stable.since_ns >= STUCK_NS and 0 <= stable.offset < stable.high_watermark:
+            self._end(key, replace(stable, until_ns=ns))
         if offset != stable.offset or offset >= high_watermark:
             stable.offset, stable.since_ns, stable.case = offset, ns, self.context.case()
         stable.high_watermark = high_watermark
@@ -182,17 +188,25 @@ class OpenTransactions(Observer):
             stable.case.add(packet, ns)
             stable.case.note("clients", [client])
 
+    def _end(self, key: _Partition, stable: _Stable) -> None:
+        """Remembers that it stood still, where that was a transaction which its producer has not ended."""
+        producer_id = self._holder(key, stable)
+        known = self._over.get(producer_id, {})
+        if producer_id >= 0 and self.context.has_room(known, MAX_IN_TRANSACTION, entries=8):
+            self._over.setdefault(producer_id, known)[key] = stable
+
     def _stands_ns(self, stable: _Stable) -> int:
         """How long it has stood still with records behind it."""
-        return self._read_ns - stable.since_ns if stable.offset < stable.high_watermark else 0
+        until_ns = stable.until_ns or self._read_ns
+        return until_ns - stable.since_ns if stable.offset < stable.high_watermark else 0
 
     def observations(self) -> Iterator[Observation]:
-        held: dict[int, list[_Partition]] = {}
+        held: dict[int, dict[_Partition, _Stable]] = {}
         for key, stable in self._stable.items():
             if self._stands_ns(stable) >= STUCK_NS:
-                held.setdefault(self._holder(key, stable), []).append(key)
-        for producer_id, keys in held.items():
-            yield self._held(producer_id, keys)
+                held.setdefault(self._holder(key, stable), {})[key] = stable
+        for producer_id, partitions in (held | {one: of for one, of in self._over.items() if one not in held}).items():
+            yield self._held(producer_id, partitions)
         for client, _, case in self._long:
             topics = case.noted("topics")
             readers = sorted({one for key, one in self._readers if key in topics})
@@ -208,23 +222,24 @@ class OpenTransactions(Observer):
                 return producer_id
         return -1
 
-    def _held(self, producer_id: int, keys: list[_Partition]) -> Observation:
-        producer, case = self._producers.get(producer_id), self.context.case()
-        for key in keys:
-            case.merge(self._stable[key].case)
-        longest_ns = max(self._stands_ns(self._stable[key]) for key in keys)
-        partitions = [f"{topic}-{partition}" for _, topic, partition in keys]
+    def _held(self, producer_id: int, stables: dict[_Partition, _Stable]) -> Observation:
+        producer, case = self._producers.get(producer_id), self.context.case(one.case for one in stables.values())
+        longest_ns = max(map(self._stands_ns, stables.values()))
+        partitions = [f"{topic}-{partition}" for _, topic, partition in stables]
+        over_ns = max(one.until_ns for one in stables.values())
         numbers: dict[str, Any] = {
             "partitions": partitions[:100],
             "behind": [
-                f"{name} at {self._stable[key].offset} of {self._stable[key].high_watermark}"
-                for name, key in zip(partitions, keys, strict=True)
+                f"{name} at {stable.offset} of {stable.high_watermark}"
+                for name, stable in zip(partitions, stables.values(), strict=True)
             ],
             "longest_ns": longest_ns,
+            "over": over_ns > 0,
+            "other_ids": [],
             **dict.fromkeys(("producer", "producer_id", "transactional_id", "transaction_timeout_ms", "began_ns")),
             "goes_on": False,
         }
-        about = {f"topic:{topic}" for _, topic, _ in keys}
+        about = {f"topic:{topic}" for _, topic, _ in stables}
         if producer is not None:
             about |= {f"client:{producer.client}", f"transaction:{producer.name}"}
             numbers |= {
@@ -234,18 +249,24 @@ class OpenTransactions(Observer):
                 "transaction_timeout_ms": producer.timeout_ms,
                 "began_ns": producer.began_ns,
                 # One that goes on writing may mean to commit at long intervals, as Flink does at its checkpoints.
-                "goes_on": self.context.end_ns - producer.last_ns < STUCK_NS,
+                "goes_on": not over_ns and self.context.end_ns - producer.last_ns < STUCK_NS,
+                "other_ids": sorted(
+                    {one.name for one in self._producers.values() if one.client == producer.client} - {producer.name}
+                ),
             }
-        return observation_of("transaction_open", case, about, numbers)
+        harm = HARMLESS if numbers["goes_on"] else Harm(seconds_down=longest_ns / 1e9)
+        return observation_of("transaction_open", case, about, numbers, harm)
 
 
 @cause("transaction_open", explains=("transaction_open",))
 def open_transaction(one: Observation, observed: Observed, context: Context) -> Explanation | None:
-    """`transaction_open` (error; warning where its producer is not in the capture, info where that goes on writing): a
-    transaction is neither committed nor aborted, and consumers with `read_committed` wait behind it: the last stable
-    offset has stood still for 10 s at the end of the capture.
+    """`transaction_open` (error; warning where its producer is not in the capture, or where it is over, info where that
+    goes on writing): a transaction is neither committed nor aborted by its producer, and consumers with
+    `read_committed` wait behind it: the last stable offset has stood still for 10 s at the end of the capture, or did
+    so until the coordinator aborted the transaction.
     """
     numbers, producer, goes_on = one.numbers, one.numbers["producer"], one.numbers["goes_on"]
+    stands, others = "did not move until then" if numbers["over"] else "does not move", numbers["other_ids"]
     subject, who = listed(numbers["partitions"], 3), "a transaction whose producer is not in the capture"
     limit = ""
     if producer is not None:
@@ -258,11 +279,12 @@ def open_transaction(one: Observation, observed: Observed, context: Context) -> 
     return told(
         one,
         f"{who} is neither committed nor aborted{limit}: for {duration(numbers['longest_ns'])} consumers with "
-        f"read_committed get nothing behind it; the last stable offset of {listed(numbers['behind'], 4)} does not "
-        "move",
-        _GOES_ON if goes_on else _LEFT_OPEN,
+        f"read_committed {'got' if numbers['over'] else 'get'} nothing behind it; the last stable offset of "
+        f"{listed(numbers['behind'], 4)} {stands}",
+        _GOES_ON if goes_on else _LEFT_OPEN + (_OTHER_IDS if others else ""),
         subject=subject,
-        severity="info" if goes_on else "warning" if producer is None else "error",
+        details=(f"its client has other transactional ids besides: {listed(others, 4)}",) if others else (),
+        severity="info" if goes_on else "warning" if producer is None or numbers["over"] else "error",
         numbers={**{name: numbers[name] for name in shown}, "readers": one.noted("clients")},
         explains=symptoms("client", [producer] if producer is not None else [], "invalid_txn_state"),
     )
@@ -295,4 +317,9 @@ _LEFT_OPEN: Final = (
     "Find out why its producer does not go on: it hangs, or was killed. Its coordinator aborts the transaction after "
     "transaction.timeout.ms; sooner, and where it does not (a hanging transaction, KIP-890): kafka-transactions.sh "
     "find-hanging, then abort. A shorter transaction.timeout.ms makes readers wait less."
+)
+
+_OTHER_IDS: Final = (
+    " A producer that is started again ends what it left open at once, by InitProducerId, if its transactional.id is "
+    "the same: give each instance one that stays, without a random part."
 )

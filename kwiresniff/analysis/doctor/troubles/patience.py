@@ -1,6 +1,6 @@
-"""Clients that close their connection before the broker answers, because request.timeout.ms is too short.
+"""Clients that close their connection before the answer is there: request.timeout.ms is too short, or it is too large.
 
-Such a client opens another connection and asks again; the answer arrives on a closed connection.
+Such a client opens another connection and asks again, and gets the same answer.
 """
 
 from __future__ import annotations
@@ -13,18 +13,19 @@ from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import Ending, patience_of
 from kwiresniff.analysis.doctor.evidence import client_text, is_node
 from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed
-from kwiresniff.analysis.doctor.observer import CountingObserver
-from kwiresniff.analysis.doctor.wording import duration, times
+from kwiresniff.analysis.doctor.observer import SLOW_NS, CountingObserver
+from kwiresniff.analysis.doctor.wording import duration, listed, times
 from kwiresniff.base.time_units import OVERRUN_NS
-from kwiresniff.model import Connection, Exchange
+from kwiresniff.model import Connection, Exchange, Problem
 
-#: A client that closes sooner was not waiting.
-WAITED_NS: Final = 1_000_000_000
 #: So many waits that differ by no more than this part of the longest are a timeout.
 OFTEN: Final = 3
 ALIKE: Final = 0.25
 #: Connections whose last long wait is remembered.
-MAX_CONNECTIONS: Final = 5_000
+MAX_CONNECTIONS = 5_000
+#: Answers that are about as large, down to this part of the largest; smaller ones are below any limit of clients.
+AS_LARGE: Final = 0.9
+LARGE_BYTES: Final = 10_000
 #: The setting by which clients let the broker wait, by API.
 _SETTINGS: Final = {
     "Fetch": "fetch.max.wait.ms of the consumer",
@@ -43,7 +44,6 @@ class GivenUp(CountingObserver):
 
     kinds = ("gave_up",)
     entities = ("client", "api")
-    apis = None
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -51,10 +51,10 @@ class GivenUp(CountingObserver):
         self._least: dict[tuple[str, str], int] = {}
         self._held: dict[tuple[str, str], int] = {}
 
-    def exchange(self, exchange: Exchange) -> None:
+    def slow(self, exchange: Exchange) -> None:
         """Notes an answer after a long wait, before which its client may have closed the connection."""
         request, response, number = exchange.request, exchange.response, exchange.connection.id
-        if request is None or response is None or response.first_ns - request.last_ns < WAITED_NS:
+        if request is None or response is None or response.first_ns - request.last_ns < SLOW_NS:
             return
         if number in self._waits or len(self._waits) < MAX_CONNECTIONS:
             held_ns = max(patience_of(exchange) - OVERRUN_NS, response.first_ns - request.last_ns)
@@ -64,12 +64,12 @@ class GivenUp(CountingObserver):
         wait = self._waits.pop(connection.id, None)
         if wait is not None and connection.closed_by == "client":
             api, packet, requested_ns, answered_ns, held_ns = wait
-            if requested_ns + WAITED_NS <= connection.closed_ns < answered_ns:
+            if requested_ns + SLOW_NS <= connection.closed_ns < answered_ns:
                 self._count(connection, api, packet, requested_ns, held_ns)
 
     def ending(self, ending: Ending) -> None:
         first = ending.first
-        if ending.reason == "closed by client" and WAITED_NS <= ending.waited_ns < first.patience_ns - OVERRUN_NS:
+        if ending.reason == "closed by client" and SLOW_NS <= ending.waited_ns < first.patience_ns - OVERRUN_NS:
             self._count(ending.connection, first.api, first.packet, first.last_ns, first.patience_ns - OVERRUN_NS)
 
     def _count(self, connection: Connection, api: str, packet: int, requested_ns: int, held_ns: int) -> None:
@@ -115,4 +115,72 @@ def short_timeout(one: Observation, observed: Observed, context: Context) -> Exp
         numbers={"api": api, "waited_ns": waited_ns, "held_ns": held_ns},
         severity="warning",
         explains=symptoms("client", [client], "unanswered", "slow", "connection_churn", "metadata_storm"),
+    )
+
+
+class AnswersBrokenOff(CountingObserver):
+    """`answers_broken_off`: a client closed its connection within a second after an answer had begun, 3 times or more,
+    each time an answer of about the same size.
+
+    By client and broker. Numbers: ``size_bytes``, ``present_bytes`` at most.
+    """
+
+    kinds = ("answers_broken_off",)
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        #: By connection, packet and time of the begin, size, and bytes that are there.
+        self._begun: dict[int, tuple[int, int, int, int]] = {}
+        self._sizes: dict[tuple[str, str], tuple[int, int]] = {}  # the least size, and the most bytes that came
+
+    def problem(self, problem: Problem) -> None:
+        details = problem.details or {}
+        size, number = details.get("size_bytes") or 0, details.get("connection", 0)
+        if problem.code == "incomplete_response" and size >= LARGE_BYTES and len(self._begun) < MAX_CONNECTIONS:
+            place = problem.packet or 0, problem.timestamp_ns or 0
+            self._begun[number] = (*place, size, details.get("present_bytes") or 0)
+
+    def connection(self, connection: Connection) -> None:
+        packet, begun_ns, size, present = self._begun.pop(connection.id, (0, 0, 0, 0))
+        if connection.closed_by != "client" or not 0 <= connection.closed_ns - begun_ns < SLOW_NS:
+            return
+        key = client_text(connection.client_id, connection.client), connection.broker
+        case = self.cases.case(*key)
+        case.add(packet, begun_ns, size, until_ns=connection.closed_ns)
+        least, most = self._sizes.get(key, (size, 0))
+        if key in self._sizes or self.context.has_room(self._sizes, MAX_CONNECTIONS, *key, entries=2):
+            self._sizes[key] = min(least, size), max(most, present)
+
+    def observations(self) -> Iterator[Observation]:
+        for client, broker, case in self.cases:
+            least, present = self._sizes.get((client, broker), (0, 0))
+            if case.count >= OFTEN and least >= AS_LARGE * case.most:
+                harm = Harm(seconds_down=case.seconds)
+                yield self.observed(client, broker, case, harm, size_bytes=case.most, present_bytes=present)
+
+
+@cause("answer_too_large", explains=("answers_broken_off", "partition_not_read"))
+def large_answer(one: Observation, observed: Observed, context: Context) -> Explanation | None:
+    """`answer_too_large` (error): a client closes its connection as soon as an answer of about the same size begins, 3
+    times or more: it takes none as large, asks again, and never gets on. Brokers send the first batch of a fetch
+    whatever its size, even where it is larger than `fetch.max.bytes`. Must not be seen: that the client waited for the
+    rest. A client that has no memory for the answer looks the same.
+    """
+    numbers, client = one.numbers, one.name("client")
+    unread = [
+        each for each in observed.about([f"client:{client}"], "partition_not_read") if each.last_ns >= one.first_ns
+    ]
+    where = listed([name for each in unread for name in each.numbers["partitions"]], 3)
+    return told(
+        one,
+        f"closes its connection as soon as an answer of {numbers['size_bytes']:,} bytes begins, {times(one.count)} in "
+        f"{duration(one.last_ns - one.first_ns)}, and asks again: it takes none as large"
+        f"{f'; it does not get on in {where}' if where else ''}",
+        "Raise the size of answers that it takes: receive.message.max.bytes of librdkafka, BrokerMaxReadBytes of "
+        "franz-go, MaxResponseSize of sarama, or the memory of its process. A record is as large as max.message.bytes "
+        "of its topic allows.",
+        explained=(one, *unread),
+        explains=symptoms(
+            "client", [client], "unanswered", "connection_churn", "metadata_storm", "consumer_lag", "slow_transfer"
+        ),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kwiresniff.analysis.doctor.cause import ERROR, Explanation, cause, symptoms, told
+from kwiresniff.analysis.doctor.cause import ERROR, INCIDENT, Explanation, cause, symptoms, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.observation import Observation, Observed
 from kwiresniff.analysis.doctor.troubles.rebalances import OFTEN_AGAIN
@@ -22,6 +22,10 @@ _POLLS: Final = (
 _SESSIONS: Final = (
     "Look at why {who} sends no heartbeat for as long as its session lasts (session.timeout.ms): a process that stands "
     "still, a machine that is short of CPU, a network that is cut."
+)
+_NO_HEARTBEATS: Final = (
+    " Clients that have no thread for heartbeats send none while they work on a record (kafkajs: call heartbeat() in "
+    "eachMessage or eachBatch): make the work shorter, or the session longer, and commit what is done."
 )
 _CIRCLES: Final = (
     "Look at the log of {who}: it does not take what it is assigned, joins again at once, and sends no heartbeat "
@@ -203,21 +207,34 @@ def long_rebalance(one: Observation, observed: Observed, context: Context) -> Ex
     )
 
 
-@cause("member_removed", explains=("member_removed",))
+@cause("member_removed", explains=("member_removed", "uncommitted_starts"))
 def removed_member(one: Observation, observed: Observed, context: Context) -> Explanation | None:
-    """`member_removed` (warning, info up to 3): a member learns that its group goes on without it. Of a group that
-    rebalances all the time it is a symptom.
+    """`member_removed` (warning, info up to 3; error where the group has no committed offset, and begins with the same
+    records again because of that): a member learns that its group goes on without it. Of a group that rebalances all
+    the time it is a symptom.
     """
     errors, group, history = one.noted("errors"), one.name("group"), one.numbers["history"]
+    again = [
+        each
+        for each in observed.about([f"group:{group}"], "uncommitted_starts")
+        if each.numbers["doubled"] and one.count >= OFTEN_REMOVED
+    ]
+    same = "".join(
+        f", before it could commit: each start begins with the same records again, {each.numbers['records']:,} were "
+        f"given for {each.numbers['existing']:,} different ones"
+        for each in again
+    )
     return told(
         one,
-        f"{listed(errors)}: acts on a membership that its group has given up, {times(one.count)}",
+        f"{listed(errors)}: acts on a membership that its group has given up, {times(one.count)}{same}",
         "The member was away longer than max.poll.interval.ms or session.timeout.ms: look at the time between its "
-        "polls, and at the timeline of the group (kwiresniff groups).",
+        "polls, and at the timeline of the group (kwiresniff groups)." + (_NO_HEARTBEATS if again else ""),
+        explained=(one, *again),
         numbers={"error": errors[0] if errors else "", "concerns": [*one.noted("apis"), f"group {group}"]},
         details=(history,) if history else (),
-        severity="info" if one.count <= REBALANCES else "warning",
-        rank=ERROR,
+        severity="" if again else "info" if one.count <= REBALANCES else "warning",
+        rank=INCIDENT if again else ERROR,
+        explains=symptoms("group", [group], "no_progress"),
     )
 
 

@@ -36,6 +36,8 @@ SOON_NS = 5_000_000_000
 OFTEN_AGAIN: Final = 10
 #: Codes by which a member learns that its group goes on without it.
 REMOVED = frozenset({"UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION", "FENCED_MEMBER_EPOCH", "STALE_MEMBER_EPOCH"})
+#: Those of a member that is in it all the same: it commits or beats for what a rebalance has ended.
+_BEHIND: Final = frozenset({"ILLEGAL_GENERATION", "STALE_MEMBER_EPOCH"})
 _APIS: Final = frozenset({OFFSET_COMMIT, JOIN_GROUP, LEAVE_GROUP, SYNC_GROUP, HEARTBEAT, *HEARTBEAT_PROTOCOLS})
 #: Reasons that only name a step of the protocol.
 ORDINARY = ("need to re-join with the given member-id", "group is already rebalancing", "rebalance failed due to")
@@ -258,7 +260,7 @@ class Rebalances(Observer):
         if member is not None:
             if member.left_ns and member.connection == exchange.connection.id:
                 self._came_back(exchange, member)
-            elif not member.left_ns:
+            elif not member.left_ns and not _BEHIND.issuperset(names):
                 member.removed += 1
             member.errors.update(dict.fromkeys(names))
 

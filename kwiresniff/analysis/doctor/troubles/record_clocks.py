@@ -1,4 +1,4 @@
-"""The difference between the timestamps of producers' records and the time at the capture point."""
+"""The difference between the timestamps of records, by producers or by brokers, and the time at the capture point."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kwiresniff.analysis.doctor.observation import Observation, Observed, observ
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.wording import counted, duration, listed, times
-from kwiresniff.base.api_keys import PRODUCE
+from kwiresniff.base.api_keys import FETCH, PRODUCE
 from kwiresniff.base.time_units import MILLISECOND_NS
 from kwiresniff.model import Exchange
 from kwiresniff.results.findings import scope_of
@@ -59,6 +59,10 @@ class _Clock:
         """The unit in which nine in ten batches have their time, where that is not milliseconds."""
         return next((unit for unit, count in self.units.items() if count * 10 >= self.case.count * 9), "")
 
+    def lasts(self) -> bool:
+        """Whether there are enough batches, and for long enough, to judge it."""
+        return self.case.count >= ENOUGH_BATCHES and self.case.last_ns - self.case.first_ns >= LASTING_NS
+
     def ahead_ns(self) -> int:
         """How far the clock is ahead (below zero: behind), 0 where the ages do not show it. A tenth of the batches at
         either end does not count."""
@@ -73,13 +77,15 @@ class _Clock:
 class RecordClocks(Observer):
     """``clock_off``: nine in ten batches of a producer are of the future, or are older than 10 s by the same time;
     ``timestamp_unit``: nine in ten batches of a producer have timestamps that are the time in another ``unit``.
+    ``broker_clock_off``: the same of the batches of a topic that consumers are given by a broker, while those that
+    others give them have the time at which they were written, and producers gave all of them the right time.
 
-    Numbers of the first: ``ahead_ns`` of the time at the capture point (below zero: behind it), ``others``: producers
-    whose records are neither.
+    Numbers of the first and the last: ``ahead_ns`` of the time at the capture point (below zero: behind it),
+    ``others``: producers, or brokers, whose records are neither.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("clock_off", "timestamp_unit")
-    apis: ClassVar[frozenset[int] | None] = frozenset({PRODUCE})
+    kinds: ClassVar[tuple[str, ...]] = ("clock_off", "timestamp_unit", "broker_clock_off")
+    apis: ClassVar[frozenset[int] | None] = frozenset({PRODUCE, FETCH})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -87,8 +93,15 @@ class RecordClocks(Observer):
             lambda: _Clock(context.case()), MAX_AGES + 14, MAX_PRODUCERS
         )
 
+        self._given: Subjects[tuple[str, str], _Clock] = context.subjects(
+            lambda: _Clock(context.case()), MAX_AGES + 14, MAX_PRODUCERS
+        )
+
     def exchange(self, exchange: Exchange) -> None:
         request = exchange.request
+        if exchange.api_key == FETCH:
+            self._fetched(exchange)
+            return
         if request is None:
             return
         for name, part in self.context.parts(request):
@@ -105,7 +118,35 @@ class RecordClocks(Observer):
                 clock.case.add(request.first_packet, request.first_ns)
                 clock.case.note("topics", [name])
 
+    def _fetched(self, exchange: Exchange) -> None:
+        for topic, part in self.context.brought(exchange):
+            if part.oldest_ms <= 0 or part.end_offset < part.high_watermark:
+                continue  # what was written before has an age
+            response, clock = exchange.response, self._given.of((topic, exchange.connection.broker))
+            if response is not None and clock is not None:
+                clock.add(response.first_ns - part.oldest_ms * MILLISECOND_NS)
+                clock.case.add(response.first_packet, response.first_ns)
+
     def observations(self) -> Iterator[Observation]:
+        yield from self._of_producers()
+        wrong = {
+            topic
+            for _, clock in self._clocks.items()
+            if clock.ages and clock.ahead_ns()
+            for topic in clock.case.noted("topics")
+        }
+        for (topic, broker), clock in self._given.items():
+            others = [
+                (other, one.ahead_ns())
+                for (name, other), one in self._given.items()
+                if name == topic and other != broker and one.case.count >= ENOUGH_BATCHES
+            ]
+            ahead_ns = clock.ahead_ns() if clock.ages and clock.lasts() else 0
+            if ahead_ns and others and not any(ns for _, ns in others) and topic not in wrong:
+                numbers = {"ahead_ns": ahead_ns, "others": sorted(other for other, _ in others)[:100]}
+                yield observation_of("broker_clock_off", clock.case, {f"broker:{broker}", f"topic:{topic}"}, numbers)
+
+    def _of_producers(self) -> Iterator[Observation]:
         in_units = {client: unit for client, clock in self._clocks.items() if (unit := clock.unit())}
         for client, unit in in_units.items():
             yield observation_of("timestamp_unit", self._clocks[client].case, {f"client:{client}"}, {"unit": unit})
@@ -113,7 +154,7 @@ class RecordClocks(Observer):
         others = sorted(self._clocks.keys() - off.keys())
         for client, clock in off.items():
             case = clock.case
-            if client in in_units or case.count < ENOUGH_BATCHES or case.last_ns - case.first_ns < LASTING_NS:
+            if client in in_units or not clock.lasts():
                 continue
             numbers = {"ahead_ns": clock.ahead_ns(), "others": others[:100]}
             yield observation_of("clock_off", case, {f"client:{client}"}, numbers)
@@ -155,6 +196,29 @@ def wrong_clock(one: Observation, observed: Observed, context: Context) -> Expla
         numbers={"ahead_ns": ahead_ns, "topics": one.named("topic")[:100]},
         severity="error" if refused else "warning" if others else "info",
         explains=symptoms("client", [client], "invalid_timestamp"),
+    )
+
+
+@cause("broker_clock", explains=("broker_clock_off",))
+def wrong_clock_of_broker(one: Observation, observed: Observed, context: Context) -> Explanation | None:
+    """`broker_clock` (warning): the clock of a broker's machine is wrong. The records of a topic that consumers get
+    from it as soon as they are written are of the future, or older by the same time of 10 s or more, those of the same
+    topic from other brokers are neither, and no producer of the topic gives wrong times: brokers set them
+    (`message.timestamp.type=LogAppendTime`). Seen must be 20 batches in 3 s of either, up to the high watermark. A
+    producer that is not in the capture, has a wrong clock and writes to that broker's partitions only looks the same.
+    """
+    ahead_ns, broker, topics = one.numbers["ahead_ns"], one.name("broker"), listed(one.named("topic"))
+    where, name = "ahead" if ahead_ns > 0 else "behind", context.cluster.broker_text(broker)
+    others = listed([context.cluster.broker_text(other) for other in one.numbers["others"]], 3)
+    return told(
+        one,
+        f"its clock is {duration(abs(ahead_ns))} {where}: the records of {topics} that it leads have that time "
+        f"({one.count:,} batches), those from {others} the right one",
+        "Synchronise the clock of the broker's machine (chrony, NTP). With message.timestamp.type=LogAppendTime it "
+        "gives records their time: retention, offsets by time and windows of Kafka Streams go wrong for its "
+        "partitions. Tokens, certificates and lines of its log go by the same clock.",
+        subject=name,
+        severity="warning",
     )
 
 

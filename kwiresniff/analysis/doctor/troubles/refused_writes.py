@@ -11,6 +11,7 @@ from kwiresniff.analysis.doctor.error_places import error_places
 from kwiresniff.analysis.doctor.evidence import client_of
 from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, observation_of
 from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.troubles.missing_replicas import CUT_OFF, do_not_copy
 from kwiresniff.analysis.doctor.wording import broker_says, listed, span
 from kwiresniff.analysis.places import place_of
 from kwiresniff.model import Exchange
@@ -93,12 +94,16 @@ def not_enough_replicas(one: Observation, observed: Observed, context: Context) 
     replicas does not answer any more.
 
     Seen must be NOT_ENOUGH_REPLICAS or NOT_ENOUGH_REPLICAS_AFTER_APPEND. The answer names no replica; where neither
-    Metadata nor silence shows which one left, none is named.
+    Metadata nor silence shows which one left, none is named, nor where brokers are there and do not copy from each
+    other, of which `under_replicated` tells.
     """
     cluster, numbers = context.cluster, one.numbers
     topic, cluster_id, missing = numbers["topic"], numbers["cluster"], numbers["missing"]
     what, errors, messages = listed(one.noted("concerns")) or topic, one.noted("errors"), one.noted("messages")
-    if missing:
+    apart = context.replicas.cut_off(cluster_id)
+    if apart:
+        left = f"; {do_not_copy([cluster.node_text(cluster_id, node) for node in apart])}"
+    elif missing:
         texts = listed([cluster.node_text(cluster_id, node) for node in missing])
         left = f"; {texts} {'left' if numbers['certain'] else 'must have left: the other replicas still answer'}"
     else:
@@ -111,7 +116,9 @@ def not_enough_replicas(one: Observation, observed: Observed, context: Context) 
         one,
         f"{listed(errors)}: writes to {what} are refused{span(one.first_ns, one.last_ns)}, too "
         f"few replicas are in sync{left}",
-        "Find the replicas that fell out of the ISR (disk, network, a broker that is down) before lowering "
+        CUT_OFF
+        if apart
+        else "Find the replicas that fell out of the ISR (disk, network, a broker that is down) before lowering "
         "min.insync.replicas.",
         subject=f"topic {topic}",
         numbers={
@@ -127,5 +134,6 @@ def not_enough_replicas(one: Observation, observed: Observed, context: Context) 
         explains=symptoms("client", clients, "unanswered", "metadata_storm")
         | symptoms("broker", everywhere, "slow", "request_timed_out", "replica_wait", "slow_broker")
         | symptoms("broker", addresses, "broker_unreachable", "closed_by_broker", "broker_stalled")
-        | symptoms("left", addresses, "leader_change", "under_replicated"),
+        | symptoms("left", addresses, "leader_change", "under_replicated")
+        | symptoms("node", [f"{cluster_id}/{node}" for node in apart], "under_replicated"),
     )

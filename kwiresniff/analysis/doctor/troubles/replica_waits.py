@@ -15,7 +15,7 @@ from kwiresniff.analysis.doctor.cause import Explanation, cause, symptoms, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.evidence import client_of, together
 from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, observation_of
-from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.observer import SLOW_NS, Observer
 from kwiresniff.analysis.doctor.troubles.stalls import is_prompt
 from kwiresniff.analysis.doctor.wording import clock, duration, listed, span, times
 from kwiresniff.analysis.places import place_of
@@ -33,8 +33,6 @@ from kwiresniff.model import Exchange
 _STORED: Final = frozenset(
     {PRODUCE, OFFSET_COMMIT, TXN_OFFSET_COMMIT, END_TXN, INIT_PRODUCER_ID, ADD_PARTITIONS_TO_TXN}
 )
-#: A shorter wait may be that of a prompt replica.
-WAIT_NS: Final = 1_000_000_000
 #: The pause between two waits of one time of trouble.
 TOGETHER_NS: Final = 2_000_000_000
 #: A broker may have gone so long before the first wait, and answer so shortly after it closed another connection.
@@ -47,6 +45,8 @@ MAX_WRITTEN: Final = 20
 #: Waits that are remembered, and brokers of each whose last answer is.
 MAX_WAITS: Final = 500
 MAX_HEARD: Final = 20
+#: A follower leaves the ISR so long after it stopped copying (``replica.lag.time.max.ms``).
+LEFT_NS: Final = 30_000_000_000
 #: Fewer and shorter waits are a busy moment; where a broker was seen to go, shorter ones count.
 FEW: Final = 3
 LONG_NS: Final = 5_000_000_000
@@ -91,7 +91,6 @@ class WriteWaits(Observer):
     """
 
     kinds = ("writes_waited",)
-    apis = None
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -99,9 +98,9 @@ class WriteWaits(Observer):
         #: Requests that wait for nobody and took as long: broker, begin, end.
         self._prompt: list[tuple[str, int, int]] = []
 
-    def exchange(self, exchange: Exchange) -> None:
+    def slow(self, exchange: Exchange) -> None:
         response, took_ns = exchange.response, exchange.broker_ns or 0
-        if response is None or took_ns < WAIT_NS:
+        if response is None or took_ns < SLOW_NS:
             return
         cluster, broker = self.context.cluster, exchange.connection.broker
         first_ns = response.first_ns - took_ns
@@ -213,7 +212,8 @@ def replica_wait(one: Observation, observed: Observed, context: Context) -> Expl
     gone is in sync until the controller fences it (``broker.session.timeout.ms``) or its lag is too old
     (``replica.lag.time.max.ms``). At one leader that answered others meanwhile, it is one of the nodes that Metadata
     names as its replicas in sync, or its own disk, which clients' traffic does not tell apart; where other writes tell
-    it, `slow_broker` is told instead.
+    it, `slow_broker` is told instead. A node that alone falls out of the ISR within 30 s is the one that they waited
+    for, though it may answer clients.
     """
     cluster, numbers = context.cluster, one.numbers
     brokers, gone, still, others = (numbers[name] for name in ("brokers", "gone", "still", "others"))
@@ -229,6 +229,11 @@ def replica_wait(one: Observation, observed: Observed, context: Context) -> Expl
         nodes = listed([cluster.node_text(cluster.of(brokers[0]), node) for node in others])
         who = f"one of {nodes}" if len(others) > 1 else nodes
         why.append(f"it answered others meanwhile, so {who} was slow to copy it, or its own disk to take it")
+    mine, behind = cluster.of(brokers[0]), ""
+    fell = _fell_behind(one, observed, mine) if not culprits else None
+    if fell is not None:
+        behind = cluster.node_text(mine, fell)
+        why = [f"{behind} stopped copying, and fell out of the ISR; it is in the list of brokers"]
     longest_ns = numbers["longest_ns"]
     grave = one.count >= FEW or longest_ns >= (GONE_NS if gone else LONG_NS)
     shared = "for a replica that they share, or each for its own disk; which, the capture does not show"
@@ -241,7 +246,7 @@ def replica_wait(one: Observation, observed: Observed, context: Context) -> Expl
         "of the controller, replica.lag.time.max.ms). See why its broker went or stood still: its log, pauses, "
         "disks. One that is stopped in order takes leave first, and nobody waits. The leader's RemoteTimeMs is "
         "what it waited for replicas, its LocalTimeMs what its own disk took.",
-        subject=listed([cluster.broker_text(address) for address in culprits]) or at,
+        subject=listed([cluster.broker_text(address) for address in culprits]) or behind or at,
         explained=(one, *late_writes_of(observed, one)),
         supports=tuple(why),
         contradicts=() if gone else ("no broker closed its connections meanwhile",),
@@ -258,8 +263,21 @@ def replica_wait(one: Observation, observed: Observed, context: Context) -> Expl
         explains=symptoms("broker", [*brokers, *culprits], "slow")
         | symptoms("broker", brokers, "request_timed_out")
         | symptoms("client", numbers["clients"], "own_queue")
-        | symptoms("broker", culprits, "broker_unreachable", "closed_by_broker", "unanswered"),
+        | symptoms("broker", culprits, "closed_by_broker", "unanswered")
+        | symptoms("broker", [address for address, _ in gone], "broker_unreachable")
+        | symptoms("node", [f"{mine}/{fell}"] if fell is not None else [], "under_replicated"),
     )
+
+
+def _fell_behind(waits: Observation, observed: Observed, cluster_id: str) -> int | None:
+    """The node that alone fell out of the ISR while or soon after writes waited, and is in the list of brokers."""
+    for each in observed.of("under_replicated"):
+        numbers = each.numbers
+        missing: list[int] = [node for node, _ in numbers["missing"]]
+        new = numbers["was_whole"] and waits.first_ns <= each.first_ns <= waits.last_ns + LEFT_NS
+        if each.name("node").startswith(f"{cluster_id}/") and new and len(missing) == 1 and not numbers["absent"]:
+            return missing[0]
+    return None
 
 
 def late_writes_of(observed: Observed, waits: Observation) -> list[Observation]:

@@ -49,8 +49,8 @@ class _Client:
     for which its group has no offset. ``committed_for`` is the group for which it committed last."""
 
     __slots__ = (
-        "again", "asked", "began_ns", "begun", "behind", "behind_at", "behind_records", "changes", "committed_for",
-        "group", "is_lost", "missed", "room", "stopped", "uncommitted",
+        "again", "ahead", "ahead_records", "asked", "began_ns", "begun", "behind", "behind_at", "behind_records",
+        "changes", "committed_for", "group", "is_lost", "missed", "room", "stopped", "uncommitted",
     )  # fmt: skip
 
     def __init__(self, context: Context) -> None:
@@ -59,21 +59,25 @@ class _Client:
         self.begun: set[tuple[str, int]] = set()
         self.behind_at: set[tuple[str, int]] = set()
         self.is_lost = self.asked = self.uncommitted = False
-        self.behind, self.changes, self.stopped = context.case(), context.case(), context.case()
-        self.behind_records = self.missed = self.again = self.room = 0
+        self.behind, self.ahead = context.case(), context.case()
+        self.changes, self.stopped = context.case(), context.case()
+        self.ahead_records = self.behind_records = self.missed = self.again = self.room = 0
 
 
 class Restarts(Observer):
     """``begins_before_commits``: a client is started again in a group for which it has committed, and reads before
-    that; ``groups_change``: a client is started again in another group, which has no offsets; ``stops_without_offset``:
-    a client joins a group that has no offsets, asks neither for the ends of the log nor for records, and leaves.
+    that; ``begins_at_end``: it asks where the log ends instead, and begins there; ``groups_change``: a client is
+    started again in another group, which has no offsets; ``stops_without_offset``: a client joins a group that has no
+    offsets, asks neither for the ends of the log nor for records, and leaves.
 
-    Counted are the starts. Notes: ``topics``; of the second, ``names``: the groups. Numbers: ``records`` that are read
-    again, of the second those that lie between what it had committed and where it begins, and those read ``again``;
-    ``group``.
+    Counted are the starts. Notes: ``topics``; of ``groups_change``, ``names``: the groups. Numbers: ``records`` that
+    are read again, of the others those that lie between what it had committed and where it begins, and those read
+    ``again``; ``group``.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("begins_before_commits", "groups_change", "stops_without_offset")
+    kinds: ClassVar[tuple[str, ...]] = (
+        "begins_before_commits", "begins_at_end", "groups_change", "stops_without_offset",
+    )  # fmt: skip
     apis: ClassVar[frozenset[int] | None] = frozenset({
         CONSUMER_GROUP_HEARTBEAT, FETCH, JOIN_GROUP, LEAVE_GROUP, LIST_OFFSETS, OFFSET_COMMIT, OFFSET_FETCH,
     })  # fmt: skip
@@ -181,6 +185,9 @@ class Restarts(Observer):
         elif away < 0 and not known.is_lost:
             _note(known.behind, topic, place, known.began_ns)
             known.behind_records -= away
+        elif away > 0 and known.asked and not known.is_lost:
+            _note(known.ahead, topic, place, known.began_ns)
+            known.ahead_records += away
 
     def observations(self) -> Iterator[Observation]:
         for client, known in self._clients.items():
@@ -189,6 +196,10 @@ class Restarts(Observer):
                 numbers = {"records": known.behind_records, "group": known.group}
                 harm = Harm(records_doubled=known.behind_records)
                 yield observation_of("begins_before_commits", known.behind, about | group, numbers, harm)
+            if known.ahead.count >= FEW_STARTS:
+                numbers = {"records": known.ahead_records, "group": known.group}
+                harm = Harm(records_lost=known.ahead_records)
+                yield observation_of("begins_at_end", known.ahead, about | group, numbers, harm)
             if len(known.changes.noted("names")) >= FEW_GROUPS:
                 numbers = {"records": known.missed, "again": known.again}
                 harm = Harm(records_lost=known.missed, records_doubled=known.again)
@@ -224,6 +235,26 @@ def sought_back(one: Observation, observed: Observed, context: Context) -> Expla
         doubt="It may load the topic on purpose at each start.",
         severity="warning",
         explains={"rebalances": scope_of("group", one.named("group")), "no_progress": scope_of("client", [client])},
+    )
+
+
+@cause("seeks_to_end", explains=("begins_at_end",))
+def sought_to_end(one: Observation, observed: Observed, context: Context) -> Explanation | None:
+    """`seeks_to_end` (warning): a consumer is started twice and more in a group for which it has committed offsets, and
+    each time asks where the log ends and begins there: its application seeks. What was written while it was away is
+    never read. Must not be seen: that the offsets are gone, or out of range. A consumer that is meant to see new
+    records only looks the same, and so does one whose group has committed more by other members meanwhile.
+    """
+    numbers, client = one.numbers, one.name("client")
+    return told(
+        one,
+        f"begins at the end of {listed(one.noted('topics'))} at {counted(one.count, 'start')}, though it has committed "
+        f"offsets for group {numbers['group']}: {counted(numbers['records'], 'record')} behind them are never read",
+        "The group has offsets, and its application does not use them: look for seekToEnd, OFFSET_END or an assign "
+        "with offsets, mostly in what it does when partitions are assigned, and leave them out.",
+        doubt="It may be meant to see new records only, or other members have read these.",
+        severity="warning",
+        explains={"rebalances": scope_of("group", one.named("group")), "consumer_lag": scope_of("client", [client])},
     )
 
 

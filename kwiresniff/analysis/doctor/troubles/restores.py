@@ -7,7 +7,7 @@ architecture, "Fault Tolerance"). Changelogs are named ``APPLICATION_ID-STORE-ch
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import ClassVar, Final
 
 from kwiresniff.analysis.doctor.cause import Cause, Explanation
 from kwiresniff.analysis.doctor.context import Context
@@ -29,9 +29,9 @@ class Restores(CountingObserver):
     Numbers: ``topic``, ``records``.
     """
 
-    kinds = ("changelog_restored",)
-    entities = ("client", "topic")
-    apis = frozenset({FETCH})
+    kinds: ClassVar[tuple[str, ...]] = ("changelog_restored",)
+    entities: ClassVar[tuple[str, str]] = ("client", "topic")
+    apis: ClassVar[frozenset[int] | None] = frozenset({FETCH})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

@@ -26,6 +26,12 @@ from kwiresniff.model import Body, Exchange
 
 #: A member that restarts costs one delivery.
 MANY_DELIVERIES = 3
+#: Records that come to another member so much later had to wait for the end of the lock.
+WAITED_NS: Final = 1_000_000_000
+#: A member that asks for nothing for so long is gone, or hangs, where its lock is over.
+SILENT_NS: Final = 10_000_000_000
+#: The epoch with which a member ends its share session.
+FINAL_EPOCH: Final = -1
 #: Groups with a topic, and acquired batches of a member, that are remembered.
 MAX_GROUPS = 1_000
 MAX_ACQUIRED = 1_000
@@ -37,29 +43,43 @@ INVALID_RECORD_STATE: Final = 121
 class _Deliveries:
     """The deliveries and acknowledgements of a topic's records in a group."""
 
-    __slots__ = ("acquired", "late", "lock_ms", "most", "often", "rejected", "released", "repeated")
+    __slots__ = (
+        "acquired",
+        "held",
+        "held_records",
+        "late",
+        "lock_ms",
+        "most",
+        "often",
+        "rejected",
+        "released",
+        "repeated",
+    )
 
     def __init__(self, context: Context) -> None:
         self.late: Case = context.case()
         self.repeated: Case = context.case()
-        self.lock_ms = 0
-        self.most = 0
+        self.held: Case = context.case()
+        self.lock_ms = self.most = self.held_records = 0
         #: Records delivered for the ``MANY_DELIVERIES``-th time; acknowledgements that released or rejected records.
         self.often = self.released = self.rejected = 0
-        #: When a batch was acquired, by member, partition and first offset.
-        self.acquired: dict[tuple[str, int, int], int] = {}
+        #: When a batch was acquired, by which client and in which packet, and its records, by member, partition and
+        #: first offset.
+        self.acquired: dict[tuple[str, int, int], tuple[int, str, int, int]] = {}
 
 
 class ShareDeliveries(Observer):
     """``late_acknowledgements``: members of a share group acknowledged records that were not theirs any more;
+    ``held_by_lock``: a member acquired records and asked for nothing more, and others got them a second later or more,
+    or had not got them when the lock was over (``over`` false);
     ``delivered_again``: records were delivered to a share group 3 times or more.
 
-    By group and topic. Numbers of the first: ``longest_ns`` from acquisition to acknowledgement, ``lock_ms`` (0 where
-    it is not known); of the second: ``records``, ``deliveries`` at most, how many acknowledgements ``released`` and
-    ``rejected`` records of the topic.
+    By group and topic. Numbers of ``held_by_lock``: ``records``, ``waited_ns`` at most, ``lock_ms`` (0 where it is not
+    known); of the first: ``longest_ns`` from acquisition to acknowledgement, ``lock_ms``; of the last: ``records``,
+    ``deliveries`` at most, how many acknowledgements ``released`` and ``rejected`` records of the topic.
     """
 
-    kinds = ("late_acknowledgements", "delivered_again")
+    kinds = ("late_acknowledgements", "held_by_lock", "delivered_again")
     apis = frozenset({SHARE_FETCH, SHARE_ACKNOWLEDGE})
     judges = frozenset({"INVALID_RECORD_STATE"})
 
@@ -68,12 +88,19 @@ class ShareDeliveries(Observer):
         self._topics: Subjects[tuple[str, str], _Deliveries] = context.subjects(
             lambda: _Deliveries(context), 20, MAX_GROUPS
         )
+        self._heard: dict[str, int] = {}  # when members asked for something last
 
     def exchange(self, exchange: Exchange) -> None:
         request, response = request_body(exchange), response_body(exchange)
         if not request:
             return
         group_id, member = group_of(request), clipped(field_text(request.get("member_id")))
+        if member in self._heard or self.context.has_room(self._heard, MAX_GROUPS, member):
+            self._heard[member] = request_place(exchange)[1]
+        if request.get("share_session_epoch") == FINAL_EPOCH:  # it releases what it has left
+            for (group, _), of_topic in self._topics.items():
+                if group == group_id:
+                    of_topic.acquired = {key: one for key, one in of_topic.acquired.items() if key[0] != member}
         refused: set[tuple[str, int]] = set()
         for topic, part in self.context.members(response, "responses"):
             codes = part.get("acknowledge_error_code"), part.get("error_code")
@@ -100,7 +127,7 @@ class ShareDeliveries(Observer):
             each = last - first + 1 if len(types) == 1 else 1
             known.released += each * sum(one == RELEASE for one in types)
             known.rejected += each * sum(one == REJECT for one in types)
-            since_ns = min(since_ns, known.acquired.pop((member, index, first), ns))
+            since_ns = min(since_ns, known.acquired.pop((member, index, first), (ns, "", 0, 0))[0])
         if (topic, index) in refused:
             known.late.add(packet, ns, ns - since_ns)
             known.late.note("clients", [client_of(exchange)])
@@ -113,8 +140,10 @@ class ShareDeliveries(Observer):
         for batch in part["acquired_records"]:
             first, last = field_number(batch.get("first_offset")), field_number(batch.get("last_offset"))
             count = field_number(batch.get("delivery_count"))
+            if count > 1:
+                self._wait(known, member, (index, first), last - first + 1, packet, ns)
             if self.context.has_room(known.acquired, MAX_ACQUIRED, member, entries=3):
-                known.acquired[member, index, first] = ns
+                known.acquired[member, index, first] = ns, client_of(exchange), packet, last - first + 1
             known.most = max(known.most, count)
             if count >= MANY_DELIVERIES:
                 known.often += last - first + 1 if count == MANY_DELIVERIES else 0
@@ -122,10 +151,40 @@ class ShareDeliveries(Observer):
                 known.repeated.note("clients", [client_of(exchange)])
                 known.repeated.note("partitions", [f"{topic}-{index} from {first}"])
 
+    def _wait(
+        self, known: _Deliveries, member: str, place: tuple[int, int], records: int, packet: int, ns: int
+    ) -> None:
+        """Records that another member had acquired, and nothing was heard of it since."""
+        for key, (acquired_ns, client, *_) in known.acquired.items():
+            waits = ns - max(acquired_ns, self._heard.get(key[0], ns)) >= WAITED_NS
+            if key[0] != member and key[1:] == place and waits:
+                known.held.add(packet, acquired_ns, ns - acquired_ns, until_ns=ns)
+                known.held.note("clients", [client])
+                known.held_records += records
+                del known.acquired[key]
+                break
+
+    def _held(self, known: _Deliveries) -> tuple[Case, int]:
+        """The records that others had to wait for, and those that nobody has got though the lock is over, of members
+        that ask for nothing more."""
+        case, records, end_ns = self.context.case([known.held]), known.held_records, self.context.end_ns
+        for (member, *_), (acquired_ns, client, packet, count) in known.acquired.items():
+            patience_ns = max(known.lock_ms * MILLISECOND_NS, SILENT_NS)
+            if end_ns - acquired_ns >= patience_ns and end_ns - self._heard.get(member, end_ns) >= SILENT_NS:
+                case.add(packet, acquired_ns, end_ns - acquired_ns, until_ns=end_ns)
+                case.note("clients", [client])
+                records += count
+        return case, records
+
     def observations(self) -> Iterator[Observation]:
         for (group_id, topic), known in self._topics.items():
             about = {f"group:{group_id}", f"topic:{topic}"}
-            late, repeated = known.late, known.repeated
+            late, repeated, (held, records) = known.late, known.repeated, self._held(known)
+            if held.count:
+                waits = {"records": records, "waited_ns": held.most, "lock_ms": known.lock_ms}
+                waits["over"] = records == known.held_records
+                harm = Harm(requests_late=held.count, late_ns=held.total)
+                yield observation_of("held_by_lock", held, about, {"group": group_id, **waits}, harm)
             if late.count:
                 numbers = {"group": group_id, "longest_ns": late.most, "lock_ms": known.lock_ms}
                 yield observation_of("late_acknowledgements", late, about, numbers, Harm(requests_failed=late.count))
@@ -170,6 +229,33 @@ def expired_lock(one: Observation, observed: Observed, context: Context) -> Expl
         contradicts=()
         if outlasted or not lock_ns
         else (f"{duration(longest_ns)} after the acquisition that was seen is before the end of the lock",),
+        numbers={**numbers, "topic": topic, "clients": clients},
+        severity="warning",
+    )
+
+
+@cause("share_lock_held", explains=("held_by_lock",))
+def held_by_lock(one: Observation, observed: Observed, context: Context) -> Explanation | None:
+    """`share_lock_held` (warning): a member of a share group acquired records, and nothing was heard of it since: it
+    was killed, or hangs. Others get these records only when the acquisition lock is over, and, where it has partitions
+    for itself, when the group gives these to them (`share.session.timeout.ms`). A member that leaves in order releases
+    what it has.
+    """
+    numbers, clients, topic = one.numbers, one.named("client"), one.name("topic")
+    waited = duration(numbers["waited_ns"])
+    got = f"others got them {waited} later, when the lock on them was over"
+    missing = f"others had not got them all {waited} later, after the end of the lock"
+    lock = f" (share.record.lock.duration.ms {duration(numbers['lock_ms'] * MILLISECOND_NS)})" * bool(
+        numbers["lock_ms"]
+    )
+    return told(
+        one,
+        subject=f"group {numbers['group']}",
+        title=f"{listed(clients)} acquired {counted(numbers['records'], 'record')} of {topic} and asked for nothing "
+        f"more: {got if numbers['over'] else missing}{lock}",
+        remedy="See why that member ended or hangs. To make others wait less, lower share.record.lock.duration.ms of "
+        "the group to what the work on one fetch takes, and share.session.timeout.ms; let members acquire fewer "
+        "records at a time (max.poll.records with share.acquire.mode=record_limit).",
         numbers={**numbers, "topic": topic, "clients": clients},
         severity="warning",
     )

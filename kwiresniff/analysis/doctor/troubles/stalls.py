@@ -15,7 +15,7 @@ from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import Ending, client_in, patience_of
 from kwiresniff.analysis.doctor.evidence import MAX_SUBJECTS, Case, client_of, together
 from kwiresniff.analysis.doctor.observation import HARMLESS, Harm, Observation, Observed, observation_of
-from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.observer import SLOW_NS, Observer
 from kwiresniff.analysis.doctor.wording import duration, listed, span
 from kwiresniff.base.api_keys import (
     API_VERSIONS,
@@ -23,26 +23,26 @@ from kwiresniff.base.api_keys import (
     DESCRIBE_CONFIGS,
     FETCH,
     FIND_COORDINATOR,
-    HEARTBEAT,
     LIST_OFFSETS,
     METADATA,
     OFFSET_FETCH,
     PRODUCE,
+    SASL_AUTHENTICATE,
     SASL_HANDSHAKE,
 )
 from kwiresniff.model import ConnectionAttempt, Exchange
 from kwiresniff.results.findings import scope_of
 
-#: A silence is a stall from the first on, an error from the second on.
-STALL_NS: Final = 1_000_000_000
+#: From here on a stall is an error.
 SEVERE_NS: Final = 2_000_000_000
 #: An answer so soon after a stall belongs to it.
 AFTER_NS: Final = 250_000_000
 #: Stalls remembered of all brokers.
 MAX_STALLS: Final = 5_000
-#: APIs that a broker answers without waiting for others.
+#: APIs that a broker answers without waiting for others. Heartbeat is none: since 4.0 a coordinator answers it when
+#: the replicas have what it wrote last for its groups.
 _PROMPT: Final = frozenset({
-    LIST_OFFSETS, METADATA, OFFSET_FETCH, FIND_COORDINATOR, HEARTBEAT, SASL_HANDSHAKE, API_VERSIONS,
+    LIST_OFFSETS, METADATA, OFFSET_FETCH, FIND_COORDINATOR, SASL_HANDSHAKE, API_VERSIONS,
     DESCRIBE_CONFIGS, DESCRIBE_CLUSTER,
 })  # fmt: skip
 
@@ -55,6 +55,7 @@ class _Stall:
     case: Case
     prompt: bool = False
     over: bool = True
+    authenticating_ns: int = 0
 
 
 class Silences(Observer):
@@ -62,11 +63,11 @@ class Silences(Observer):
 
     By time; overlapping silences of several brokers are one. Numbers: ``silent`` (addresses that answered nothing
     themselves), ``waiting`` (those that only waited for others), ``lasted_ns``, ``over`` (they answered again),
-    ``lossy`` (the capture lacks so much that answers may be among it), ``clients``, ``apis``.
+    ``lossy`` (the capture lacks so much that answers may be among it), ``clients``, ``apis``, and whether one
+    authentication was under way for four fifths of each silence (``authenticating``).
     """
 
     kinds = ("broker_silent",)
-    apis = None
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -80,26 +81,26 @@ class Silences(Observer):
         if attempt.refused and (attempt.server in self._refused or len(self._refused) < MAX_SUBJECTS):
             self._refused[attempt.server] = attempt.last_ns
 
-    def exchange(self, exchange: Exchange) -> None:
+    def slow(self, exchange: Exchange) -> None:
         """Notes a response after a silence, or one that waited through it."""
         response, request = exchange.response, exchange.request
         if response is None:
             return
         ns = response.first_ns
-        if request is None or ns - request.last_ns < STALL_NS:
+        if request is None or ns - request.last_ns < SLOW_NS:
             return
         broker, before = exchange.connection.broker, self.context.cluster.answer_before_ns
         asked = request.last_ns + (patience_of(exchange) if exchange.api_key == FETCH else 0)
         if exchange.waiting == "throttled":  # the broker reads nothing of the client for a while, or holds its response
             asked += max(exchange.queued, 0) + max(exchange.held, 0)
         stall = self._newest.get(broker)
-        if stall is not None and ns <= stall.last_ns + AFTER_NS and asked <= stall.last_ns - STALL_NS:
-            self._add(stall, exchange, ns - max(asked, stall.first_ns) >= STALL_NS)
+        if stall is not None and ns <= stall.last_ns + AFTER_NS and asked <= stall.last_ns - SLOW_NS:
+            self._add(stall, exchange, asked, ns - max(asked, stall.first_ns) >= SLOW_NS)
             return
         silent_since = max(before, asked)  # a broker that has not answered before is starting
         if (
             not before
-            or ns - silent_since < STALL_NS
+            or ns - silent_since < SLOW_NS
             or before < self._refused.get(broker, 0)
             or exchange.waiting == "rebalance"
             or exchange.connection.id in self.context.cut
@@ -109,15 +110,18 @@ class Silences(Observer):
         first_ns = max(before, request.last_ns)
         stall = self._newest[broker] = _Stall(broker, first_ns, ns, self.context.case())
         self._stalls.append(stall)
-        self._add(stall, exchange, True)
+        self._add(stall, exchange, asked, True)
 
-    def _add(self, stall: _Stall, exchange: Exchange, silent: bool) -> None:
+    def _add(self, stall: _Stall, exchange: Exchange, asked_ns: int, silent: bool) -> None:
         assert exchange.request is not None
+        if exchange.api_key == SASL_AUTHENTICATE and exchange.response is not None:
+            under_way_ns = exchange.response.first_ns - max(asked_ns, stall.first_ns)
+            stall.authenticating_ns = max(stall.authenticating_ns, under_way_ns)
         stall.case.add(exchange.request.first_packet, exchange.request.first_ns)
         stall.case.note("clients", [client_of(exchange)])
         stall.case.note("apis", [exchange.api])
         # A request behind another of its connection may wait for replicas.
-        alone = exchange.broker_ns is None or exchange.broker_ns >= STALL_NS // 2
+        alone = exchange.broker_ns is None or exchange.broker_ns >= SLOW_NS // 2
         stall.prompt |= silent and alone and is_prompt(exchange)
 
     def ending(self, ending: Ending) -> None:
@@ -145,7 +149,7 @@ class Silences(Observer):
             for one in self._silent.values()
             if cluster.last_answer_ns.get(one.broker, 0) <= one.first_ns and not cluster.went(one.broker, one.first_ns)
         ]
-        for stalls in together([*self._stalls, *unended], -STALL_NS // 2 - 1):
+        for stalls in together([*self._stalls, *unended], -SLOW_NS // 2 - 1):
             long = max(one.last_ns for one in stalls) - stalls[0].first_ns >= SEVERE_NS
             if any(one.prompt for one in stalls) and (long or sum(one.case.count for one in stalls) > 1):
                 yield self._observation(stalls)
@@ -167,6 +171,7 @@ class Silences(Observer):
             "lossy": lossy,
             "clients": case.noted("clients"),
             "apis": case.noted("apis"),
+            "authenticating": all(one.authenticating_ns * 5 >= (one.last_ns - one.first_ns) * 4 for one in mine),
         }
         text = (
             f"{listed([cluster.broker_text(one) for one in silent])} answered nothing for {duration(lasted_ns)},"
@@ -190,12 +195,12 @@ def stalled_broker(one: Observation, observed: Observed, context: Context) -> Ex
     nothing for a second or more, not even what it can answer at once; of several brokers in one time the one that
     answered nothing itself.
 
-    Seen must be requests that wait for nobody else (Metadata, Heartbeat, a Fetch beyond its wait, Produce with acks=1),
+    Seen must be requests that wait for nobody else (Metadata, a Fetch beyond its wait, Produce with acks=1),
     and no answer of that broker to anybody meanwhile. A broker that closes its connections went, and did not stall; one
     that answers others is not this, whatever is late there. Answers that the path loses look the same where no other
     client of the broker is in the capture.
     """
-    waits = [late for late in observed.of("late_writes") if _is_in(late, one)]
+    waits = writes_within(observed, one)
     cluster, numbers = context.cluster, one.numbers
     silent, waiting, lossy = numbers["silent"], numbers["waiting"], numbers["lossy"]
     texts = [cluster.broker_text(broker) for broker in silent]
@@ -234,8 +239,11 @@ def stalled_broker(one: Observation, observed: Observed, context: Context) -> Ex
     )
 
 
-def _is_in(waits: Observation, silence: Observation) -> bool:
-    """Whether writes to a silent broker were late because of the silence alone: they ended soon after it."""
+def writes_within(observed: Observed, silence: Observation) -> list[Observation]:
+    """Writes to a silent broker that were late because of the silence alone: they ended soon after it."""
     first_ns, last_ns = silence.first_ns - AFTER_NS, silence.last_ns + AFTER_NS
-    within = first_ns <= waits.first_ns and waits.last_ns <= last_ns
-    return within and waits.numbers["leader"] in silence.numbers["silent"]
+    return [
+        late
+        for late in observed.of("late_writes")
+        if first_ns <= late.first_ns and late.last_ns <= last_ns and late.numbers["leader"] in silence.numbers["silent"]
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import ClassVar, Final
 
 from kwiresniff.analysis.body_entities import throttle_ms_of
 from kwiresniff.analysis.doctor.cause import Explanation, cause, symptoms, told
@@ -50,9 +50,9 @@ class Throttling(CountingObserver):
     ``held_back`` (the broker, older than Kafka 2.0, held responses back instead).
     """
 
-    kinds = ("throttled",)
-    entities = ("client", "user")
-    apis = None
+    kinds: ClassVar[tuple[str, ...]] = ("throttled",)
+    entities: ClassVar[tuple[str, str]] = ("client", "user")
+    apis: ClassVar[frozenset[int] | None] = None
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

@@ -10,7 +10,7 @@ from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import Ending, client_in
 from kwiresniff.analysis.doctor.evidence import Case, client_of
 from kwiresniff.analysis.doctor.observation import Harm, Observation, Observed, grouped, observation_of
-from kwiresniff.analysis.doctor.observer import Observer
+from kwiresniff.analysis.doctor.observer import SLOW_NS, Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.troubles.lossy_paths import small_transfers
 from kwiresniff.analysis.doctor.troubles.path_times import LONG_NS
@@ -21,8 +21,7 @@ from kwiresniff.base.time_units import SECOND_NS
 from kwiresniff.model import Exchange
 from kwiresniff.results.findings import Explains, scope_of
 
-#: A transfer is slow that takes longer, at fewer bytes in a second.
-SLOW_NS: Final = 1_000_000_000
+#: A slow transfer has fewer bytes in a second.
 SLOW_BYTES_PER_S: Final = 1_000_000
 #: Fewer slow transfers, or shorter ones, may be those of a consumer that works between two polls.
 OFTEN: Final = 3
@@ -54,7 +53,6 @@ class SlowTransfers(Observer):
     """
 
     kinds = ("slow_transfer",)
-    apis = None
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -62,7 +60,7 @@ class SlowTransfers(Observer):
             lambda: _Transfers(context), 20
         )
 
-    def exchange(self, exchange: Exchange) -> None:
+    def slow(self, exchange: Exchange) -> None:
         connection, read_ns = exchange.connection, self.context.cluster.answer_on_connection_ns
         for direction, message, free_ns in (("response", exchange.response, 0), ("request", exchange.request, read_ns)):
             if message is None or exchange.response is None or message.last_ns - message.first_ns < SLOW_NS:

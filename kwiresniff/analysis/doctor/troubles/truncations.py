@@ -231,7 +231,8 @@ class Truncations(Observer):
             case.note("topics", [topic])
             case.note("clients", [loss.before.client, loss.after.client])
         names = [f"{topic}-{index}" for _, topic, index in losses]
-        gone = sum(loss.before.offset - loss.after.offset for loss in losses.values())
+        # Where a producer was told, the last offset before the end is one that is given out again.
+        gone = sum(loss.before.offset - loss.after.offset + (not loss.read) for loss in losses.values())
         details = [
             f"{name}: {loss.before.client} had {'read' if loss.read else 'written'} up to offset "
             f"{loss.before.offset - 1}; at {clock(loss.ns)} the log of {cluster.broker_text(new)} "
@@ -257,23 +258,24 @@ def unclean_election(one: Observation, observed: Observed, context: Context) -> 
     """`records_lost` (error): a new leader lacks what the old one had acknowledged, or consumers had read: an unclean
     leader election, or, where all of them had been acknowledged by the old leader alone (`acks=1`), any failover; at
     least how many records. Seen must be offsets that are given out again by another broker than before. Where the old
-    leader acknowledged writes for 1 s and more after another one was known, it was cut off from its controllers. A
-    batch that an idempotent producer sends again to the new leader is answered with its first offset, and is no loss; a
-    topic that was deleted and created again looks the same.
+    leader acknowledged writes for 1 s and more after another one was known, and was not made leader again, it was cut
+    off from its controllers. A batch that an idempotent producer sends again to the new leader is answered with its
+    first offset, and is no loss; a topic that was deleted and created again looks the same.
     """
     numbers = dict(one.numbers)
     details, alone, until_ns = numbers.pop("details"), numbers.pop("alone"), numbers.pop("until_ns")
     old, new = (context.cluster.broker_text(numbers[name]) for name in ("from_address", "to_address"))
     how = ", which it alone had acknowledged (acks=1)" if alone else ""
     why = "a failover, or an unclean leader election" if alone else "an unclean leader election"
-    moves = [
+    all_moves = [
         each
         for each in observed.about(scope_of("topic", one.named("topic")), "leader_moved")
-        if each.numbers["from_address"] == numbers["from_address"]
-        and not set(each.numbers["partitions"]).isdisjoint(numbers["partitions"])
+        if not set(each.numbers["partitions"]).isdisjoint(numbers["partitions"])
     ]
+    moves = [each for each in all_moves if each.numbers["from_address"] == numbers["from_address"]]
+    led_again = any(numbers["from_address"] in each.numbers["to_addresses"] for each in all_moves)
     since_ns = min((each.first_ns for each in moves), default=until_ns)
-    cut_off = until_ns - since_ns >= SECOND_NS
+    cut_off = until_ns - since_ns >= SECOND_NS and not led_again
     if cut_off:
         after = f"for {duration(until_ns - since_ns)} after the new leader was known"
         why = f"{old} acknowledged writes {after}: it is cut off from its controllers"

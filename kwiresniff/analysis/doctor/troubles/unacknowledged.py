@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import Final
+from typing import ClassVar, Final
 
 from kwiresniff.analysis.doctor.cause import WASTE, Explanation, cause, symptoms, told
 from kwiresniff.analysis.doctor.context import Context
@@ -28,7 +28,7 @@ OFTEN_REFUSED: Final = 3
 #: Answers to consumers in a row by which the log lacks records; in some of them records are still in flight.
 LOOKS: Final = 10
 #: Partitions that are remembered.
-MAX_PARTITIONS: Final = 5_000
+MAX_PARTITIONS = 5_000
 #: Memory of the last such records on a connection.
 _UNASKED_BYTES: Final = ENTRY_BYTES + CONTAINER_BYTES + 3 * NUMBER_BYTES
 
@@ -64,8 +64,8 @@ class UnacknowledgedWrites(Observer):
     of a client that went on: ``closed_by``, at ``closed_ns``); of the second: ``broker``, ``largest_request_bytes``.
     """
 
-    kinds = ("unacknowledged_writes", "closed_after_write")
-    apis = frozenset({PRODUCE, FETCH})
+    kinds: ClassVar[tuple[str, ...]] = ("unacknowledged_writes", "closed_after_write")
+    apis: ClassVar[frozenset[int] | None] = frozenset({PRODUCE, FETCH})
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

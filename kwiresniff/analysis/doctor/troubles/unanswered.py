@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kwiresniff.analysis.client_traffic import CLUSTER_APIS
-from kwiresniff.analysis.doctor.cause import SYMPTOM, Explanation, cause, symptoms, told
+from kwiresniff.analysis.doctor.cause import INCIDENT, SYMPTOM, Explanation, cause, symptoms, told
 from kwiresniff.analysis.doctor.context import Context
 from kwiresniff.analysis.doctor.endings import Ending, client_in, is_waiting
 from kwiresniff.analysis.doctor.evidence import Case, Episodes
@@ -53,11 +53,6 @@ _SILENT = (
 _REAUTHENTICATE = (
     "The broker ends sessions (connections.max.reauth.ms), and the client does not authenticate again on its "
     "connection: update it to one that knows KIP-368, or let it expect that its connection is closed."
-)
-_FORGOTTEN = (
-    "Something on the way (NAT, firewall, load balancer, proxy) forgets connections that are idle for so long, or the "
-    "broker drops them (connections.max.idle.ms) and the client does not learn of it: set connections.max.idle.ms of "
-    "the client below that, or let TCP send keep-alives. Clients ask again on a new connection."
 )
 _STOPPED = (
     "A broker that stops or is killed does so; else its log says why: a request that it cannot read, an authentication "
@@ -110,8 +105,8 @@ class ClosedInstead(CountingObserver):
 
     By client and broker. Numbers: ``requests`` (the oldest of each connection, API and version), ``same`` (they have
     one kind and size), ``largest_request_bytes``, ``expired`` (how many after their session's end, KIP-368), ``fresh``
-    (none had been answered before), ``cluster`` (nodes send such requests), and ``idle_s``, for how long all of several
-    connections had been idle at least. Each is a request that failed.
+    (none had been answered before), ``cluster`` (nodes send such requests), and ``idle_ns``, for how long all of
+    several connections had been idle at least, in whole seconds. Each is a request that failed.
     """
 
     kinds = ("closed_by_broker",)
@@ -161,7 +156,7 @@ class ClosedInstead(CountingObserver):
                 "expired": case.counts("expired").get("yes", 0),
                 "fresh": case.noted("fresh") == ["yes"],
                 "cluster": bool(case.noted("cluster")),
-                "idle_s": _idle_seconds(case),
+                "idle_ns": _idle_seconds(case) * IDLE_NS,
             }
             harm = HARMLESS if case.noted("cluster") else Harm(requests_failed=case.count)
             yield self.observed(client, broker, case, harm, **numbers)
@@ -209,11 +204,15 @@ def unanswered(one: Observation, observed: Observed, context: Context) -> Explan
     )
 
 
-@cause("closed_by_broker", explains=("closed_by_broker",))
+@cause("closed_by_broker", "session_expired", explains=("closed_by_broker",))
 def closed_by_broker(one: Observation, observed: Observed, context: Context) -> Explanation | None:
     """`closed_by_broker` (error where the request is too large or the same is closed on again and again; info between
     nodes; else warning): a broker closes a connection instead of answering, and nothing shows why. A broker that stops
     does so; one that refuses a version, wants SASL or TLS, or has too many connections is told as that.
+
+    `session_expired` (warning): a broker closes connections because the session of their SASL authentication is over
+    (`connections.max.reauth.ms`, a token that expired), and the client has not authenticated again. Seen must be the
+    lifetime that SaslAuthenticate told the client, on all connections that were closed.
     """
     numbers, client, broker = one.numbers, one.name("client"), one.name("broker")
     requests, largest = numbers["requests"], numbers["largest_request_bytes"]
@@ -236,18 +235,13 @@ def closed_by_broker(one: Observation, observed: Observed, context: Context) -> 
     if expired:
         title += ", once the session of its SASL authentication had expired"
         remedy = _REAUTHENTICATE
-    elif numbers["idle_s"]:
-        title = (
-            f"connections to {name} are reset when they are used again after {numbers['idle_s']} s or more without "
-            f"traffic, {times(one.count)} ({listed(requests)} without an answer)"
-        )
-        remedy = _FORGOTTEN
     return told(
         one,
         title,
         remedy,
-        severity="error" if large or again else "info" if numbers["cluster"] else "warning",
+        code="session_expired" if expired else "closed_by_broker",
+        severity="warning" if expired else "error" if large or again else "info" if numbers["cluster"] else "warning",
         numbers={"broker": broker, "requests": requests, "largest_request_bytes": largest},
-        rank=SYMPTOM,
+        rank=INCIDENT if expired else SYMPTOM,
         explains=symptoms("client", [client], "connection_churn", "metadata_storm"),
     )

@@ -62,6 +62,8 @@ _OF_GROUPS: Final = frozenset({
     CONSUMER_GROUP_HEARTBEAT, SHARE_GROUP_HEARTBEAT, STREAMS_GROUP_HEARTBEAT, DESCRIBE_GROUPS, LIST_GROUPS,
     DELETE_GROUPS, CONSUMER_GROUP_DESCRIBE, SHARE_GROUP_DESCRIBE, STREAMS_GROUP_DESCRIBE,
 })  # fmt: skip
+#: What members send of their membership.
+_OF_MEMBERS: Final = frozenset({JOIN_GROUP, SYNC_GROUP, HEARTBEAT, LEAVE_GROUP, CONSUMER_GROUP_HEARTBEAT})
 #: APIs at which a client is followed from.
 _FIRST: Final = frozenset({FIND_COORDINATOR, JOIN_GROUP, CONSUMER_GROUP_HEARTBEAT})
 _GROUP: Final = 0
@@ -126,7 +128,7 @@ class UnassignedGroups(Observer):
             known.case.add(*place_of(exchange))
             if len(known.answered) < MAX_BROKERS:
                 known.answered.add(exchange.connection.broker)
-        if api_key in (JOIN_GROUP, SYNC_GROUP, HEARTBEAT, LEAVE_GROUP, CONSUMER_GROUP_HEARTBEAT):
+        if api_key in _OF_MEMBERS:
             self._group(exchange)
 
     def connection(self, connection: Connection) -> None:

@@ -209,14 +209,13 @@ class UnreadPartitions(Observer):
     def _write(self, exchange: Exchange) -> None:
         if exchange.errors or message_transactional_ids(exchange.request):
             return
-        records = {(name, part.index): part.records for name, part in self.context.parts(exchange.request)}
         packet, ns = place_of(exchange)
-        for name, part in self.context.parts(exchange.response):
-            place = name, part.index
-            written, count = self._written.get(place), records.get(place, 0)
-            if written is None or part.offset < 0 or not count:
+        for name, part, answer in self.context.written(exchange):
+            place, count = (name, part.index), part.records
+            written = self._written.get(place)
+            if written is None or answer is None or answer.offset < 0 or not count:
                 continue
-            written.end = max(written.end, part.offset + count)
+            written.end = max(written.end, answer.offset + count)
             for member in written.readers:
                 one = member.assigned[place]
                 if one.end < written.end:
