@@ -38,6 +38,8 @@ TWICE_TENTHS: Final = 8
 FEW_COPIES: Final = 2
 #: So many are copies though the other direction has none: a capture point may see one direction alone.
 MANY_COPIES: Final = 5
+#: So many are copies where a part of the direction came again, because one of two captures began later or ended sooner.
+COPIES_OF_PART: Final = 20
 
 #: What became of a segment: it was taken, or it belongs to another connection on the same ports.
 ACCEPTED: Final = True
@@ -48,17 +50,18 @@ class HalfStream(Reassembler):
     """One direction; see the module.
 
     Before its connection's first data a direction is little more than its counts: ``frames`` and ``resync`` are made by
-    ``start``. From then on, until it has ended, it is ``reading``.
-    ``unreported_bytes`` were skipped and are not reported yet, ``unreported_gap`` has packet and time of the first
-    and the number of all bytes that are not in the capture and not reported yet, and why (a ``LOST_*``). ``beyond``
-    counts, while a frame that was found by a search is handed on, the bytes under search behind its last segment.
-    ``preamble_bytes`` are those of a proxy's preamble, which stands before the first frame. What comes again within
-    ``soon_ns`` may be a copy. While it is ``unframed``,
-    bytes are handed on as they come.
+    ``start``. From then on, until it has ended, it is ``reading``. ``unreported_bytes`` were skipped and are not
+    reported yet, ``unreported_gap`` has packet and time of the first and the number of all bytes that are not in the
+    capture and not reported yet, and why (a ``LOST_*``). ``beyond`` counts, while a frame that was found by a search is
+    handed on, the bytes under search behind its last segment. ``preamble_bytes`` are those of a proxy's preamble, which
+    stands before the first frame. What comes again within ``soon_ns`` may be a copy; of the bytes those from
+    ``copied_from`` (-1 without) to ``copied_until`` have one. While it is ``unframed``, bytes are handed on as they
+    come.
     """
 
     STATE: ClassVar[tuple[str, ...]] = (
-        "beyond", "frames", "preamble_bytes", "reading", "resync", "side", "soon_ns", "unframed", "unreported_bytes",
+        "beyond", "copied_from", "copied_until", "frames", "preamble_bytes", "reading", "resync", "side", "soon_ns",
+        "unframed", "unreported_bytes",
         "unreported_gap",
     )  # fmt: skip
     __slots__ = STATE
@@ -69,6 +72,8 @@ class HalfStream(Reassembler):
         self.reading = False
         self.unframed = False
         self.soon_ns = SOON_NS
+        self.copied_from: i64 = -1
+        self.copied_until: i64 = 0
         self.beyond: i64 = 0
         self.preamble_bytes: i64 = 0
         self.unreported_bytes: i64 = 0
@@ -158,6 +163,10 @@ class HalfStream(Reassembler):
         if not self.came_again(ns - before_ns, peer.has_acknowledged((seq + length) & SEQ_MASK)):
             self.soon_bytes = soon_bytes
         else:
+            once: i64 = self.bytes - self.soon_bytes
+            self.copied_until = once + self.distance((seq + length) & SEQ_MASK)
+            if self.copied_from < 0:
+                self.copied_from = once + self.distance(seq) if self.came_soon == 1 else 0
             self.copies += ns - before_ns < COPY_NS and self.distance((seq + length) & SEQ_MASK) == 0
             if self._is_twice_until(seq + length):
                 handler.on_copy(self.side, packet, ns, seq, length)
@@ -182,9 +191,11 @@ class HalfStream(Reassembler):
             self.soon_ns = max(self.soon_ns, 2 * apart_ns)
 
     def _is_twice_until(self, seq: i64) -> bool:
-        """Whether nearly all bytes of the direction before ``seq`` came again soon."""
+        """Whether nearly all bytes of the direction before ``seq`` came again soon, or of a part of it many."""
         ahead: i64 = max(-self.distance(seq & SEQ_MASK), 0)
         once: i64 = self.bytes - self.soon_bytes - ahead
+        if self.came_soon >= COPIES_OF_PART and self.copied_from >= 0:
+            once = min(once, self.copied_until) - self.copied_from
         return self.came_soon >= FEW_COPIES and self.soon_bytes > 0 and self.soon_bytes * 10 >= once * TWICE_TENTHS
 
     def sent_bytes(self) -> int:

@@ -118,6 +118,16 @@ def test_a_member_that_commits_the_same_again_and_fetches_nothing_polls_in_vain(
     assert all(expected in one.title for one in told)
 
 
+def test_a_member_whose_fetch_is_not_answered_does_not_poll_in_vain() -> None:
+    """It was under way all the time, and shows at its end."""
+    beats = [one for at in range(1, 14) for one in (commit(at, 4), beat(at + 0.5))]
+    waits = fetch(0.5, 10)
+    waits.response, waits.outcome = None, "unanswered"
+    found = codes(fetch(0, 0), *beats, fetch(14, 10, on=connection(2)), waits)
+    assert "polls_in_vain" not in [code for code, _ in found]
+    assert "polls_in_vain" in [code for code, _ in codes(fetch(0, 0), *beats, fetch(14, 10, on=connection(2)))]
+
+
 def test_a_member_that_polls_in_vain_until_it_leaves_is_told() -> None:
     """One that leaves because it does not poll is not."""
     left = exchange("LeaveGroup", 13, 4, request={"group_id": "reports"}, response={}, start_ns=START_NS + 16 * SECOND)

@@ -91,6 +91,14 @@ def test_without_its_producer_it_is_told_by_partition() -> None:
     assert transactions_told(*STUCK) == [("transaction_open", "warning")]
 
 
+def test_a_partition_that_is_known_by_its_id_at_first_is_the_same_one() -> None:
+    """What was seen of it then does not stand still."""
+    early = fetched(1, 5, 9)
+    assert early.response is not None and early.response.body is not None
+    early.response.body["responses"][0]["topic"] = "id-1"
+    assert transactions_told(early, *(fetched(second, 5 + second, 10 + second) for second in range(2, 14))) == []
+
+
 def test_one_that_its_coordinator_ended_is_told_with_the_other_ids_of_its_client() -> None:
     """Readers were held back all the time; a new transactional id does not end what the old one left open."""
     asked = {"transactional_id": "pay-2", "transaction_timeout_ms": 60_000, "producer_id": -1}

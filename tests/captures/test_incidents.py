@@ -176,6 +176,10 @@ FIRST = {
          "10.9.0.1:9094 (node 2)"],
     ),
     "topic-recreated": ("topic_deleted", "error", ["orders", "deployer 10.9.0.2", "made anew afterwards"]),
+    "directory-slow": (
+        "slow_authentication", "error",
+        ["mailer 10.9.0.2", "user alice", "1.5 s to 1.53 s", "8 connections", "answers nobody meanwhile", "LDAP"],
+    ),
     "silence": ("retransmits", "warning", ["10.9.0.2", "10.9.0.1:9092", "sent twice", "network"]),
     "streams-missing-topic": (
         "streams_group_not_ready", "error", ["word-count", "topics that it reads from are missing", "lines"],

@@ -101,6 +101,33 @@ def test_what_comes_again_after_it_was_acknowledged_is_a_copy(later_ms: int) -> 
     assert connection.bytes == [10 * len(heartbeat(1)), 10 * len(heartbeat_response(1))]
 
 
+@pytest.mark.parametrize("part", [slice(40, None), slice(0, 70), slice(33, 90)])
+def test_a_second_point_may_have_a_part_of_the_time(part: slice) -> None:
+    """One of two captures began later, or ended sooner."""
+    wire = Wire().open()
+    for number in range(60):
+        wire.up(heartbeat(number)).down(heartbeat_response(number))
+    times = [0, 0.1, 0.2, *[100 * number + late for number in range(1, 61) for late in (0, 3)]]
+    seen = at(wire.segments, *times)
+    again = [(one[0], one[1] + 5 * MS, *one[2:]) for one in seen[part]]
+    _, connection = analyzed([*seen, *again])
+    assert (connection.is_twice, connection.retransmits) == (True, [0, 0])
+    assert connection.bytes == [60 * len(heartbeat(1)), 60 * len(heartbeat_response(1))]
+
+
+def test_a_burst_that_is_lost_behind_the_capture_point_is_no_copy() -> None:
+    """A window of segments is sent again after a round trip, and acknowledged then; so much of the whole is no copy."""
+    wire = Wire().open()
+    for number in range(60):
+        wire.up(heartbeat(number)).down(heartbeat_response(number))
+    for number in range(60, 75):
+        wire.up(heartbeat(number))
+    seen = at(wire.segments, 0, 0.1, 0.2, *[10 * number for number in range(1, 121)], *[1_300] * 15)
+    again = [(0, one[1] + 60 * MS, *one[2:]) for one in seen[-15:]]
+    _, connection = analyzed([*seen, *again])
+    assert (connection.is_twice, connection.retransmits) == (False, [15, 0])
+
+
 @pytest.mark.parametrize("side", [0, 1])
 def test_a_second_point_may_have_one_direction_alone(side: int) -> None:
     """The other direction is counted as it is, what was sent again there, too."""

@@ -384,6 +384,23 @@ AT_ONE_BROKER = (
         happened="billing authenticates as alice with a wrong password, over TLS that cannot be read",
     ),
     Incident("offsets-set", [incident("offsets-set")], topics("orders:1")),
+    Incident(
+        "directory-slow",
+        [("directory.py", "{bootstrap}", "4")],
+        broker=replace(
+            PLAIN,
+            settings=PLAIN.settings
+            | {
+                "auto.create.topics.enable": "true",
+                "num.network.threads": "1",
+                "listener.name.client.plain.sasl.server.callback.handler.class": "SlowDirectory",
+            },
+            plugin="SlowDirectory",
+        ),
+        client=f"{LIBRDKAFKA}, {KAFKA_PYTHON}",
+        happened="a directory takes the broker 1.5 s for each password of alice; it has one network thread, so that "
+        "nobody else is answered meanwhile",
+    ),
     Incident("too-large-unasked", [incident("too-large-unasked")], topics("small:1:1:max.message.bytes=2000")),
     Incident(
         "right-removed",

@@ -127,8 +127,8 @@ class CopyLoops(Observer):
         case = self.context.case(copying.case for *_, copying in ring)
         several = len({cluster_id for (cluster_id, _), *_ in ring}) > 1
         copied = [
-            f"{listed(copying.case.noted('clients'))} copies {_text(source, several)} to {_text(to, several)}"
-            for source, to, _, copying in ring
+            f"{_program(who, copying)} copies {_text(source, several)} to {_text(to, several)}"
+            for source, to, who, copying in ring
         ]
         case.note("topics", [name for (_, name), *_ in ring])
         records = sum(copying.records for *_, copying in ring)
@@ -158,6 +158,12 @@ def _ring(ways: dict[Place, dict[Place, tuple[str, Copying]]], start: Place) -> 
                 seen.add(to)
                 paths.append([*path, to])
     return []
+
+
+def _program(who: str, copying: Copying) -> str:
+    """A client, or a host with the clients on it that write."""
+    clients = listed(copying.case.noted("clients"))
+    return clients if " " in who else f"{who} ({clients})"
 
 
 def _text(place: Place, several: bool) -> str:

@@ -79,7 +79,7 @@ class _Commits:
 
     @property
     def is_short(self) -> bool:
-        return self.short >= FEW_SHORT and self.short * 2 >= self.count and not self.exact and not self.is_marked
+        return self.short >= FEW_SHORT and self.short * 4 >= self.count and not self.exact and not self.is_marked
 
 
 class EarlyCommits(Observer):
@@ -182,7 +182,9 @@ class EarlyCommits(Observer):
             }
             about = [f"client:{client}", f"group:{group}"]
             yield observation_of("committed_early", case, about, numbers, Harm(records_lost=skipped))
-        yield from self._kept("committed_last", {key: one for key, one in self._commits.items() if one.is_short})
+        ends = self._read
+        short = {key: one for key, one in self._commits.items() if one.is_short and one.last == ends.get(key, 0) - 1}
+        yield from self._kept("committed_last", short)
         lower = {key: one for key, one in self._commits.items() if one.lower >= FEW_LOWER}
         yield from self._kept("commits_lower", lower)
 

@@ -37,7 +37,8 @@ MAX_PARTITIONS = 5_000
 MAX_PRODUCERS = 5_000
 #: Partitions remembered of one transaction.
 MAX_IN_TRANSACTION = 100
-_Partition = tuple[str, str, int]
+#: A topic and a partition, of the one cluster that an examination is of.
+_Partition = tuple[str, int]
 
 
 @dataclass(slots=True, eq=False)
@@ -114,7 +115,7 @@ class OpenTransactions(Observer):
                     case = self._long.case(producer.client)
                     case.add(packet, producer.began_ns, ns - producer.began_ns, until_ns=ns)
                     case.note("producers", [producer.name])
-                    case.note("topics", dict.fromkeys(topic for _, topic, _ in producer.offsets))
+                    case.note("topics", dict.fromkeys(topic for topic, _ in producer.offsets))
                 producer.began_ns = 0
                 producer.offsets.clear()
 
@@ -148,7 +149,7 @@ class OpenTransactions(Observer):
         transactional_id = request.get("transactional_id")
         if not transactional_id:
             return
-        cluster, ns = self.context.cluster.of(exchange.connection.broker), place_of(exchange)[1]
+        ns = place_of(exchange)[1]
         answered = self.context.members(response, "responses", "partition_responses")
         written = {(topic, one.get("index")): one.get("base_offset", -1) for topic, one in answered}
         for topic, one in self.context.members(request, "topic_data", "partition_data"):
@@ -160,16 +161,16 @@ class OpenTransactions(Observer):
                     self._remember(producer_id, client_of(exchange), clipped(field_text(transactional_id)), 0)
                 producer = self._begin(producer_id, ns)
                 if producer is not None and len(producer.offsets) < MAX_IN_TRANSACTION:
-                    producer.offsets.setdefault((cluster, topic, index), written.get((topic, index), -1))
+                    producer.offsets.setdefault((topic, index), written.get((topic, index), -1))
 
     def _fetch(self, exchange: Exchange) -> None:
         if exchange.response is None:
             return
-        cluster, (packet, ns) = self.context.cluster.of(exchange.connection.broker), place_of(exchange)
+        packet, ns = place_of(exchange)
         self._read_ns = max(self._read_ns, ns)
         for name, one in self.context.members(response_body(exchange), "responses"):
             if not one.get("error_code"):
-                key = cluster, name, one.get("partition_index", -1)
+                key = name, one.get("partition_index", -1)
                 self._move_stable(key, one, packet, ns, client_of(exchange))
 
     def _move_stable(self, key: _Partition, part: Body, packet: int, ns: int, client: str) -> None:
@@ -182,8 +183,8 @@ class OpenTransactions(Observer):
         if offset != stable.offset or offset >= high_watermark:
             stable.offset, stable.since_ns, stable.case = offset, ns, self.context.case()
         stable.high_watermark = high_watermark
-        if (key[1], client) in self._readers or len(self._readers) < MAX_PARTITIONS:
-            self._readers[key[1], client] = None
+        if (key[0], client) in self._readers or len(self._readers) < MAX_PARTITIONS:
+            self._readers[key[0], client] = None
         if offset < high_watermark:
             stable.case.add(packet, ns)
             stable.case.note("clients", [client])
@@ -203,6 +204,9 @@ class OpenTransactions(Observer):
     def observations(self) -> Iterator[Observation]:
         held: dict[int, dict[_Partition, _Stable]] = {}
         for key, stable in self._stable.items():
+            named = self.context.topic_name(key[0]) or key[0], key[1]
+            if named != key and named in self._stable:
+                continue  # known by its id only until then
             if self._stands_ns(stable) >= STUCK_NS:
                 held.setdefault(self._holder(key, stable), {})[key] = stable
         for producer_id, partitions in (held | {one: of for one, of in self._over.items() if one not in held}).items():
@@ -225,7 +229,7 @@ class OpenTransactions(Observer):
     def _held(self, producer_id: int, stables: dict[_Partition, _Stable]) -> Observation:
         producer, case = self._producers.get(producer_id), self.context.case(one.case for one in stables.values())
         longest_ns = max(map(self._stands_ns, stables.values()))
-        partitions = [f"{topic}-{partition}" for _, topic, partition in stables]
+        partitions = [f"{topic}-{partition}" for topic, partition in stables]
         over_ns = max(one.until_ns for one in stables.values())
         numbers: dict[str, Any] = {
             "partitions": partitions[:100],
@@ -239,7 +243,7 @@ class OpenTransactions(Observer):
             **dict.fromkeys(("producer", "producer_id", "transactional_id", "transaction_timeout_ms", "began_ns")),
             "goes_on": False,
         }
-        about = {f"topic:{topic}" for _, topic, _ in stables}
+        about = {f"topic:{topic}" for topic, _ in stables}
         if producer is not None:
             about |= {f"client:{producer.client}", f"transaction:{producer.name}"}
             numbers |= {

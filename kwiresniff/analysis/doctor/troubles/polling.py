@@ -18,7 +18,7 @@ from kwiresniff.analysis.doctor.observation import HARMLESS, Harm, Observation, 
 from kwiresniff.analysis.doctor.observer import Observer
 from kwiresniff.analysis.doctor.subjects import Subjects
 from kwiresniff.analysis.doctor.wording import duration, listed
-from kwiresniff.analysis.places import place_of
+from kwiresniff.analysis.places import place_of, request_place
 from kwiresniff.base.api_keys import (
     CONSUMER_GROUP_HEARTBEAT,
     FETCH,
@@ -121,6 +121,8 @@ class SilentMembers(Observer):
             return
         if went_wrong(exchange) or exchange.outcome == "unanswered":
             member.ns = 0
+            if member.case is not None and request_place(exchange)[1] <= member.case.last_ns:
+                member.case, member.vain = None, 0  # it was under way all the time
 
     def connection(self, connection: Connection) -> None:
         """A client without a connection to its broker cannot fetch."""

@@ -28,7 +28,7 @@ SLOW_NS: Final = 1_000_000_000
 OFTEN: Final = 3
 PROMPT_PART: Final = 10
 #: Findings that follow where a broker answers nobody meanwhile.
-_FOLLOW: Final = ("slow", "broker_stalled", "replica_wait", "request_timeout", "unanswered")
+_FOLLOW: Final = ("slow", "broker_stalled", "replica_wait", "request_timeout", "unanswered", "slow_broker")
 #: Connections that authenticate at one time.
 MAX_OPEN: Final = 5_000
 

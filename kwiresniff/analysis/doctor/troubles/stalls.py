@@ -57,14 +57,20 @@ class _Stall:
     over: bool = True
     authenticating_ns: int = 0
 
+    @property
+    def authenticating(self) -> bool:
+        """Whether an authentication was under way for four fifths of it."""
+        return self.authenticating_ns * 5 >= (self.last_ns - self.first_ns) * 4
+
 
 class Silences(Observer):
     """`broker_silent`: a broker answered nothing for a second or more, not even what it can answer at once.
 
     By time; overlapping silences of several brokers are one. Numbers: ``silent`` (addresses that answered nothing
     themselves), ``waiting`` (those that only waited for others), ``lasted_ns``, ``over`` (they answered again),
-    ``lossy`` (the capture lacks so much that answers may be among it), ``clients``, ``apis``, and whether one
-    authentication was under way for four fifths of each silence (``authenticating``).
+    ``lossy`` (the capture lacks so much that answers may be among it), ``clients``, ``apis``, whether one
+    authentication was under way for four fifths of each silence (``authenticating``), and whether anything else showed
+    it than that (``prompt``); it has no harm of its own else.
     """
 
     kinds = ("broker_silent",)
@@ -151,12 +157,13 @@ class Silences(Observer):
         ]
         for stalls in together([*self._stalls, *unended], -SLOW_NS // 2 - 1):
             long = max(one.last_ns for one in stalls) - stalls[0].first_ns >= SEVERE_NS
-            if any(one.prompt for one in stalls) and (long or sum(one.case.count for one in stalls) > 1):
+            several = sum(one.case.count for one in stalls) > 1
+            if any((one.prompt and (long or several)) or (one.authenticating and several) for one in stalls):
                 yield self._observation(stalls)
 
     def _observation(self, stalls: list[_Stall]) -> Observation:
         cluster, case = self.context.cluster, self.context.case(stall.case for stall in stalls)
-        mine = [one for one in stalls if one.prompt]
+        mine = [one for one in stalls if one.prompt] or [one for one in stalls if one.authenticating]
         silent = list(dict.fromkeys(one.broker for one in mine))
         brokers = list(dict.fromkeys(one.broker for one in stalls))
         case.note("brokers", brokers)
@@ -171,7 +178,8 @@ class Silences(Observer):
             "lossy": lossy,
             "clients": case.noted("clients"),
             "apis": case.noted("apis"),
-            "authenticating": all(one.authenticating_ns * 5 >= (one.last_ns - one.first_ns) * 4 for one in mine),
+            "authenticating": all(one.authenticating for one in mine),
+            "prompt": any(one.prompt for one in mine),
         }
         text = (
             f"{listed([cluster.broker_text(one) for one in silent])} answered nothing for {duration(lasted_ns)},"
@@ -179,7 +187,9 @@ class Silences(Observer):
         )
         harm = Harm(requests_late=case.count, seconds_down=lasted_ns / 1e9 if lasted_ns >= SEVERE_NS else 0.0)
         about = [f"broker:{one}" for one in brokers]
-        return observation_of("broker_silent", case, about, numbers, HARMLESS if lossy else harm, text=text)
+        return observation_of(
+            "broker_silent", case, about, numbers, harm if numbers["prompt"] and not lossy else HARMLESS, text=text
+        )
 
 
 def is_prompt(exchange: Exchange) -> bool:
@@ -202,6 +212,8 @@ def stalled_broker(one: Observation, observed: Observed, context: Context) -> Ex
     """
     waits = writes_within(observed, one)
     cluster, numbers = context.cluster, one.numbers
+    if not numbers["prompt"]:
+        return None
     silent, waiting, lossy = numbers["silent"], numbers["waiting"], numbers["lossy"]
     texts = [cluster.broker_text(broker) for broker in silent]
     took, when = f" for {duration(numbers['lasted_ns'])}", span(one.first_ns, one.last_ns)
