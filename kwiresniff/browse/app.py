@@ -198,7 +198,8 @@ class BrowseApp(App[None]):
         line: list[Span] = []
         for span in spans:
             line += [span, ("", "  ")] if span[1] else []
-        self.query_one("#status", Static).update(text_of(line))
+        for status in self.query("#status").results(Static):  # none while the program is ending
+            status.update(text_of(line))
 
     def progress_spans(self) -> list[Span]:
         """What the line at the top says of how far the reading has come."""
