@@ -71,12 +71,13 @@ class MissingReplicas(Observer):
             assert known.short_since is not None
             case.add(*known.short_since, until_ns=known.ns)
             case.note("topics", [topic])
+            in_sync = frozenset(known.in_sync)
             for node in known.all:
-                if node not in known.in_sync:
+                if node not in in_sync:
                     missing[node] = missing.get(node, 0) + 1
             if known.leader >= 0:
                 leads[known.leader] = leads.get(known.leader, 0) + 1
-        in_sync = {node for _, _, known in partitions for node in known.in_sync}
+        in_sync_of_any = {node for _, _, known in partitions for node in known.in_sync}
         present, _ = self.context.replicas.brokers(cluster_id)
         absent = [node for node in missing if present and node not in present]
         names = [f"{topic}-{index}" for topic, index, _ in short[:MAX_NAMED]]
@@ -93,7 +94,7 @@ class MissingReplicas(Observer):
             "of": len(partitions),
             "missing": [list(one) for one in missing.items()],
             "absent": absent,
-            "in_other": [node for node in missing if node in in_sync],
+            "in_other": [node for node in missing if node in in_sync_of_any],
             "was_whole": all(known.was_whole for _, _, known in short),
             "offline": sorted({node for _, _, known in short for node in known.offline if node in present}),
             "least": min(len(known.in_sync) for _, _, known in short),
@@ -106,8 +107,11 @@ class MissingReplicas(Observer):
         for one in partitions:
             leads[one.leader] = leads.get(one.leader, 0) + 1
         present, _ = self.context.replicas.brokers(cluster_id)
-        for node in sorted(present):
-            mine = [one for one in partitions if node in one.in_sync]
+        by_node: dict[int, list[Replicas]] = {}
+        for one in partitions:
+            for node in present.intersection(one.in_sync):
+                by_node.setdefault(node, []).append(one)
+        for node, mine in sorted(by_node.items()):
             preferred = sum(one.all[0] == node for one in mine)
             fair = sum(1 / len(one.in_sync) for one in mine)
             if node in leads or (fair < FAIR and preferred < PREFERRED):
