@@ -37,6 +37,12 @@ class Replicas(NamedTuple):
         return len(self.all) + len(self.in_sync) + len(self.offline)
 
     @property
+    def behind(self) -> list[int]:
+        """The nodes with replicas that are not in sync."""
+        in_sync = frozenset(self.in_sync)
+        return [node for node in self.all if node not in in_sync]
+
+    @property
     def ns(self) -> int:
         """The time of the last answer."""
         return self.place[1]

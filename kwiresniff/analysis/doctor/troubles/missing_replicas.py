@@ -71,13 +71,11 @@ class MissingReplicas(Observer):
             assert known.short_since is not None
             case.add(*known.short_since, until_ns=known.ns)
             case.note("topics", [topic])
-            in_sync = frozenset(known.in_sync)
-            for node in known.all:
-                if node not in in_sync:
-                    missing[node] = missing.get(node, 0) + 1
+            for node in known.behind:
+                missing[node] = missing.get(node, 0) + 1
             if known.leader >= 0:
                 leads[known.leader] = leads.get(known.leader, 0) + 1
-        in_sync_of_any = {node for _, _, known in partitions for node in known.in_sync}
+        in_sync = {node for _, _, known in partitions for node in known.in_sync}
         present, _ = self.context.replicas.brokers(cluster_id)
         absent = [node for node in missing if present and node not in present]
         names = [f"{topic}-{index}" for topic, index, _ in short[:MAX_NAMED]]
@@ -94,7 +92,7 @@ class MissingReplicas(Observer):
             "of": len(partitions),
             "missing": [list(one) for one in missing.items()],
             "absent": absent,
-            "in_other": [node for node in missing if node in in_sync_of_any],
+            "in_other": [node for node in missing if node in in_sync],
             "was_whole": all(known.was_whole for _, _, known in short),
             "offline": sorted({node for _, _, known in short for node in known.offline if node in present}),
             "least": min(len(known.in_sync) for _, _, known in short),
