@@ -116,3 +116,29 @@ def seconds_to_merge(count: int) -> float:
 def test_findings_about_thousands_are_merged_in_time_that_grows_with_them() -> None:
     """Eight times as many take about eight times as long, not sixty-four times: a flood of refused SYNs has 10,000."""
     assert min(seconds_to_merge(16_000) for _ in range(2)) < 24 * min(seconds_to_merge(2_000) for _ in range(3))
+
+
+def seconds_to_examine(partitions: int, replicas: int) -> float:
+    """Of Metadata that names so many partitions and brokers, each with so many replicas of which one is not in sync."""
+    nodes = [list(range(number, number + replicas)) for number in range(partitions)]
+    listed = [
+        {"partition_index": number, "leader_id": 0, "replica_nodes": found, "isr_nodes": found[1:]}
+        for number, found in enumerate(nodes)
+    ]
+    brokers = [{"node_id": number} for number in range(partitions)]
+    answer = {"brokers": brokers, "topics": [{"name": "orders", "partitions": listed}]}
+    doctor = Doctor()
+    doctor.add(exchange("Metadata", 3, 12, response=answer))
+    began = process_time()
+    assert any(one.code == "under_replicated" for one in doctor.findings())
+    return process_time() - began
+
+
+@pytest.mark.parametrize(("partitions", "replicas"), [(1_500, 2), (1, 6_000)])
+def test_many_brokers_and_many_replicas_are_compared_in_time_that_grows_with_them(
+    partitions: int, replicas: int
+) -> None:
+    """Each broker was looked for in each partition, and each replica among those in sync: five seconds a megabyte."""
+    few = min(seconds_to_examine(partitions, replicas) for _ in range(2))
+    more = (partitions * 8, replicas) if partitions > 1 else (1, replicas * 8)
+    assert seconds_to_examine(*more) < 24 * few + 0.1

@@ -34,6 +34,17 @@ class Replicas(NamedTuple):
     was_whole: bool
 
     @property
+    def nodes(self) -> int:
+        """How many nodes are remembered, in all three roles."""
+        return len(self.all) + len(self.in_sync) + len(self.offline)
+
+    @property
+    def behind(self) -> list[int]:
+        """The nodes with replicas that are not in sync."""
+        in_sync = frozenset(self.in_sync)
+        return [node for node in self.all if node not in in_sync]
+
+    @property
     def ns(self) -> int:
         """The time of the last answer."""
         return self.place[1]
@@ -57,14 +68,15 @@ class ReplicaTable:
             for one in topic.get("partitions") or ():
                 key = cluster, name, one.get("partition_index", -1)
                 replicas, in_sync = tuple(one.get("replica_nodes") or ()), tuple(one.get("isr_nodes") or ())
-                size = 6 * ENTRY_BYTES + text_bytes(name) + 24 * len(replicas)
+                leader, offline = one.get("leader_id", -1), tuple(one.get("offline_replicas") or ())
                 known = self._replicas.get(key)
-                if known is None and not (len(self._replicas) < MAX_PARTITIONS and self._budget.admit(size)):
+                nodes = len(replicas) + len(in_sync) + len(offline)
+                size = 24 * nodes + (6 * ENTRY_BYTES + text_bytes(name) if known is None else -24 * known.nodes)
+                if (known is None and len(self._replicas) >= MAX_PARTITIONS) or not self._budget.admit(max(size, 0)):
                     continue
                 before = known.short_since if known is not None else None
                 since = (before or place) if len(in_sync) < len(replicas) else None
                 whole = since is None or (known is not None and known.was_whole)
-                leader, offline = one.get("leader_id", -1), tuple(one.get("offline_replicas") or ())
                 self._replicas[key] = Replicas(replicas, in_sync, offline, leader, place, since, whole)
 
     def of(self, cluster: str, topic: str, partition: int) -> Replicas | None:

@@ -71,9 +71,8 @@ class MissingReplicas(Observer):
             assert known.short_since is not None
             case.add(*known.short_since, until_ns=known.ns)
             case.note("topics", [topic])
-            for node in known.all:
-                if node not in known.in_sync:
-                    missing[node] = missing.get(node, 0) + 1
+            for node in known.behind:
+                missing[node] = missing.get(node, 0) + 1
             if known.leader >= 0:
                 leads[known.leader] = leads.get(known.leader, 0) + 1
         in_sync = {node for _, _, known in partitions for node in known.in_sync}
@@ -107,8 +106,11 @@ class MissingReplicas(Observer):
         for one in partitions:
             leads[one.leader] = leads.get(one.leader, 0) + 1
         present, _ = self.context.replicas.brokers(cluster_id)
-        for node in sorted(present):
-            mine = [one for one in partitions if node in one.in_sync]
+        by_node: dict[int, list[Replicas]] = {}
+        for one in partitions:
+            for node in present.intersection(one.in_sync):
+                by_node.setdefault(node, []).append(one)
+        for node, mine in sorted(by_node.items()):
             preferred = sum(one.all[0] == node for one in mine)
             fair = sum(1 / len(one.in_sync) for one in mine)
             if node in leads or (fair < FAIR and preferred < PREFERRED):

@@ -73,7 +73,7 @@ class RefusedWrites(Observer):
             if known is None:
                 continue
             if known.ns >= since_ns - BEFORE_NS and known.in_sync and known.short_since is not None:
-                gone |= dict.fromkeys(node for node in known.all if node not in known.in_sync)
+                gone |= dict.fromkeys(known.behind)
             if nodes_ns >= since_ns:
                 gone |= dict.fromkeys(node for node in known.all if node not in nodes)
             for node in known.all:
