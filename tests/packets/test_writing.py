@@ -47,6 +47,14 @@ def told(exchange: Exchange) -> str:
     return json.dumps(found, sort_keys=True, default=repr)
 
 
+def without_waits(text: str) -> dict[str, Any]:
+    """What is told of an exchange, without the parts of its wait."""
+    found: dict[str, Any] = json.loads(text)
+    for name in MEASURED_BY_OTHERS:
+        found["timing"].pop(name, None)
+    return found
+
+
 def named(exchange: Exchange) -> tuple[Any, ...]:
     first = exchange.request or exchange.response
     assert first is not None
@@ -87,17 +95,21 @@ def test_what_is_told_of_chosen_exchanges_stays_the_same(name: str, tmp_path: Pa
 
 @pytest.mark.slow
 def test_it_stays_the_same_in_all_recordings(tmp_path: Path) -> None:
-    """All but five in a thousand: a large response behind a gap may be more than is searched for its beginning, and
-    what is lost or out of order in a capture leaves other waits unknown.
+    """All but one in a thousand: a large response behind a gap may be more than is searched for its beginning. Where
+    packets are lost or out of order, the parts of other waits may be unknown, of five in a thousand.
     """
-    count, wrong = 0, []
+    count, wrong, waits = 0, [], []
     for number, name in enumerate(ALL):
         chosen = sample(CAPTURES / name, (0.05, 0.3)[number % 2], tmp_path / "out.pcapng")
         found = read(tmp_path / "out.pcapng")
         count += len(chosen)
-        wrong += [(name, key) for key, text in chosen.items() if found.get(key) != text]
+        different = [key for key, text in chosen.items() if found.get(key) != text]
+        lost = [key for key in different if key not in found or without_waits(found[key]) != without_waits(chosen[key])]
+        wrong += [(name, key) for key in lost]
+        waits += [(name, key) for key in different if key not in lost]
     assert count > 1_000
-    assert len(wrong) <= count // 200, wrong
+    assert len(wrong) <= count // 1_000, wrong
+    assert len(waits) <= count // 200, waits
 
 
 def tshark(path: Path, *options: str) -> list[str]:

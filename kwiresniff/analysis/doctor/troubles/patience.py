@@ -48,8 +48,7 @@ class GivenUp(CountingObserver):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._waits: dict[int, tuple[str, int, int, int, int]] = {}
-        self._least: dict[tuple[str, str], int] = {}
-        self._held: dict[tuple[str, str], int] = {}
+        self._waited: dict[tuple[str, str], tuple[int, int]] = {}  # the shortest wait, and how long it may be held
 
     def slow(self, exchange: Exchange) -> None:
         """Notes an answer after a long wait, before which its client may have closed the connection."""
@@ -79,17 +78,18 @@ class GivenUp(CountingObserver):
         case.add(packet, requested_ns, waited_ns, until_ns=connection.closed_ns)
         case.note("brokers", [connection.broker])
         case.note("clients", [key[0]])
-        self._least[key] = min(waited_ns, self._least.get(key, waited_ns))
-        self._held[key] = max(held_ns, self._held.get(key, 0))
+        least_ns, most_ns = self._waited.get(key, (waited_ns, 0))
+        if key in self._waited or self.context.has_room(self._waited, MAX_CONNECTIONS, *key, entries=2):
+            self._waited[key] = min(waited_ns, least_ns), max(held_ns, most_ns)
 
     def observations(self) -> Iterator[Observation]:
         """By client and API, without those between brokers."""
         for client, api, case in self.cases:
-            least_ns = self._least.get((client, api), 0)
+            least_ns, held_ns = self._waited.get((client, api), (0, 0))
             among_brokers = is_node(client) or "fetcher" in client.lower()
             if case.count < OFTEN or case.most - least_ns > ALIKE * case.most or among_brokers:
                 continue
-            harm, held_ns = Harm(requests_late=case.count, late_ns=case.total), self._held.get((client, api), 0)
+            harm = Harm(requests_late=case.count, late_ns=case.total)
             waits = {"waited_ns": case.most, "least_ns": least_ns, "held_ns": held_ns}
             yield self.observed(client, api, case, harm=harm, api=api, **waits)
 
