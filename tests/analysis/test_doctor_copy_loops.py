@@ -43,7 +43,7 @@ def writes(
     from_beginning: bool = True,
 ) -> Event:
     on, start_ns = connection(client=f"10.0.0.{client}:50000"), START_NS + round(at_ms * MILLISECOND)
-    on.handshake_seen = from_beginning
+    on.client_iss = 1 if from_beginning else -1
     return produced(batch(records), topic=topic, client_id=client_id, on=on, start_ns=start_ns, offset=0)
 
 

@@ -93,7 +93,7 @@ class CopyLoops(Observer):
                 if more:
                     fetches = context.sources[who][source] = deque(fetches, maxlen=more)
                 # From the middle, a probe that writes a record and reads it looks the same.
-                copying.is_more = source == to and not exchange.connection.handshake_seen
+                copying.is_more = source == to and exchange.connection.client_iss < 0
             if copying.is_more:
                 continue
             # Requests are told of in the order of their answers.
