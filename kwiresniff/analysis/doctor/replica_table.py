@@ -96,7 +96,7 @@ class ReplicaTable:
         short = [one for name, _, _, one in self if name == cluster and one.short_since is not None and one.leader >= 0]
         newest_ns = max((one.ns for one in short), default=0)
         new = [one for one in short if one.ns >= newest_ns - TOGETHER_NS]
-        pairs = {(one.leader, node) for one in new for node in one.all if node not in one.in_sync}
+        pairs = {(one.leader, node) for one in new for node in one.behind}
         present, _ = self.brokers(cluster)
         if not pairs or any(not present.issuperset(pair) for pair in pairs):
             return []
