@@ -134,7 +134,7 @@ class ExchangesPane(Vertical):
         """Whether the cursor goes with the end of the list of a live capture; not while somebody reads the tree."""
         if self._model.captured is None or self.selection.order != Order():
             return False
-        reads = self.query_one("#tree").has_focus or self.query_one("#hex").has_focus
+        reads = any(one.has_focus for one in self.query("#tree, #hex"))  # none while the program is ending
         return self.list.cursor >= self._listed - 1 and not reads
 
     def show_filter(self, expression: str) -> None:

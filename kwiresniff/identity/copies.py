@@ -292,7 +292,17 @@ class Copies(ForwardingSink):
         self._watch(origin)
         if via == PROXY:
             view.is_leg = origin.is_leg = True
+            self._take_away(view)
+            self._take_away(origin)
         self._forget_held(view)
+
+    def _take_away(self, leg: View) -> None:
+        """Removes a leg of a proxy, of which the other one is known, from what others may be views of."""
+        for watcher in list(leg.watchers):
+            for candidate in [one for one in watcher.candidates if one.view is leg and one.via == PROXY]:
+                self._drop(watcher, candidate)
+                if not watcher.candidates:
+                    self._decide(watcher)
 
     def _refute(self, view: View) -> None:
         """Takes a connection for one of its own."""

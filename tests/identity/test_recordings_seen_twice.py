@@ -33,8 +33,13 @@ ENDINGS = {"connection-rate", "connections-per-ip", "far-away", "silence"}
 #: On a path that loses packets some views of a connection lack what others have, so that what the loss cost is told in
 #: another way; that packets are lost is told of each.
 LOSSES = {"loss-to-one-broker"}
-#: What is known to be wrong: of a broker that one host alone cannot reach, seen by two names, it is not told.
-KNOWN = {("one-host-shut-out", "DNAT")}
+#: What is known to be wrong. Of a broker that one host alone cannot reach, seen by two names, it is not told. Copies
+#: 200 ms later look like packets sent again where a connection has few, and hide that one was sent again. Two points on
+#: a path that loses packets tell of late writes, and not of the loss.
+KNOWN = {
+    ("one-host-shut-out", "DNAT"), ("kafkajs", "mirrored 200 ms later"), ("idle-forgotten", "mirrored 200 ms later"),
+    ("loss-to-one-broker", "two points 0.5 ms apart"),
+}  # fmt: skip
 CASES = [
     (path, name)
     for path in RECORDINGS
