@@ -301,8 +301,11 @@ def test_help_and_the_way_out_are_named_on_a_narrow_terminal() -> None:
 
     async def script(user: Browsing) -> None:
         await user.read()
-        keys = "".join(segment.text for line in user.app.screen._compositor.render_strips() for segment in line)
-        assert "? Help" in keys and "q Quit" in keys
+
+        def keys() -> str:
+            return "".join(segment.text for line in user.app.screen._compositor.render_strips() for segment in line)
+
+        await user.until(lambda: "? Help" in keys() and "q Quit" in keys())
         await user.press("question_mark")
         shown = ["".join(one.text for one in line).strip() for line in user.app.screen._compositor.render_strips()]
         assert any(re.search(r"│ {15}before +│", line) for line in shown)
