@@ -52,6 +52,7 @@ AT_HOME = {
     "pyshark": {"capture"},
     "cryptography": {"session"},
     "pyspark": {"pipeline"},
+    "duckdb": {"pipeline"},
     "click": {"cli"},
     "rich": {"render", "cli", "browse"},
     "textual": {"browse"},

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from kwiresniff.analysis.sinks import CallingSink
 from kwiresniff.cli.event_source import EventSource
 from kwiresniff.cli.outcomes import INTERRUPTED
 from kwiresniff.cli.stderr_messages import Messages
-from kwiresniff.export.csv_table import csv_lines
+from kwiresniff.export.csv_table import csv_lines, csv_rows
 from kwiresniff.export.encode import json_line, json_text
 from kwiresniff.export.output import Output
 from kwiresniff.model import Event, Exchange, Problem
+from kwiresniff.render.tables import plain_table
+from kwiresniff.render.terminal import console
 
 FORMS = ("table", "csv", "json", "jsonl")
 #: The same, and one line for each, for commands whose table takes several.
 FORMS_OF_ROWS = ("table", "lines", "csv", "json", "jsonl")
+#: Of the rows that SQL gives.
+FORMS_OF_SQL = ("table", "csv", "jsonl")
 
 
 def read_through(
@@ -72,3 +76,15 @@ def print_objects(objects: Iterable[dict[str, Any]], form: str) -> None:
             out.stream.write(before + json_text(one))
             before = b","
         out.stream.write(b"]\n" if before == b"," else b"[]\n")
+
+
+def print_rows(names: Sequence[str], rows: Iterable[Sequence[Any]], form: str) -> None:
+    """What SQL gives: a table, one object a line, or CSV with the names of the columns at its top."""
+    if form == "table":
+        console().print(plain_table(names, [["" if value is None else str(value) for value in row] for row in rows]))
+        return
+    with Output("-") as out:
+        if form == "csv":
+            out.stream.writelines(csv_rows(names, rows))
+        else:
+            out.stream.writelines(json_line(dict(zip(names, row, strict=True))) for row in rows)

@@ -55,6 +55,13 @@ def _installed(interrupts: _Interrupts) -> Iterator[None]:
 
 
 @contextmanager
+def interruptible() -> Iterator[None]:
+    """Until it ends, whatever asks this process to end is an interrupt, so that what must go away is removed."""
+    with _installed(_Interrupts(None, None)):
+        yield
+
+
+@contextmanager
 def ready(stop: Callable[[], None]) -> Iterator[None]:
     """Until ``uninterrupted`` reads: an interrupt calls ``stop`` and is remembered for it, so that it still gives what
     has been captured by then. A second one, or one after that reading, is not made to wait."""

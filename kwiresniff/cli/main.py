@@ -21,6 +21,7 @@ COMMANDS = {
     "read": "Decode captures: one annotated tree per exchange, or JSON.",
     "sniff": "The same, live from a network interface.",
     "stats": "Latency and traffic tables.",
+    "query": "SQL over captures, on a laptop.",
     "export": "Decoded sessions to JSON Lines, JSON, CSV or Parquet.",
     "clients": "Who talks to which broker, with which software, about what.",
     "audit": "Which clients would break on another version of Kafka.",

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import click
 
 from kwiresniff.capture.keylog import check_key_log
 from kwiresniff.cli.click_commands import SuggestingGroup
+from kwiresniff.cli.collect import FORMS_OF_SQL, print_rows
+from kwiresniff.cli.options import form_option
 from kwiresniff.cli.outcomes import FAILED, one_line
 from kwiresniff.cli.pipeline_options import (
     Cluster,
@@ -24,13 +25,9 @@ from kwiresniff.cli.pipeline_options import (
     output_options,
 )
 from kwiresniff.cli.pipeline_progress import bar, counter, summary
-from kwiresniff.export.encode import json_line
-from kwiresniff.export.output import Output
 from kwiresniff.export.table_columns import QUERYABLE
 from kwiresniff.pipeline.hadoop import HadoopInputs, is_remote
 from kwiresniff.pipeline.sql_check import check_sql
-from kwiresniff.render.tables import plain_table
-from kwiresniff.render.terminal import console
 
 _keylog_option = click.option("--keylog", metavar="FILE", help="TLS keys to decrypt with; workers must see it.")
 _fresh_option = click.option(
@@ -164,7 +161,7 @@ def watch_command(
 @command.command("query")
 @click.argument("folder", metavar="DIR")
 @click.argument("sql", metavar="SQL")
-@click.option("-o", "form", type=click.Choice(["table", "jsonl"]), default="table", show_default=True)
+@form_option(FORMS_OF_SQL)
 @click.option("--variant", is_flag=True, help="Bodies as VARIANT: request_body:topics[0].name.")
 @cluster_options
 def query_command(folder: str, sql: str, form: str, variant: bool, cluster: Cluster) -> None:
@@ -181,7 +178,7 @@ def query_command(folder: str, sql: str, form: str, variant: bool, cluster: Clus
     check_sql(sql, QUERYABLE)
     with _warehouse(cluster.remote) as settings:
         names, rows = query(cluster.start(**settings), folder, sql, variants=variant)
-        _print(names, rows, form)
+        print_rows(names, rows, form)
 
 
 @contextmanager
@@ -193,16 +190,3 @@ def _warehouse(remote: str | None) -> Iterator[dict[str, str]]:
         return
     with TemporaryDirectory(prefix="kwiresniff-", ignore_cleanup_errors=True) as folder:
         yield {"spark__sql__warehouse__dir": Path(folder).as_uri()}
-
-
-def _print(names: list[str], rows: Iterator[list[Any]], form: str) -> None:
-    if form == "jsonl":
-        line = json_line
-        with Output("-") as out:
-            out.stream.writelines(line(dict(zip(names, row, strict=True))) for row in rows)
-        return
-    console().print(plain_table(names, [[_cell(value) for value in row] for row in rows]))
-
-
-def _cell(value: Any) -> str:
-    return "" if value is None else str(value)

@@ -8,7 +8,7 @@ in the order in which they appear.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from kwiresniff.export.csv_lines import cells
@@ -29,9 +29,14 @@ def csv_lines(objects: Iterable[Json]) -> Iterator[bytes]:
     rows = [dict(_flat(one)) for one in objects]
     named = list(dict.fromkeys(name for row in rows for name in row))
     if rows:
-        yield _line(named)
+        yield from csv_rows(named, ([row.get(name) for name in named] for row in rows))
+
+
+def csv_rows(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[bytes]:
+    """A line with the names of columns, and one for each row of values."""
+    yield _line(names)
     for row in rows:
-        yield _line(_cell(row.get(name)) for name in named)
+        yield _line(map(_cell, row))
 
 
 def _line(values: Iterable[str | int]) -> bytes:

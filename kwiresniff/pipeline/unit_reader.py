@@ -71,15 +71,11 @@ class Settings:
         """The settings to fill some tables with: records are decoded only for those that show them."""
         return self if {"exchanges", "records"}.intersection(tables) else replace(self, depth="bodies")
 
-    def reading(self, *, text: bool = False) -> Reading:
-        """The reading of connections. With ``text`` bodies may come as JSON text, and their names as digests; without
-        decoded records names come as digests, too.
-
-        Raises KwiresniffError where not the same software is installed as where the work was planned.
+    def needs(self, *, text: bool = False) -> Needs:
+        """What the tables need. With ``text`` bodies may come as JSON text, and their names as digests; without decoded
+        records names come as digests, too.
         """
-        check_software(self.software)
-        decompress_always(self.max_decompressed)
-        needs = Needs(
+        return Needs(
             self.depth,
             topics=self.depth == "errors",
             sessions=True,
@@ -87,9 +83,17 @@ class Settings:
             digests=text or self.depth == "bodies",
             clusters=True,
         )
+
+    def reading(self, *, text: bool = False) -> Reading:
+        """The reading of connections, by their ``needs``.
+
+        Raises KwiresniffError where not the same software is installed as where the work was planned.
+        """
+        check_software(self.software)
+        decompress_always(self.max_decompressed)
         redactor = None if self.redact_key is None else Redactor(self.redact_key)
         holds = partial(fits, self.pushed) if self.pushed else None
-        return Reading(needs, self.load_plugins(), self.where, holds=holds, redactor=redactor)
+        return Reading(self.needs(text=text), self.load_plugins(), self.where, holds=holds, redactor=redactor)
 
     def with_plugins(self, paths: Sequence[str], options: PluginOptions) -> Settings:
         """These settings with the plugins at ``paths`` and those of installed packages. Raises PluginError for what

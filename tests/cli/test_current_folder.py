@@ -31,8 +31,8 @@ exit 1
 """
 #: Modules that the command and Spark's workers import.
 _MODULES = frozenset({
-    *sys.stdlib_module_names, "cbor2", "click", "cramjam", "fastavro", "google", "google_crc32c", "grpc_tools",
-    "jinja2", "jsonschema", "kwiresniff", "kwiresniff_values", "librt", "lz4", "msgpack", "numpy",
+    *sys.stdlib_module_names, "cbor2", "click", "cramjam", "duckdb", "fastavro", "google", "google_crc32c",
+    "grpc_tools", "jinja2", "jsonschema", "kwiresniff", "kwiresniff_values", "librt", "lz4", "msgpack", "numpy",
     "opentelemetry", "orjson", "pandas", "py4j", "pyarrow", "pyshark", "pyspark", "pyspark_kwiresniff",
     "pyspark_planted", "rich", "scapy", "zstandard",
 })  # fmt: skip
@@ -49,6 +49,7 @@ _SPARKLESS = {
     "topics": ["topics", CAPTURE],
     "flows": ["flows", CAPTURE],
     "follow": ["follow", "connection=1", CAPTURE],
+    "query": ["query", "SELECT 1 FROM exchanges", CAPTURE],
     "browse": ["browse", CAPTURE],
     "groups": ["groups", CAPTURE],
     "doctor": ["doctor", CAPTURE],
