@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import click
 
 from kwiresniff import __version__
-from kwiresniff.cli.click_commands import SharedOption
+from kwiresniff.cli.click_commands import SharedOption, TrafficCommand
 from kwiresniff.cli.main import COMMANDS, group
 
 _FILES = """\
@@ -80,7 +80,7 @@ def _command(
             record = param.get_help_record(context)
             if record is None or not isinstance(param, click.Option) or "--help" in record[0]:
                 continue
-            if isinstance(param, SharedOption):
+            if isinstance(param, SharedOption) and isinstance(command, TrafficCommand):
                 shared.setdefault(record[0], record)
             else:
                 yield from _entry(*record)
