@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import CancelledError
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Any
 
 from textual.app import App
@@ -33,16 +33,17 @@ class Processes:
         self._running[name] = running
 
         def follow() -> None:
-            while True:
-                try:
-                    message = running.receive()
-                except EOFError:
+            with closing(running):  # also where what takes a message fails, as it may while the program ends
+                while True:
+                    try:
+                        message = running.receive()
+                    except EOFError:
+                        if self._running.get(name) is running:
+                            self._running.pop(name, None)
+                        return
                     if self._running.get(name) is running:
-                        self._running.pop(name, None)
-                    return
-                if self._running.get(name) is running:
-                    with suppress(RuntimeError, CancelledError):  # the program has ended
-                        self._app.call_from_thread(use, message)
+                        with suppress(RuntimeError, CancelledError):  # the program has ended
+                            self._app.call_from_thread(use, message)
 
         def use(message: object) -> None:
             if self._running.get(name) is not running:  # given up, as all are when the program ends

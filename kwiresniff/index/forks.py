@@ -37,8 +37,12 @@ class Background:
         try:
             return pickle.load(self._pipe)
         except (EOFError, pickle.UnpicklingError):  # killed in the middle of one
-            self._pipe.close()
+            self.close()
             raise EOFError from None
+
+    def close(self) -> None:
+        """Receives no more; the process ends when it sends the next message."""
+        self._pipe.close()
 
 
 class Forks:

@@ -295,6 +295,30 @@ def test_every_tab_fits_every_terminal(size: tuple[int, int]) -> None:
     browse(INCIDENTS / "churn-classic.pcap.xz", script, size=size)
 
 
+def say(send: Send, *_: object) -> None:
+    """Sends a word."""
+    send("word")
+
+
+def test_a_process_whose_message_cannot_be_shown_leaves_no_open_pipe() -> None:
+    """As one that comes while the program ends, when there is nothing any more to show it in."""
+
+    async def script(user: Browsing) -> None:
+        await user.read()
+        taken: list[object] = []
+
+        def take(message: object) -> None:
+            taken.append(message)
+            raise LookupError
+
+        user.app.reading.start("said", f"{__name__}:say", take)
+        said = user.app.reading._running["said"]
+        await user.until(lambda: said._pipe.closed)
+        assert taken == ["word"]
+
+    browse(CAPTURES / "first-look.pcap", script)
+
+
 @pytest.mark.slow
 def test_help_and_the_way_out_are_named_on_a_narrow_terminal() -> None:
     """The line of keys is cut off at the right; in the help no text stands below its key."""
